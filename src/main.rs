@@ -1,0 +1,2 @@
+//! systole
+fn main() {}
