@@ -1,1 +1,2 @@
-//! kit
+//! What every listener stands on.
+pub mod payload;

@@ -1,0 +1,147 @@
+//! The composition: an organism as its file describes it, checked and resolved. Pure data, the same
+//! for the running pump and for somebody who reads an old log with the configuration of its time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use systole_kit::payload::QName;
+
+use super::ids::{Digest, Name};
+
+/// A checked organism. Everything a decision may depend on is in here, and its hash names it.
+#[derive(Clone, Debug)]
+pub struct Composition {
+    /// The organism's name.
+    pub organism: Name,
+    /// SHA-256 of `source`.
+    pub hash: Digest,
+    /// The self-contained text from which the same composition can be read again: the file with what
+    /// was set on the command line, and every schema it names.
+    pub source: Arc<[u8]>,
+    /// What a message from outside without an addressee goes to.
+    pub entry: Option<Name>,
+    /// The listeners by name.
+    pub listeners: BTreeMap<Name, Listener>,
+    /// Every schema, in the order in which the judge compiles them; `SchemaId` counts here.
+    pub schemas: Vec<Schema>,
+    /// Largest message taken from anybody, in bytes.
+    pub message_bytes: usize,
+}
+
+/// Which schema of a composition.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SchemaId(pub usize);
+
+impl SchemaId {
+    /// The schema of core payloads, the first of every composition.
+    pub const CORE: SchemaId = SchemaId(0);
+}
+
+/// A schema text and where it came from.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// The file's name as the organism's file gives it, for people.
+    pub name: String,
+    /// The XSD.
+    pub text: Arc<[u8]>,
+}
+
+/// What happens to an attempt whose outcome is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnUnknown {
+    /// Try again.
+    Retry,
+    /// Close the call as failed.
+    Fail,
+}
+
+/// How often and how fast a failed delivery is tried again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Retry {
+    /// Attempts at one turn, the first included.
+    pub attempts: u32,
+    /// Pause before the second attempt; doubles with each further one.
+    pub first_ms: u64,
+    /// Longest pause.
+    pub longest_ms: u64,
+}
+
+impl Retry {
+    /// The pause before attempt `attempt`.
+    pub fn pause_ms(&self, attempt: u32) -> u64 {
+        let doublings = attempt.saturating_sub(2).min(32);
+        self.first_ms.saturating_mul(1u64 << doublings).min(self.longest_ms)
+    }
+}
+
+/// How a listener is reached.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// A Rust value in this process, given by the program that runs the organism.
+    Inline,
+    /// A program spoken to over stdin and stdout.
+    Process(Program),
+}
+
+/// A program that is a listener.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program and its arguments.
+    pub run: Vec<String>,
+    /// Its working directory: that of the organism's file.
+    pub directory: PathBuf,
+    /// Variables set for it.
+    pub env: BTreeMap<String, String>,
+    /// Variables passed on to it from our environment.
+    pub pass: Vec<String>,
+    /// Whether it stays and takes many messages, or is started once for each.
+    pub stays: bool,
+    /// Whether documents are framed by lines or by their length.
+    pub by_length: bool,
+}
+
+/// A party that takes payloads.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// Its name.
+    pub name: Name,
+    /// How it is reached.
+    pub reach: Reach,
+    /// Root elements it takes as requests.
+    pub accepts: Vec<QName>,
+    /// Root elements that answer a call to it.
+    pub returns: Vec<QName>,
+    /// The schema that judges both.
+    pub schema: SchemaId,
+    /// Whom it may address.
+    pub peers: Vec<Name>,
+    /// Turns a call to it may take.
+    pub turns: u32,
+    /// Deliveries that may be out to it at once.
+    pub in_flight: usize,
+    /// The hard end of an attempt.
+    pub timeout_ms: u64,
+    /// The longest silence within an attempt; progress renews it.
+    pub idle_ms: Option<u64>,
+    /// How failed deliveries are repeated.
+    pub retry: Retry,
+    /// What happens to an attempt whose outcome is unknown.
+    pub on_unknown: OnUnknown,
+    /// Whether messages from outside may go to it.
+    pub entry: bool,
+}
+
+impl Listener {
+    /// The root tag of its own notes: its name in its own namespace.
+    pub fn own_namespace(&self) -> String {
+        ["https://xml-pipeline.org/ns/", self.name.as_str(), "/v1"].concat()
+    }
+}
+
+impl Composition {
+    /// A listener by name.
+    pub fn listener(&self, name: &Name) -> Option<&Listener> {
+        self.listeners.get(name)
+    }
+}

@@ -1,0 +1,362 @@
+//! Names and identifiers. Each is checked once, where it is parsed, and is a type of its own from
+//! then on. Nothing here invents an id: roots are hashes of what opened them, message ids come from
+//! the seed of an event.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::limits;
+
+/// Why a text is no name or id: the text, and the grammar it misses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {text:?} is not of the form {grammar}")]
+pub struct Malformed {
+    what: &'static str,
+    text: String,
+    grammar: &'static str,
+}
+
+fn malformed(what: &'static str, text: &str, grammar: &'static str) -> Malformed {
+    // The excerpt is bounded: the text may come from a hostile sender and end up in a record.
+    Malformed { what, text: text.chars().take(80).collect(), grammar }
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The text of it.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.serialize_str(&self.0)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(d)?;
+                $name::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// A party's name: a listener, a client, or the core itself.
+    Name
+}
+text_id! {
+    /// A thread's id: `sys`, a root `sess-…`, or a child `parent.label`.
+    ThreadId
+}
+text_id! {
+    /// A call's path inside its thread: `3`, `3/2.1`.
+    CallPath
+}
+text_id! {
+    /// The idempotency key a sender chose, or had drawn for it.
+    Key
+}
+
+const NAME_GRAMMAR: &str = "[a-z][a-z0-9-]{0,62}, dots only as separators";
+
+impl Name {
+    /// Checks the grammar of names.
+    pub fn parse(text: &str) -> Result<Name, Malformed> {
+        let part = |p: &str| {
+            p.starts_with(|c: char| c.is_ascii_lowercase())
+                && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        };
+        if text.len() <= limits::NAME_BYTES && text.split('.').all(part) {
+            Ok(Name(text.into()))
+        } else {
+            Err(malformed("name", text, NAME_GRAMMAR))
+        }
+    }
+
+    /// The pump itself, as sender and addressee of primitives and system payloads.
+    pub fn core() -> Name {
+        Name("core".into())
+    }
+
+    /// The client behind the local token.
+    pub fn operator() -> Name {
+        Name("operator".into())
+    }
+
+    /// Names nobody may register, because the house uses them.
+    pub fn is_reserved(&self) -> bool {
+        matches!(self.as_str(), "core" | "sys" | "cli" | "console" | "person" | "operator")
+    }
+}
+
+const THREAD_GRAMMAR: &str = "sys, or sess-<12 hex digits or more> with .labels of [a-z0-9][a-z0-9-]{0,31}";
+
+impl ThreadId {
+    /// Checks the grammar of thread ids. Whether the thread exists is another question.
+    pub fn parse(text: &str) -> Result<ThreadId, Malformed> {
+        let bad = || malformed("thread", text, THREAD_GRAMMAR);
+        if text == "sys" {
+            return Ok(ThreadId(text.into()));
+        }
+        let mut parts = text.split('.');
+        let root = parts.next().and_then(|r| r.strip_prefix("sess-")).ok_or_else(bad)?;
+        let hex = root.len() >= 12 && root.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if !hex || text.len() > limits::THREAD_ID_BYTES || !parts.all(is_label) {
+            return Err(bad());
+        }
+        Ok(ThreadId(text.into()))
+    }
+
+    /// The thread of boot, shutdown and of refusals that belong to no other.
+    pub fn sys() -> ThreadId {
+        ThreadId("sys".into())
+    }
+
+    /// The root that `(sender, key)` opens, with `digits` hex digits: 12, and longer only where an
+    /// earlier root of another `(sender, key)` already has the shorter one.
+    pub fn root(organism: &Name, sender: &Name, key: &Key, digits: usize) -> ThreadId {
+        let mut hash = Sha256::new();
+        for field in [organism.as_str(), sender.as_str(), key.as_str()] {
+            hash.update(field.len().to_string());
+            hash.update(b":");
+            hash.update(field);
+            hash.update(b"\n");
+        }
+        let hex = Digest(hash.finalize().into()).to_string();
+        let digits = digits.clamp(12, hex.len());
+        let mut id = String::from("sess-");
+        id.extend(hex.chars().take(digits));
+        ThreadId(id.into())
+    }
+
+    /// The child of this thread with that label.
+    pub fn child(&self, label: &str) -> Result<ThreadId, Malformed> {
+        ThreadId::parse(&[self.as_str(), label].join("."))
+    }
+
+    /// The thread that spawned this one; none for roots and `sys`.
+    pub fn parent(&self) -> Option<ThreadId> {
+        self.0.rfind('.').and_then(|dot| self.0.get(..dot)).map(|p| ThreadId(p.into()))
+    }
+
+    /// The root of this thread's tree: itself for a root.
+    pub fn root_of(&self) -> ThreadId {
+        self.0.split('.').next().map_or_else(|| self.clone(), |r| ThreadId(r.into()))
+    }
+
+    /// How many spawns lie between this thread and its root.
+    pub fn depth(&self) -> usize {
+        self.0.bytes().filter(|b| *b == b'.').count()
+    }
+
+    /// Whether this is the pump's own thread.
+    pub fn is_sys(&self) -> bool {
+        &*self.0 == "sys"
+    }
+}
+
+/// Whether a text may be the label of a child thread.
+pub fn is_label(text: &str) -> bool {
+    let word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    text.len() <= 32
+        && text.bytes().next().is_some_and(word)
+        && text.bytes().all(|b| word(b) || b == b'-')
+}
+
+impl CallPath {
+    /// Checks the grammar of call paths.
+    pub fn parse(text: &str) -> Result<CallPath, Malformed> {
+        let number = |n: &str| !n.is_empty() && n.len() <= 9 && n.bytes().all(|b| b.is_ascii_digit());
+        let mut steps = text.split('/');
+        let top = steps.next().is_some_and(number);
+        let nested = steps.all(|s| s.split_once('.').is_some_and(|(t, o)| number(t) && number(o)));
+        if top && nested {
+            Ok(CallPath(text.into()))
+        } else {
+            Err(malformed("call", text, "N or N/TURN.ORDINAL/…"))
+        }
+    }
+
+    /// The thread's n-th top call.
+    pub fn top(n: u32) -> CallPath {
+        CallPath(n.to_string().into())
+    }
+
+    /// The path of item `ordinal` of turn `turn` of this call.
+    pub fn item(&self, turn: u32, ordinal: u32) -> CallPath {
+        use std::fmt::Write as _;
+        let mut path = String::with_capacity(self.0.len() + 8);
+        path.push_str(&self.0);
+        // Writing into a String cannot fail.
+        let _infallible = write!(path, "/{turn}.{ordinal}");
+        CallPath(path.into())
+    }
+
+    /// The call that made this one, with the turn and ordinal of the item; none for a top call.
+    pub fn caller(&self) -> Option<(CallPath, u32, u32)> {
+        let (caller, step) = self.0.rsplit_once('/')?;
+        let (turn, ordinal) = step.split_once('.')?;
+        Some((CallPath(caller.into()), turn.parse().ok()?, ordinal.parse().ok()?))
+    }
+
+    /// The number of the top call that this one belongs to.
+    pub fn top_number(&self) -> u32 {
+        self.0.split('/').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+    }
+
+    /// How many calls lie between this one and its top call.
+    pub fn depth(&self) -> usize {
+        self.0.bytes().filter(|b| *b == b'/').count()
+    }
+
+    /// Whether this call lies under `other`, or is it.
+    pub fn is_within(&self, other: &CallPath) -> bool {
+        self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+impl Key {
+    /// A key of 1 to 128 visible ASCII characters.
+    pub fn parse(text: &str) -> Result<Key, Malformed> {
+        if (1..=limits::KEY_BYTES).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
+            Ok(Key(text.into()))
+        } else {
+            Err(malformed("key", text, "1 to 128 visible ASCII characters"))
+        }
+    }
+}
+
+/// A SHA-256 value; its text is lower-case hex.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// The hash of some bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// Reads 64 hex digits.
+    pub fn parse(text: &str) -> Result<Digest, Malformed> {
+        let bad = || malformed("digest", text, "64 hex digits");
+        let mut out = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(bad());
+        }
+        for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
+        }
+        Ok(Digest(out))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A record's id: a UUIDv7, its random part from the seed of the event that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct MessageId(pub [u8; 16]);
+
+impl MessageId {
+    /// The id of a record made at `time_ms` with ten bytes drawn from its event's seed.
+    pub fn new(time_ms: u64, random: &[u8; 10]) -> MessageId {
+        MessageId(*uuid::Builder::from_unix_timestamp_millis(time_ms, random).into_uuid().as_bytes())
+    }
+
+    /// Reads the usual text form of a UUID.
+    pub fn parse(text: &str) -> Result<MessageId, Malformed> {
+        uuid::Uuid::try_parse(text)
+            .map(|u| MessageId(*u.as_bytes()))
+            .map_err(|_| malformed("message id", text, "a UUID"))
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        uuid::Uuid::from_bytes(self.0).as_hyphenated().fmt(f)
+    }
+}
+impl fmt::Debug for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_their_grammar() {
+        for good in ["a", "calc.add", "x-1", &"a".repeat(63)] {
+            assert!(Name::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "A", "1a", "a.", ".a", "a.>", "$JS.API", "a b", "a\n", "é", &"a".repeat(64)] {
+            assert!(Name::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn row_30_thread_ids_are_checked_before_use() {
+        for good in ["sys", "sess-1f0c9a2b77d1", "sess-1f0c9a2b77d1.heat.a-1"] {
+            assert!(ThreadId::parse(good).is_ok(), "{good}");
+        }
+        let long = ["sess-1f0c9a2b77d1.", &"a".repeat(4096)].concat();
+        for bad in ["", "new", "../x", "*", ">", "sess-1f0c9a2b77d1. a", "sess-XF0c9a2b77d1", "sess-12", &long] {
+            assert!(ThreadId::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_call_path_names_its_caller() {
+        let path = CallPath::top(3).item(2, 1);
+        assert_eq!(path.as_str(), "3/2.1");
+        assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
+        assert_eq!(path.top_number(), 3);
+        assert!(path.is_within(&CallPath::top(3)) && !CallPath::top(31).is_within(&CallPath::top(3)));
+    }
+
+    #[test]
+    fn the_same_opener_always_meets_its_root() {
+        let name = |n| Name::parse(n).unwrap();
+        let key = Key::parse("k-1").unwrap();
+        let id = ThreadId::root(&name("hello"), &name("operator"), &key, 12);
+        assert_eq!(id, ThreadId::root(&name("hello"), &name("operator"), &key, 12));
+        assert_eq!(id.as_str().len(), "sess-".len() + 12);
+        assert!(ThreadId::root(&name("hello"), &name("operator"), &key, 16).as_str().starts_with(id.as_str()));
+    }
+}

@@ -1,0 +1,30 @@
+//! The limits of the house, in one place, with the relations between them.
+
+/// Longest name of a party, in bytes.
+pub const NAME_BYTES: usize = 63;
+/// Longest idempotency key, in bytes.
+pub const KEY_BYTES: usize = 128;
+/// Longest thread id, in bytes: a root and a few dozen labels.
+pub const THREAD_ID_BYTES: usize = 640;
+/// Largest message taken from anybody, in bytes.
+pub const MESSAGE_BYTES: usize = 1 << 20;
+/// Most items in one reply.
+pub const REPLY_ITEMS: usize = 64;
+/// Top calls that may wait behind the open one of a root.
+pub const QUEUED_TOP_CALLS: usize = 16;
+/// How deep calls and spawns may nest, both counted together.
+pub const DEPTH: usize = 16;
+/// Children of one call that may be open at once.
+pub const OPEN_CHILDREN: usize = 32;
+/// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter.
+pub const LOST_WITH_PUMP: u32 = 5;
+/// Bytes of a refused message from outside that are kept beside its hash.
+pub const EXCERPT_BYTES: usize = 1024;
+/// Bytes of a program's last words that are kept with its failure.
+pub const LAST_WORDS_BYTES: usize = 2048;
+/// Records between two checkpoints of the fold.
+pub const CHECKPOINT_RECORDS: usize = 4096;
+
+// A thread id has room for as many labels as the depth allows, or a legal spawn could not be named.
+const _: () = assert!("sess-".len() + 64 + DEPTH * 33 <= THREAD_ID_BYTES);
+const _: () = assert!(EXCERPT_BYTES < MESSAGE_BYTES && LAST_WORDS_BYTES < MESSAGE_BYTES);

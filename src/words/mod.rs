@@ -1,0 +1,14 @@
+//! What things are: names, records, refusals, the composition, and the ports that edges implement.
+//!
+//! Pure data. This room reads no clock, draws no id and does no I/O; it may import the kit and
+//! nothing else of the house.
+
+pub mod codes;
+pub mod composition;
+pub mod flow;
+pub mod ids;
+pub mod limits;
+pub mod ports;
+pub mod record;
+pub mod refusal;
+pub mod time;

@@ -1,0 +1,269 @@
+//! The ports: what the pump needs from the outside, as traits that edges implement. Pure data
+//! otherwise; nothing here says how.
+
+use std::sync::Arc;
+
+use super::codes::Code;
+use super::ids::{Digest, Key, Name, ThreadId};
+use super::record::Record;
+use super::time::Millis;
+
+/// The place of a record in the whole log, from 1, in the order of commits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Position(pub u64);
+
+/// A document that is stored once under its hash: a configuration, or the bytes of a refused payload.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// SHA-256 of the bytes.
+    pub hash: Digest,
+    /// The bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// The fold of one thread as it stood after some record of it: a cache that may be dropped and is
+/// then folded again from the thread's first record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Whose fold it is.
+    pub thread: ThreadId,
+    /// The thread's last record that is folded in.
+    pub seq: u64,
+    /// Whether a call of it is open: such rows are read when the log opens.
+    pub working: bool,
+    /// The encoded fold.
+    pub bytes: Vec<u8>,
+}
+
+/// What is committed at once or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Records in the order of their positions.
+    pub records: Vec<Record>,
+    /// Documents they name; one that is already stored is left as it is.
+    pub documents: Vec<Document>,
+    /// Rows that replace the stored ones. If `checkpoint` is set they are those of every thread
+    /// touched since the last checkpoint, as they stand after the last record of this batch.
+    pub rows: Vec<Row>,
+    /// Whether opening need only fold what comes after this batch.
+    pub checkpoint: bool,
+}
+
+/// How a commit ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Commit {
+    /// On disk and fsynced; the position of the batch's last record, or of the log's last where the
+    /// batch had none.
+    Committed(Position),
+    /// Nothing was stored, because a uniqueness rule or another writer was in the way.
+    Conflict(String),
+    /// It may or may not have been stored: read back before anything else.
+    Unknown(String),
+    /// Nothing was stored and the same batch may be tried again later: no space.
+    NotNow(String),
+}
+
+/// What reading back after an unknown commit found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReadBack {
+    /// The batch is there, whole, and durable.
+    Stored(Position),
+    /// Nothing of it is there.
+    Absent,
+    /// The log cannot be trusted any further: stop.
+    Broken(String),
+}
+
+/// The one writer of a log. Lives on a thread of its own; every call blocks.
+pub trait LogWriter: Send {
+    /// Commits a batch.
+    fn commit(&mut self, batch: &Batch) -> Commit;
+    /// After `Commit::Unknown`: reopens the log and looks whether that batch is stored.
+    fn read_back(&mut self, batch: &Batch) -> ReadBack;
+}
+
+/// A fault of the log: ours or the machine's, never a sender's.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LogFault {
+    /// The file is not a log, or one of another program.
+    #[error("{path} is not a Systole log: {why}")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// What gave it away.
+        why: String,
+    },
+    /// The log was written by a newer version.
+    #[error("{path} has format {found}; this version reads up to {known}")]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its format number.
+        found: u32,
+        /// The newest this version knows.
+        known: u32,
+    },
+    /// A record does not verify.
+    #[error("{path} is damaged at position {}: {why}", position.0)]
+    Damaged {
+        /// The file.
+        path: String,
+        /// The first bad position.
+        position: Position,
+        /// What does not fit.
+        why: String,
+    },
+    /// Another organism runs on it.
+    #[error("{path} is in use by process {pid}")]
+    InUse {
+        /// The file.
+        path: String,
+        /// The process that has it.
+        pid: u32,
+    },
+    /// The file system or the database said no.
+    #[error("{path}: {why}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Its words.
+        why: String,
+    },
+}
+
+/// What is read when a log opens.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// The log's last position.
+    pub last: Position,
+    /// Rows of the threads that were working at the checkpoint.
+    pub rows: Vec<Row>,
+    /// Every record after the checkpoint, verified among themselves.
+    pub records: Vec<Record>,
+}
+
+/// The reading side of a log; may be used from several threads while the writer works.
+pub trait LogReader: Send + Sync {
+    /// What recovery folds.
+    fn opening(&self) -> Result<Opening, LogFault>;
+    /// The log's last position.
+    fn last(&self) -> Result<Position, LogFault>;
+    /// A thread's row, if one is stored.
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault>;
+    /// At most `limit` records of a thread, from `seq` on.
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
+    /// At most `limit` records after a position.
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
+    /// The record that bound this key of this sender in this thread.
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault>;
+    /// Ids of the newest threads, newest first, `sys` left out.
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
+    /// Ids of threads whose id starts with a text, at most `limit`.
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
+    /// A stored document.
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault>;
+}
+
+/// Where time comes from.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Millis;
+}
+
+/// Sixteen bytes nobody can guess, from which an event's ids and salts are derived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seed(pub [u8; 16]);
+
+/// Where seeds come from.
+pub trait Seeds: Send + Sync {
+    /// A fresh seed.
+    fn draw(&self) -> Seed;
+}
+
+/// The name of one delivery attempt, which nobody can guess.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Token(pub Arc<str>);
+
+/// One attempt to hand a turn to its listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Its token.
+    pub token: Token,
+    /// The listener it was handed to.
+    pub listener: Name,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: super::ids::CallPath,
+    /// Its turn.
+    pub turn: u32,
+    /// Which attempt at that turn.
+    pub attempt: u32,
+    /// The configuration the call began with.
+    pub config: Digest,
+}
+
+/// A document on its way to a listener.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// What the reply is judged under.
+    pub lease: Arc<Lease>,
+    /// The envelope, as stored bytes.
+    pub document: Vec<u8>,
+}
+
+/// Why a delivery is called back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallBack {
+    /// Its call was cancelled.
+    Cancelled,
+    /// Its deadline has passed.
+    TimedOut,
+}
+
+/// How deliveries reach a listener. Neither call blocks: the pump counts slots, so there is room for
+/// what it hands over. For every delivery handed over the carrier reports, once, `Heard::Said` with
+/// its token or `Heard::Gone`; only then is its slot free again.
+pub trait Carrier: Send + Sync {
+    /// Hands a delivery to the listener.
+    fn hand(&self, delivery: Delivery);
+    /// Tells the listener that an answer is no longer wanted; a program that goes on all the same is
+    /// stopped after a grace period.
+    fn call_back(&self, token: &Token, why: CallBack);
+}
+
+/// What carriers report.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// A document from a listener, whole and unjudged. A one-shot program's output is put into a
+    /// `<reply>` by its carrier first.
+    Said {
+        /// The listener, from the connection.
+        listener: Name,
+        /// The bytes.
+        document: Vec<u8>,
+    },
+    /// A delivery that will not be answered any more.
+    Gone {
+        /// Which.
+        token: Token,
+        /// `listener.failed`, `listener.lost`, `listener.silent` …
+        code: Code,
+        /// What is known: exit code, time, last words.
+        words: String,
+    },
+    /// A listener became ready, or was again after a fall.
+    Joined {
+        /// Which.
+        listener: Name,
+    },
+    /// A listener's program ended or does not start. `down` if it is not tried again before a pause.
+    Left {
+        /// Which.
+        listener: Name,
+        /// What is known.
+        words: String,
+        /// Whether its waiting calls should be failed.
+        down: bool,
+    },
+}

@@ -1,0 +1,305 @@
+//! The record: one line of the log, its header bytes and its hashes, as the format fixes them.
+//!
+//! A record is also the *fact* that state is folded from: there is nothing between the log and the
+//! state. What a record means for the fold stands in its kind and its `code` alone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::codes::Code;
+use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use super::time::Millis;
+
+/// The number of the record format. A change gets a new number, a fixture and a migration.
+pub const FORMAT: u32 = 1;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+        impl $name {
+            /// The word as records carry it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+            /// Reads the word; none where this version does not know it.
+            pub fn parse(text: &str) -> Option<$name> {
+                match text { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    /// What sort of line a record is.
+    Kind {
+        /// A payload that moves, or a payload of the core.
+        Message "message",
+        /// A payload that was refused, with what its sender is told.
+        Refusal "refusal",
+        /// How a call or a turn ended without a payload of its listener.
+        Outcome "outcome",
+        /// A further attempt to hand a turn to its listener.
+        Attempt "attempt",
+        /// The end of a thread.
+        Terminal "terminal",
+    }
+}
+
+words! {
+    /// What a message means for the state: the `code` of a record of kind `message`.
+    Role {
+        /// From outside; opens a top call.
+        Request "request",
+        /// The first record of a child; opens its one top call.
+        Begin "begin",
+        /// An item for a peer; opens a nested call.
+        Call "call",
+        /// An item in the sender's own root tag; answered by being recorded.
+        Note "note",
+        /// The item that answers the call.
+        Final "final",
+        /// A `<spawn-thread>` that was taken.
+        Spawn "spawn",
+        /// An answer of the core to an item: `<thread-spawned>`, `<system-thread-error>`.
+        Answer "answer",
+        /// A core payload for the inbox of a call: `<thread-finished>`.
+        Inbox "inbox",
+        /// What the core tells the `sys` thread.
+        Told "told",
+    }
+}
+
+/// The `code` field: a role on messages, a code of the table on everything that went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// What a message means for the state.
+    Role(Role),
+    /// What went wrong.
+    Code(Code),
+    /// A call that closed without a payload, as its `returns` allow.
+    Handled,
+}
+
+impl Mark {
+    /// The text of the field.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mark::Role(role) => role.as_str(),
+            Mark::Code(code) => code.as_str(),
+            Mark::Handled => "handled",
+        }
+    }
+
+    /// Reads the field.
+    pub fn parse(text: &str) -> Option<Mark> {
+        if text == "handled" {
+            return Some(Mark::Handled);
+        }
+        Role::parse(text).map(Mark::Role).or_else(|| Code::parse(text).map(Mark::Code))
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Everything about a record but its body. The order of the fields is the order of the hash.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// The chain it belongs to.
+    pub thread: ThreadId,
+    /// Its place in that chain, from 1.
+    pub seq: u64,
+    /// Its id.
+    pub id: MessageId,
+    /// What sort of line it is.
+    pub kind: Kind,
+    /// Who sent it, as stamped by the pump.
+    pub from: Name,
+    /// Whom it is for; absent on notes.
+    pub to: Option<Name>,
+    /// The call it belongs to: for an item the call that sent it, for an answer of the core the path
+    /// of the item that it answers.
+    pub call: Option<CallPath>,
+    /// The turn of that call.
+    pub turn: Option<u32>,
+    /// Which item of the turn's reply it is.
+    pub ordinal: Option<u32>,
+    /// The record that caused it.
+    pub cause: Option<MessageId>,
+    /// The ingress record's key.
+    pub key: Option<Key>,
+    /// In a child's first record, the leaf of the `<spawn-thread>` record.
+    pub origin: Option<Digest>,
+    /// When it was made.
+    pub time: Millis,
+    /// The configuration in force for the top call it belongs to.
+    pub config: Digest,
+    /// What it means for the state.
+    pub code: Option<Mark>,
+}
+
+/// A sealed record: header, body, salt, and its place in the hash chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Everything but the body.
+    pub header: Header,
+    /// Part 0 of the body. Values marked sensitive, and with them holes, come with a later step.
+    pub body: Arc<[u8]>,
+    /// The salt of part 0.
+    pub salt: [u8; 16],
+    /// The RFC 6962 leaf of this record.
+    pub leaf: Digest,
+    /// The head of the thread's chain after this record.
+    pub head: Digest,
+}
+
+fn field(out: &mut Vec<u8>, value: &[u8]) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut n = value.len();
+    loop {
+        at -= 1;
+        if let Some(d) = digits.get_mut(at) {
+            *d = b'0' + u8::try_from(n % 10).unwrap_or(0);
+        }
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(at..).unwrap_or_default());
+    out.push(b':');
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+impl Header {
+    /// The header as it is hashed: length-prefixed fields in their fixed order.
+    pub fn bytes(&self, body_length: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(384);
+        let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+        field(&mut out, b"systole record v1");
+        field(&mut out, self.thread.as_str().as_bytes());
+        field(&mut out, self.seq.to_string().as_bytes());
+        field(&mut out, self.id.to_string().as_bytes());
+        field(&mut out, self.kind.as_str().as_bytes());
+        field(&mut out, self.from.as_str().as_bytes());
+        field(&mut out, self.to.as_ref().map_or("", Name::as_str).as_bytes());
+        field(&mut out, self.call.as_ref().map_or("", CallPath::as_str).as_bytes());
+        field(&mut out, number(self.turn).as_bytes());
+        field(&mut out, number(self.ordinal).as_bytes());
+        field(&mut out, self.cause.map(|c| c.to_string()).unwrap_or_default().as_bytes());
+        field(&mut out, self.key.as_ref().map_or("", Key::as_str).as_bytes());
+        field(&mut out, self.origin.map(|o| o.to_string()).unwrap_or_default().as_bytes());
+        field(&mut out, self.time.to_string().as_bytes());
+        field(&mut out, self.config.to_string().as_bytes());
+        field(&mut out, self.code.map_or("", Mark::as_str).as_bytes());
+        field(&mut out, body_length.to_string().as_bytes());
+        field(&mut out, b"");
+        out
+    }
+
+    /// Seals the record: computes its leaf and the head after it.
+    pub fn seal(self, body: Arc<[u8]>, salt: [u8; 16], head_before: Digest) -> Record {
+        let leaf = leaf(&self.bytes(body.len()), &body, &salt);
+        let head = head_after(head_before, leaf);
+        Record { header: self, body, salt, leaf, head }
+    }
+}
+
+impl Record {
+    /// Whether leaf and head are what the record's own bytes give after `head_before`.
+    pub fn verifies(&self, head_before: Digest) -> bool {
+        let leaf = leaf(&self.header.bytes(self.body.len()), &self.body, &self.salt);
+        leaf == self.leaf && head_after(head_before, leaf) == self.head
+    }
+}
+
+fn leaf(header: &[u8], body: &[u8], salt: &[u8; 16]) -> Digest {
+    let part = Sha256::new().chain_update([0x03]).chain_update(salt).chain_update(body).finalize();
+    let commitment = Sha256::new().chain_update([0x05]).chain_update(part).finalize();
+    Digest(Sha256::new().chain_update([0x00]).chain_update(header).chain_update(commitment).finalize().into())
+}
+
+fn head_after(before: Digest, leaf: Digest) -> Digest {
+    Digest(Sha256::new().chain_update([0x02]).chain_update(before.0).chain_update(leaf.0).finalize().into())
+}
+
+/// The head of a thread before its first record.
+pub fn head_zero(thread: &ThreadId) -> Digest {
+    let hash = Sha256::new().chain_update([0x02]).chain_update("systole thread v1").chain_update(thread.as_str());
+    Digest(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
+            seq: 12,
+            id: MessageId([7; 16]),
+            kind: Kind::Message,
+            from: Name::parse("researcher").unwrap(),
+            to: None,
+            call: Some(CallPath::top(3)),
+            turn: Some(1),
+            ordinal: Some(0),
+            cause: None,
+            key: None,
+            origin: None,
+            time: Millis(1_795_158_000_007),
+            config: Digest([1; 32]),
+            code: Some(Mark::Role(Role::Note)),
+        }
+    }
+
+    #[test]
+    fn header_fields_are_length_prefixed_in_order() {
+        let text = String::from_utf8(header().bytes(5)).unwrap();
+        let lines: Vec<&str> = text.split('\n').collect();
+        assert_eq!(lines.len(), 19, "eighteen fields, each ended by a line break");
+        assert_eq!(lines[..3], ["17:systole record v1", "17:sess-1f0c9a2b77d1", "2:12"]);
+        assert_eq!(lines[6..10], ["0:", "1:3", "1:1", "1:0"]);
+        assert_eq!(lines[13], "24:2026-11-20T07:00:00.007Z");
+        assert_eq!(lines[15..], ["4:note", "1:5", "0:", ""]);
+    }
+
+    #[test]
+    fn every_header_field_and_every_body_byte_is_in_the_head() {
+        let before = head_zero(&header().thread);
+        let sealed = header().seal(Arc::from(&b"<a/>"[..]), [9; 16], before);
+        assert!(sealed.verifies(before));
+        let changes: [fn(&mut Record); 8] = [
+            |r| r.header.seq += 1,
+            |r| r.header.from = Name::core(),
+            |r| r.header.to = Some(Name::core()),
+            |r| r.header.turn = Some(2),
+            |r| r.header.time = Millis(0),
+            |r| r.header.code = Some(Mark::Handled),
+            |r| r.salt[0] ^= 1,
+            |r| r.body = Arc::from(&b"<b/>"[..]),
+        ];
+        for change in changes {
+            let mut forged = sealed.clone();
+            change(&mut forged);
+            assert!(!forged.verifies(before));
+        }
+        assert!(!sealed.verifies(Digest([0; 32])));
+    }
+
+    #[test]
+    fn marks_read_back() {
+        for text in ["request", "final", "handled", "payload.invalid"] {
+            assert_eq!(Mark::parse(text).map(Mark::as_str), Some(text));
+        }
+    }
+}
