@@ -12,3 +12,7 @@
 //! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
 
 pub mod words;
+
+pub mod rules;
+
+pub mod pump;

@@ -62,7 +62,7 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
     let mut within: Vec<CallPath> = state.calls.keys().filter(|p| p.is_within(path)).cloned().collect();
     within.sort_by_key(|p| std::cmp::Reverse(p.depth()));
     for call in within {
-        let children = d.call(thread, &call).map(|c| c.children.clone()).unwrap_or_default();
+        let children: Vec<ThreadId> = d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
         for child in children {
             end_thread(d, &child, by);
         }
@@ -85,7 +85,7 @@ pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) {
     let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return };
     let calls: Vec<CallPath> = state.calls.keys().cloned().collect();
     let config = state.calls.values().next().map_or_else(|| d.current_config(), |c| c.config);
-    let children: Vec<ThreadId> = state.calls.values().flat_map(|c| c.children.iter().cloned()).collect();
+    let children: Vec<ThreadId> = state.calls.values().flat_map(|c| c.running().cloned()).collect();
     for child in &children {
         end_thread(d, child, by);
     }
@@ -100,7 +100,7 @@ pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) {
 /// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
 fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
     let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else { return };
-    let spawner = state.calls.iter().find(|(_, c)| c.children.contains(child));
+    let spawner = state.calls.iter().find(|(_, c)| c.running().any(|id| id == child));
     let Some((path, listener, config)) = spawner.map(|(p, c)| (p.clone(), c.listener.clone(), c.config)) else { return };
     let Some(head) = d.thread(child).map(|t| t.head) else { return };
     let cause = d.last_id();

@@ -13,7 +13,7 @@ use super::state::{Call, Stand, State, Thread};
 use crate::words::composition::Listener;
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::words::ports::{Document, Seed};
-use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::record::{Header, Kind, Mark, Role};
 use crate::words::time::Millis;
 
 /// A fact before it has its place, id and hashes.
@@ -144,9 +144,9 @@ impl<'a> Draft<'a> {
             config: fact.config,
             code: fact.code,
         };
-        self.touch(&header);
         let record = header.seal(fact.body, salt, scratch.head);
         apply_to(scratch, &record);
+        self.touch(&record.header);
         self.out.facts.push(record);
         (seq, id)
     }
@@ -224,8 +224,9 @@ impl<'a> Draft<'a> {
     fn newly_ready(&self, thread: &ThreadId, path: &CallPath) -> Option<Work> {
         let call = self.call(thread, path)?;
         let Stand::Ready { turn, attempt } = call.stand() else { return None };
-        let before = self.state.thread(thread).and_then(|t| t.calls.get(path)).map(Call::stand);
-        (before != Some(Stand::Ready { turn, attempt })).then(|| Work {
+        // A first attempt that had to be recorded changes only the count of recorded attempts.
+        let before = self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
+        (before != Some((call.stand(), call.attempts))).then(|| Work {
             listener: call.listener.clone(),
             thread: thread.clone(),
             call: path.clone(),

@@ -81,6 +81,6 @@ fn record_attempt(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u
 
 /// The name of a piece of work, equal over its attempts: what a listener may use as the idempotency
 /// key of an effect outside.
-pub fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
+pub(super) fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
     [thread.as_str(), ":", call.as_str(), ":", &turn.to_string()].concat()
 }

@@ -2,7 +2,7 @@
 //! record, whatever version or configuration reads it. Each record changes its own thread alone, so
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
-use super::state::{Answer, Call, Item, Opener, RecentKey, State, Thread};
+use super::state::{Answer, Call, Child, Item, Opener, RecentKey, State, Thread};
 use crate::rules::{core_payload, labels};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
@@ -111,7 +111,6 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
         ready_cause: h.id,
         ready_at: h.time,
         children: Vec::new(),
-        ended_children: Vec::new(),
         nudged: false,
     };
     thread.calls.insert(path, call);
@@ -156,16 +155,15 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     thread.spawns += 1;
     labels::remember(&mut thread.labels, &child);
     if let Some(call) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
-        call.children.push(child);
+        call.children.push(Child { id: child, ended: false });
     }
 }
 
-/// A core payload for a call's inbox; `<thread-finished>` also takes the child off its list.
+/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended.
 fn inbox(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     if let Some(child) = core_payload::finished_child(&record.body) {
-        call.children.retain(|c| *c != child);
-        call.ended_children.push(child);
+        call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = true);
     }
     call.inbox.push(record.header.seq);
 }

@@ -175,8 +175,11 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
 /// With running children the first final of a call is answered by `<children-open>`; the next is
 /// taken, and cancels them.
 fn nudged(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, first: &mut Option<Refusal>) -> bool {
-    let Some(call) = d.call(turn.thread, turn.path).filter(|c| !c.children.is_empty() && !c.nudged) else { return false };
-    let open = call.children.len();
+    let Some(call) = d.call(turn.thread, turn.path).filter(|c| !c.nudged) else { return false };
+    let open = call.running().count();
+    if open == 0 {
+        return false;
+    }
     let body = core_payload::children_open(open);
     d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::ChildrenOpen, body).to(&turn.sender));
     first.get_or_insert(Refusal::new(Code::FinalNotAlone, "children are still running"));
@@ -259,12 +262,12 @@ fn for_thread(
     payload: &std::sync::Arc<[u8]>,
 ) -> Refusal {
     let call = d.call(turn.thread, turn.path);
-    let own = |list: &[ThreadId]| list.iter().any(|child| child.as_str() == thread);
-    if call.is_some_and(|c| own(&c.children)) {
+    let child = call.and_then(|c| c.children.iter().find(|child| child.id.as_str() == thread));
+    let ended = child.is_some_and(|child| child.ended);
+    if child.is_some() && !ended {
         let refusal = Refusal::new(Code::NotBuilt, "steering a running child is not built yet");
         return refuse_item(d, turn, ordinal, refusal, Some(payload));
     }
-    let ended = call.is_some_and(|c| own(&c.ended_children));
     let refusal = if ended {
         Refusal::new(Code::EndedThread, "the thread has ended")
     } else {

@@ -21,7 +21,7 @@ pub(super) fn spawn(
     to: &Name,
     initial: &Arc<[u8]>,
 ) -> Option<Refusal> {
-    let open = d.call(turn.thread, turn.path).map_or(0, |c| c.children.len());
+    let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
     if open >= limits::OPEN_CHILDREN {
         let mut refusal = Refusal::new(Code::ChildrenBudget, "32 children of this call are open, the most allowed")
             .mended_by("wait until one has finished");

@@ -148,12 +148,19 @@ pub struct Call {
     pub ready_cause: MessageId,
     /// When that was.
     pub ready_at: Millis,
-    /// Its running children.
-    pub children: Vec<ThreadId>,
-    /// Its children that have ended.
-    pub ended_children: Vec<ThreadId>,
+    /// Its children, in order of spawning.
+    pub children: Vec<Child>,
     /// Whether its first final was answered by `<children-open>`.
     pub nudged: bool,
+}
+
+/// A child thread, as the call that spawned it knows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Child {
+    /// Its id.
+    pub id: ThreadId,
+    /// Whether it has ended.
+    pub ended: bool,
 }
 
 /// One item of the last reply.
@@ -213,6 +220,11 @@ impl Call {
     /// Whether exactly this turn and attempt is what may be out.
     pub fn is_due(&self, turn: u32, attempt: u32) -> bool {
         self.stand() == Stand::Ready { turn, attempt }
+    }
+
+    /// Its children that have not ended.
+    pub fn running(&self) -> impl Iterator<Item = &ThreadId> {
+        self.children.iter().filter(|child| !child.ended).map(|child| &child.id)
     }
 
     /// The inbox records that the due turn shows.

@@ -15,7 +15,7 @@ use crate::words::time::Millis;
 
 type Body = Arc<[u8]>;
 
-fn written(name: &'static str, write: impl FnOnce(Start<'_>)) -> Body {
+fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
     let mut writer = Writer::with_capacity(512);
     write(writer.open(name).xmlns(namespaces::CORE));
     Arc::from(writer.finish())
@@ -50,7 +50,7 @@ pub fn listener_left(name: &Name, reason: &str) -> Body {
 
 /// `<handled>`: closed without a payload.
 pub fn handled() -> Body {
-    written("handled", Start::empty)
+    written("handled", |handled| handled.empty())
 }
 
 /// `<thread-spawned>`: the confirmation, with the child's head after its first record.

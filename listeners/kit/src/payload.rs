@@ -80,6 +80,38 @@ impl Payload {
         head.after(kept(self.graft.end, offset))
     }
 
+    /// The value of an attribute of its root element that is in no namespace.
+    #[must_use]
+    pub fn attribute(&self, local: &str) -> Option<String> {
+        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP).ok()?;
+        gate.step().ok()?;
+        gate.attribute(local).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The payload that stands in its root's first child element, as the initial payload of a thread does.
+    ///
+    /// # Errors
+    /// When there is none, or it is in no namespace.
+    pub fn inner(&self) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP)?;
+        let mut opened = 0;
+        loop {
+            match gate.step()? {
+                Step::Open(tag) if opened == 2 => {
+                    let mut inner = Self::cut(&mut gate, tag)?;
+                    inner.start = self.place_of(tag.offset);
+                    return Ok(inner);
+                }
+                Step::Open(_) => opened += 1,
+                Step::Close | Step::Done => {
+                    let message = format!("<{}> holds no payload", self.name.local);
+                    return Err(Fault::new(codes::INVALID, message, self.start));
+                }
+                Step::Text(_) | Step::Instruction => {}
+            }
+        }
+    }
+
     /// Cuts the element that `gate` has just opened, and reads to its end.
     ///
     /// The depth limit counts from it. In a lenient gate, a fault noted since the last one was taken refuses it.
