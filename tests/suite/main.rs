@@ -6,3 +6,5 @@ mod log_contract;
 mod log_file;
 #[cfg(test)]
 mod log_records;
+#[cfg(test)]
+mod log_writer;

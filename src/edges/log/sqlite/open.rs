@@ -125,8 +125,14 @@ pub(super) fn look(path: &Path) -> Result<(), LogFault> {
 /// Verifies the newest records of a log that nobody writes to, without touching it.
 fn verify_tail(path: &Path) -> Result<(), LogFault> {
     let connection = connect(path, Manner::Still)?;
-    let last: rusqlite::Result<i64> =
-        connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0));
-    let last = Position(last.map_err(|e| fault(path, None, &e))?.unsigned_abs());
-    verify::tail(&connection, path, last, VERIFIED_AT_OPEN)
+    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    // After a crash a newer number may stand in the write-ahead log alone, where `look` does not see it.
+    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(ill)?;
+    if found > FORMAT {
+        return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
+    }
+    let last: i64 = connection
+        .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
+        .map_err(ill)?;
+    verify::tail(&connection, path, Position(last.unsigned_abs()), VERIFIED_AT_OPEN)
 }

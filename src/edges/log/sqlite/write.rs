@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
 use super::layout::connect_writing;
@@ -83,10 +84,13 @@ impl Appender {
 
 impl Drop for Appender {
     fn drop(&mut self) {
-        // A log that is closed in peace is one file. What could not be folded in now is folded in when
-        // it is opened next, so an error here costs nothing.
-        if let Some(connection) = &self.connection {
-            let _folded = connection.pragma_query(None, "wal_checkpoint(TRUNCATE)", |_| Ok(()));
+        // A log that is closed in peace is one file again: closing its last connection folds the
+        // write-ahead log in. Where that cannot be done the next opening does it, so an error here
+        // costs nothing.
+        self.pool.close_idle();
+        if let Some(connection) = self.connection.take() {
+            let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+            let _closed = connection.close();
         }
     }
 }
