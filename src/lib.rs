@@ -11,6 +11,7 @@
 //!
 //! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
 
+pub mod edges;
 pub mod words;
 
 pub mod rules;

@@ -1,0 +1,10 @@
+//! The one suite of the root crate: a module per topic, one binary to build and to run.
+
+#[cfg(test)]
+mod log_contract;
+#[cfg(test)]
+mod log_file;
+#[cfg(test)]
+mod log_records;
+#[cfg(test)]
+mod log_writer;
