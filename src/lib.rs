@@ -11,3 +11,4 @@
 //!
 //! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
 
+pub mod edges;

@@ -1,1 +1,2 @@
 //! kit
+pub mod schema;
