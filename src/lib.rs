@@ -11,5 +11,6 @@
 //!
 //! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
 
+pub mod edges;
 pub mod organism;
 pub mod words;

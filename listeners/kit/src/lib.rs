@@ -1,2 +1,3 @@
 //! What every listener stands on.
 pub mod payload;
+pub mod schema;

@@ -40,7 +40,8 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         if let Some(name) = schema {
             collected.add(desk, shelf, name);
         }
-        let outline = schema.and_then(|name| collected.outline(&name.value).map(|o| (name.value.as_str(), o)));
+        let outline =
+            schema.and_then(|name| collected.outline(&name.value).map(|o| (name.value.as_str(), o)));
         let path = ["listeners.", &party.key.value].concat();
         resolved.push(Resolved {
             party,
@@ -64,12 +65,20 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
 }
 
 /// Resolves local names of root elements; nothing is told where the schema itself could not be read.
-fn elements(desk: &mut Desk, outline: Option<(&str, &Outline)>, named: &[At<String>], path: &str) -> Vec<At<QName>> {
+fn elements(
+    desk: &mut Desk,
+    outline: Option<(&str, &Outline)>,
+    named: &[At<String>],
+    path: &str,
+) -> Vec<At<QName>> {
     let Some((file, outline)) = outline else { return Vec::new() };
     let mut found = Vec::with_capacity(named.len());
     for one in named {
         if let Some(local) = outline.elements.iter().find(|e| e.as_ref() == one.value) {
-            found.push(At { at: one.at, value: QName { ns: outline.namespace.clone(), local: local.clone() } });
+            found.push(At {
+                at: one.at,
+                value: QName { ns: outline.namespace.clone(), local: local.clone() },
+            });
             continue;
         }
         let told = [path, ": `", &one.value, "` is no root element of ", file].concat();
@@ -83,20 +92,30 @@ fn elements(desk: &mut Desk, outline: Option<(&str, &Outline)>, named: &[At<Stri
 fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     // A dozen names are enough to recognise one's own mistake.
     let some: Vec<&str> = known.take(12).collect();
-    if some.is_empty() { "declare a root element in the schema".to_owned() } else { ["one of ", &some.join(", ")].concat() }
+    if some.is_empty() {
+        "declare a root element in the schema".to_owned()
+    } else {
+        ["one of ", &some.join(", ")].concat()
+    }
 }
 
 /// Checks whom a listener may address, and that each item of its replies can only be one thing.
 fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     let party = one.party;
     let path = ["listeners.", &party.key.value].concat();
-    let own_tag = party.name.as_ref().map(|name| QName {
-        ns: Listener::namespace_of(name).into(),
-        local: name.as_str().into(),
-    });
+    let own_tag = party
+        .name
+        .as_ref()
+        .map(|name| QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() });
     for answer in one.returns.iter().filter(|answer| Some(&answer.value) == own_tag.as_ref()) {
-        let told = [&path, ".returns: `", &answer.value.local, "` is also the root tag of its own notes"].concat();
-        desk.tell(Code::ConfigOverlap, answer.at, &told, Some("another element, or another name for the listener"));
+        let told =
+            [&path, ".returns: `", &answer.value.local, "` is also the root tag of its own notes"].concat();
+        desk.tell(
+            Code::ConfigOverlap,
+            answer.at,
+            &told,
+            Some("another element, or another name for the listener"),
+        );
     }
     if let (1, Some(first)) = (party.turns, party.peers.first()) {
         let told = [&path, ".peers: with `turns: 1` a listener makes no calls"].concat();
@@ -125,7 +144,12 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
 
 fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, element: &QName, also: &str) {
     let told = [path, ".peers: `", &peer.value, "` accepts `", &element.local, "`, which ", also].concat();
-    desk.tell(Code::ConfigOverlap, peer.at, &told, Some("different elements for an answer, a call and a note"));
+    desk.tell(
+        Code::ConfigOverlap,
+        peer.at,
+        &told,
+        Some("different elements for an answer, a call and a note"),
+    );
 }
 
 fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Name> {
@@ -166,4 +190,3 @@ fn listener(one: Resolved<'_>, name: Name, outline: &Outline, open: bool, direct
         entry: party.entry || open,
     }
 }
-

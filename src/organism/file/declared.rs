@@ -79,7 +79,12 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
     }
     if declared.parties.len() > limits::CONFIG_ENTRIES {
         let most = limits::CONFIG_ENTRIES.to_string();
-        desk.tell(Code::ConfigValue, top_of_file, &["listeners: more than ", &most, " of them"].concat(), None);
+        desk.tell(
+            Code::ConfigValue,
+            top_of_file,
+            &["listeners: more than ", &most, " of them"].concat(),
+            None,
+        );
     }
     house(desk, &top, &mut declared);
     Some(declared)
@@ -197,7 +202,12 @@ impl Party {
 fn program(desk: &mut Desk, own: &Fields<'_>) -> Vec<String> {
     let Some((node, path)) = own.need(desk, "run", "run: [PROGRAM, ARGUMENT]") else { return Vec::new() };
     if matches!(&node.value, Value::List(items) if items.is_empty()) {
-        desk.tell(Code::ConfigValue, node.span, &[&path, ": no program is named"].concat(), Some("[PROGRAM, ARGUMENT]"));
+        desk.tell(
+            Code::ConfigValue,
+            node.span,
+            &[&path, ": no program is named"].concat(),
+            Some("[PROGRAM, ARGUMENT]"),
+        );
     }
     let words = value::texts(desk, node, &path).unwrap_or_default();
     words.into_iter().map(|w| w.value).collect()
@@ -206,11 +216,19 @@ fn program(desk: &mut Desk, own: &Fields<'_>) -> Vec<String> {
 /// What the listener's program finds around it.
 fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("env") {
-        let entries = if matches!(node.value, Value::Nothing) { None } else { value::map(desk, node, node.span, &path) };
+        let entries = if matches!(node.value, Value::Nothing) {
+            None
+        } else {
+            value::map(desk, node, node.span, &path)
+        };
         for entry in entries.unwrap_or_default() {
             variable(desk, &entry.key, entry.at, &path);
             let empty = matches!(&entry.value.value, Value::Text { text, .. } if text.is_empty());
-            let set = if empty { Some(String::new()) } else { value::text(desk, &entry.value, &value::joined(&path, &entry.key)).map(|t| t.value) };
+            let set = if empty {
+                Some(String::new())
+            } else {
+                value::text(desk, &entry.value, &value::joined(&path, &entry.key)).map(|t| t.value)
+            };
             party.env.extend(set.map(|set| (entry.key.clone(), set)));
         }
     }
@@ -229,7 +247,8 @@ fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         party.stays = value::word(desk, node, &path, &[("stay", true), ("once", false)]).unwrap_or(true);
     }
     if let Some((node, path)) = own.get("framing") {
-        party.by_length = value::word(desk, node, &path, &[("lines", false), ("length", true)]).unwrap_or(false);
+        party.by_length =
+            value::word(desk, node, &path, &[("lines", false), ("length", true)]).unwrap_or(false);
     }
 }
 
@@ -240,7 +259,12 @@ fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
         let told = [path, ": `", name, "` is no name of an environment variable"].concat();
         desk.tell(Code::ConfigValue, at, &told, Some("letters, digits and _, a digit not first"));
     } else if name.starts_with("SYSTOLE_") {
-        desk.tell(Code::ConfigValue, at, &[path, ": `", name, "` is set by the house"].concat(), Some("another name"));
+        desk.tell(
+            Code::ConfigValue,
+            at,
+            &[path, ": `", name, "` is set by the house"].concat(),
+            Some("another name"),
+        );
     }
 }
 

@@ -38,7 +38,10 @@ impl Desk {
     /// Notes a mistake.
     pub(super) fn tell(&mut self, code: Code, at: Span, message: &str, mend: Option<&str>) {
         let place = self.place(at);
-        self.tell_at(at.start, Diagnostic { code, place, message: message.to_owned(), mend: mend.map(str::to_owned) });
+        self.tell_at(
+            at.start,
+            Diagnostic { code, place, message: message.to_owned(), mend: mend.map(str::to_owned) },
+        );
     }
 
     /// Notes a mistake that lies in another file, in the order of the place that names that file.

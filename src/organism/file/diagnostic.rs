@@ -150,7 +150,8 @@ fn shown(text: &str) -> String {
 }
 
 fn shown_char(c: char) -> String {
-    let steers = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let steers =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
     match c {
         '\t' => " ".to_owned(),
         c if c.is_control() || steers => c.escape_unicode().to_string(),

@@ -38,7 +38,8 @@ impl Shelf for Folder {
 /// The text of the organism's file, without a byte order mark.
 pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
     let file = path.display().to_string();
-    let whole = |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
+    let whole =
+        |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
     let bytes = bounded(path)
         .map_err(|why| whole(Code::ConfigUnreadable, &why, Some("the path of an organism.yaml")))?;
     let text = match std::str::from_utf8(&bytes) {
@@ -58,9 +59,12 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
 fn no_utf8(file: &str, bytes: &[u8], at: usize) -> Diagnostic {
     let before = bytes.get(..at).unwrap_or_default();
     let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-    let column = String::from_utf8_lossy(before.rsplit(|b| *b == b'\n').next().unwrap_or_default()).chars().count() + 1;
+    let column =
+        String::from_utf8_lossy(before.rsplit(|b| *b == b'\n').next().unwrap_or_default()).chars().count()
+            + 1;
     let text = bytes.split(|b| *b == b'\n').nth(line - 1).unwrap_or_default();
-    let mut told = about_file(file, Code::ConfigUnreadable, "a byte here is not UTF-8", Some("save the file as UTF-8"));
+    let mut told =
+        about_file(file, Code::ConfigUnreadable, "a byte here is not UTF-8", Some("save the file as UTF-8"));
     told.place.line = line;
     told.place.column = column;
     told.place.text = String::from_utf8_lossy(text).trim_end().to_owned();

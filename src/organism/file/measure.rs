@@ -6,7 +6,8 @@ use super::value::{At, text};
 use super::yaml::Node;
 use crate::words::codes::Code;
 
-const DURATIONS: &[(&str, u64)] = &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const DURATIONS: &[(&str, u64)] =
+    &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// Bounds of a measure, as they are written and as they count.
@@ -63,7 +64,9 @@ fn measured(
     let names = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     let (told, mend) = match factor {
-        None if digits == 0 => (["`", written, "` is no number with a unit"].concat(), ["a number and one of ", &names].concat()),
+        None if digits == 0 => {
+            (["`", written, "` is no number with a unit"].concat(), ["a number and one of ", &names].concat())
+        }
         None if unit.is_empty() => (["`", written, "` has no unit"].concat(), [written, usual].concat()),
         None => (["`", unit, "` is no unit here"].concat(), ["one of ", &names].concat()),
         Some(_) if digits == 0 => (["`", written, "` has no number"].concat(), ["1", unit].concat()),
@@ -71,9 +74,15 @@ fn measured(
             // A number too long to be read is one that is too large.
             let value = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).unwrap_or(u64::MAX);
             if value < bounds.least.1 {
-                ([written, " is less than ", bounds.least.0, ", the smallest allowed"].concat(), bounds.least.0.to_owned())
+                (
+                    [written, " is less than ", bounds.least.0, ", the smallest allowed"].concat(),
+                    bounds.least.0.to_owned(),
+                )
             } else if value > bounds.most.1 {
-                ([written, " is more than ", bounds.most.0, ", the largest allowed"].concat(), bounds.most.0.to_owned())
+                (
+                    [written, " is more than ", bounds.most.0, ", the largest allowed"].concat(),
+                    bounds.most.0.to_owned(),
+                )
             } else {
                 return Some(value);
             }

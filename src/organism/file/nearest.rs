@@ -60,6 +60,9 @@ mod tests {
     #[test]
     fn distances_are_counted_in_edits() {
         let far = |a: &str, b: &str| distance(&plain(a), &plain(b));
-        assert_eq!((far("", "abc"), far("abc", "abc"), far("abcd", "acbd"), far("kitten", "sitting")), (3, 0, 1, 3));
+        assert_eq!(
+            (far("", "abc"), far("abc", "abc"), far("abcd", "acbd"), far("kitten", "sitting")),
+            (3, 0, 1, 3)
+        );
     }
 }

@@ -103,7 +103,8 @@ fn outline(desk: &mut Desk, name: &At<String>, text: &[u8], id: SchemaId) -> Opt
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
     let line = usize::try_from(unfit.line).unwrap_or(usize::MAX);
     let column = usize::try_from(unfit.column).unwrap_or(usize::MAX);
-    let content = String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
+    let content =
+        String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
     // The stretch is the start of the construct: up to the next blank or the end of a tag.
     let from_column = content.chars().skip(column.saturating_sub(1));
     let span = from_column.take_while(|c| !c.is_whitespace() && *c != '>').collect();

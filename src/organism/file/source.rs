@@ -50,7 +50,9 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     if next("the format")? != FORMAT {
         return Err("it is no stored configuration of a format this version reads".to_owned());
     }
-    let file = std::str::from_utf8(next("the organism's file")?).map_err(|_| "the organism's file is not UTF-8")?.into();
+    let file = std::str::from_utf8(next("the organism's file")?)
+        .map_err(|_| "the organism's file is not UTF-8")?
+        .into();
     let house = [schema(&mut rest)?, schema(&mut rest)?];
     let mut schemas = Vec::new();
     while !rest.is_empty() {
@@ -70,7 +72,8 @@ fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
     let colon = rest.iter().take(20).position(|b| *b == b':')?;
     let (digits, after) = rest.split_at_checked(colon)?;
     // One form for one length: no sign, no leading zero, or two texts would mean the same source.
-    let canonical = digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
+    let canonical =
+        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
     let length: usize = std::str::from_utf8(digits).ok().filter(|_| canonical)?.parse().ok()?;
     let (value, after) = after.get(1..)?.split_at_checked(length)?;
     *rest = after.strip_prefix(b"\n")?;

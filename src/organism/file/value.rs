@@ -48,7 +48,13 @@ pub(super) fn joined(path: &str, key: &str) -> String {
 }
 
 /// Reads a map whose keys stand in the table under `table`.
-pub(super) fn fields<'n>(desk: &mut Desk, node: &'n Node, at: Span, table: &str, path: &str) -> Option<Fields<'n>> {
+pub(super) fn fields<'n>(
+    desk: &mut Desk,
+    node: &'n Node,
+    at: Span,
+    table: &str,
+    path: &str,
+) -> Option<Fields<'n>> {
     let entries = map(desk, node, at, path)?;
     let mut known = Vec::new();
     for entry in entries {
@@ -80,7 +86,12 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
     match &node.value {
         Value::Map(entries) => Some(entries),
         Value::Nothing => {
-            desk.tell(Code::ConfigMissing, at, &[path, " is empty"].concat(), Some("keys below it, or leave it out"));
+            desk.tell(
+                Code::ConfigMissing,
+                at,
+                &[path, " is empty"].concat(),
+                Some("keys below it, or leave it out"),
+            );
             None
         }
         other => {
@@ -98,7 +109,12 @@ fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, found: &Value, wanted: &
         Value::Map(_) => "a map",
     };
     let path = if path.is_empty() { "the file" } else { path };
-    desk.tell(Code::ConfigKind, node.span, &[path, ": ", found, " stands where ", wanted, " is expected"].concat(), None);
+    desk.tell(
+        Code::ConfigKind,
+        node.span,
+        &[path, ": ", found, " stands where ", wanted, " is expected"].concat(),
+        None,
+    );
 }
 
 /// A text that is not empty.
@@ -125,11 +141,18 @@ pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<S
     match &node.value {
         Value::List(items) if items.len() > limits::CONFIG_ENTRIES => {
             let most = limits::CONFIG_ENTRIES.to_string();
-            desk.tell(Code::ConfigValue, node.span, &[path, ": more than ", &most, " entries"].concat(), None);
+            desk.tell(
+                Code::ConfigValue,
+                node.span,
+                &[path, ": more than ", &most, " entries"].concat(),
+                None,
+            );
             None
         }
         // All items are read, so that each bad one is told.
-        Value::List(items) => items.iter().map(|i| text(desk, i, path)).collect::<Vec<_>>().into_iter().collect(),
+        Value::List(items) => {
+            items.iter().map(|i| text(desk, i, path)).collect::<Vec<_>>().into_iter().collect()
+        }
         Value::Text { text, .. } => {
             let words: Vec<&str> = text.split_whitespace().collect();
             let told = [path, ": a single value stands where a list is expected"].concat();
@@ -167,7 +190,9 @@ pub(super) fn count(desk: &mut Desk, node: &Node, path: &str, least: u32, most: 
     let number = found.value.parse::<u32>().ok();
     let told = match number {
         Some(n) if digits && (least..=most).contains(&n) => return Some(n),
-        Some(n) if digits && n < least => [path, ": ", &found.value, " is less than ", &low, ", the smallest allowed"].concat(),
+        Some(n) if digits && n < least => {
+            [path, ": ", &found.value, " is less than ", &low, ", the smallest allowed"].concat()
+        }
         _ if digits => [path, ": ", &found.value, " is more than ", &high, ", the largest allowed"].concat(),
         _ => [path, ": `", &found.value, "` is no whole number"].concat(),
     };
@@ -198,7 +223,12 @@ pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<
         }
         Ok(name) => Some(name),
         Err(why) => {
-            desk.tell(Code::ConfigValue, at, &[path, ": ", &why.to_string()].concat(), suggestion(text).as_deref());
+            desk.tell(
+                Code::ConfigValue,
+                at,
+                &[path, ": ", &why.to_string()].concat(),
+                suggestion(text).as_deref(),
+            );
             None
         }
     }
@@ -207,7 +237,8 @@ pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<
 /// The name that a text becomes once everything a name cannot hold is put right.
 fn suggestion(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
-    let mended: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let mended: String =
+        lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
     let mended = mended.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
     (Name::parse(&mended).is_ok_and(|n| !n.is_reserved())).then_some(mended)
 }

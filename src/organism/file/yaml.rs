@@ -79,7 +79,12 @@ pub(super) fn read(desk: &mut Desk) -> Option<Node> {
             Event::DocumentStart(..) => {
                 documents += 1;
                 if documents > 1 {
-                    desk.tell(Code::ConfigSyntax, span, "a second document begins here", Some("one document in one file"));
+                    desk.tell(
+                        Code::ConfigSyntax,
+                        span,
+                        "a second document begins here",
+                        Some("one document in one file"),
+                    );
                     return root;
                 }
                 None
@@ -87,7 +92,12 @@ pub(super) fn read(desk: &mut Desk) -> Option<Node> {
             Event::SequenceStart(..) | Event::MappingStart(..) => {
                 if open.len() >= limits::CONFIG_DEPTH {
                     let most = limits::CONFIG_DEPTH.to_string();
-                    desk.tell(Code::ConfigValue, span, &["nested deeper than ", &most, " levels"].concat(), None);
+                    desk.tell(
+                        Code::ConfigValue,
+                        span,
+                        &["nested deeper than ", &most, " levels"].concat(),
+                        None,
+                    );
                     return None;
                 }
                 let what = match event {
@@ -123,7 +133,8 @@ fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
                 match first {
                     Some(first) => {
                         let line = desk.line_of(first.start).to_string();
-                        let told = ["`", &key, "` stands here a second time; the first is in line ", &line].concat();
+                        let told =
+                            ["`", &key, "` stands here a second time; the first is in line ", &line].concat();
                         desk.tell(Code::ConfigDuplicate, at, &told, Some("one of the two"));
                     }
                     None => entries.push(Entry { key, at, value: node }),
@@ -165,12 +176,17 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
 fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, span: Span) {
     let (anchor, tag) = match event {
         Event::Alias(_) => {
-            desk.tell(Code::ConfigSyntax, span, "an alias stands here", Some("the value itself, written out"));
+            desk.tell(
+                Code::ConfigSyntax,
+                span,
+                "an alias stands here",
+                Some("the value itself, written out"),
+            );
             return;
         }
-        Event::Scalar(_, _, anchor, tag) | Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag) => {
-            (*anchor, tag.is_some())
-        }
+        Event::Scalar(_, _, anchor, tag)
+        | Event::SequenceStart(_, anchor, tag)
+        | Event::MappingStart(_, anchor, tag) => (*anchor, tag.is_some()),
         _ => return,
     };
     if anchor != 0 {

@@ -1,0 +1,3 @@
+//! The one suite binary of the root package: a module per topic.
+
+mod judge;
