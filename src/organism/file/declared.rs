@@ -73,6 +73,10 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         organism(desk, &section, &mut declared);
     }
     if let Some((node, path)) = top.need(desk, "listeners", SMALLEST) {
+        if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
+            let mend = "a name, and its keys below it";
+            desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
+        }
         for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {
             declared.parties.extend(party(desk, entry));
         }

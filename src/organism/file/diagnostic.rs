@@ -92,8 +92,10 @@ impl Excerpt {
         let line: Vec<char> = place.text.chars().collect();
         let start = place.column.saturating_sub(1).min(line.len());
         let length = place.span.chars().count();
-        // A long line is cut so that the stretch stands in view with some of what precedes it.
-        let cut = if line.len() <= EXCERPT { 0 } else { start.saturating_sub(EXCERPT / 3) };
+        // A long line is cut so that the stretch stands in view with some of what precedes it, and no
+        // further than the view is full.
+        let in_view = line.len() <= EXCERPT || start + length < EXCERPT - 1;
+        let cut = if in_view { 0 } else { start.saturating_sub(EXCERPT / 3).min(line.len() + 2 - EXCERPT) };
         let mut text = String::new();
         let (mut indent, mut carets) = (0, 0);
         if cut > 0 {

@@ -18,7 +18,12 @@ pub const CORE_XSD: &[u8] = include_bytes!("../../../schemas/core.xsd");
 pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 
 /// The folder that an organism's file lies in.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(super) struct Folder {
+    /// From the root of the file system.
+    pub(super) path: PathBuf,
+    /// As it was typed, for people.
+    pub(super) as_typed: PathBuf,
+}
 
 impl Shelf for Folder {
     fn house(&self) -> [Schema; 2] {
@@ -26,8 +31,12 @@ impl Shelf for Folder {
         [schema("core.xsd", CORE_XSD), schema("envelope.xsd", ENVELOPE_XSD)]
     }
 
+    fn shown(&self, name: &str) -> String {
+        self.as_typed.join(name).display().to_string()
+    }
+
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
-        let bytes = bounded(&self.0.join(name)).map_err(|why| Absent {
+        let bytes = bounded(&self.path.join(name)).map_err(|why| Absent {
             why: [name, ": ", &why].concat(),
             mend: Some("the path of an XSD, from this file's folder".to_owned()),
         })?;

@@ -2,6 +2,7 @@
 //! seconds to one and as milliseconds to another.
 
 use super::desk::Desk;
+use super::nearest::nearest;
 use super::value::{At, text};
 use super::yaml::Node;
 use crate::words::codes::Code;
@@ -68,7 +69,14 @@ fn measured(
             (["`", written, "` is no number with a unit"].concat(), ["a number and one of ", &names].concat())
         }
         None if unit.is_empty() => (["`", written, "` has no unit"].concat(), [written, usual].concat()),
-        None => (["`", unit, "` is no unit here"].concat(), ["one of ", &names].concat()),
+        None if units.iter().any(|(name, _)| *name == unit.trim()) => {
+            (["`", written, "` has a blank in it"].concat(), [number, unit.trim()].concat())
+        }
+        None => {
+            let unit = unit.trim();
+            let near = nearest(unit, units.iter().map(|(name, _)| *name)).map(|near| [number, near].concat());
+            (["`", unit, "` is no unit here"].concat(), near.unwrap_or_else(|| ["one of ", &names].concat()))
+        }
         Some(_) if digits == 0 => (["`", written, "` has no number"].concat(), ["1", unit].concat()),
         Some(factor) => {
             // A number too long to be read is one that is too large.

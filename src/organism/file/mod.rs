@@ -48,13 +48,10 @@ pub struct OrganismFile {
 pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
+    let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     // Programs are started there later; a relative folder would then mean another one.
-    let directory = std::path::absolute(&directory).unwrap_or(directory);
-    check(&file, text, &folder::Folder(directory.clone()), &directory)
+    let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
+    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory)
 }
 
 /// Reads a composition back from its source. A source knows no folder, because the same organism may

@@ -13,7 +13,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .into_iter()
         .map(|name| (distance(&plain(word), &plain(name)), name))
         .filter(|(far, _)| *far <= allowed)
-        .min_by_key(|(far, _)| *far)
+        // Of two that are equally far, the one that begins alike: first letters are rarely mistaken.
+        .min_by_key(|(far, name)| (*far, name.chars().next() != word.chars().next()))
         .map(|(_, name)| name)
 }
 
@@ -55,6 +56,7 @@ mod tests {
         assert_eq!(nearest("In-Flight", known), Some("in_flight"));
         assert_eq!(nearest("colour", known), None);
         assert_eq!(nearest("urn", known), Some("run"));
+        assert_eq!(nearest("MB", ["B", "KiB", "MiB"]), Some("MiB"));
     }
 
     #[test]

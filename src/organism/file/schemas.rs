@@ -32,6 +32,8 @@ pub(super) struct Absent {
 pub(super) trait Shelf {
     /// The house's own schemas, core payloads first, then the envelope.
     fn house(&self) -> [Schema; 2];
+    /// A schema's name as people find it.
+    fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
 }
@@ -65,7 +67,7 @@ impl Collected {
             Ok(text) => {
                 let id = SchemaId(self.schemas.len());
                 self.schemas.push(Schema { name: name.value.clone(), text: Arc::clone(&text) });
-                outline(desk, name, &text, id)
+                outline(desk, name, &shelf.shown(&name.value), &text, id)
             }
             Err(Absent { why, mend }) => {
                 desk.tell(Code::ConfigUnreadable, name.at, &why, mend.as_deref());
@@ -80,12 +82,12 @@ impl Collected {
     }
 }
 
-fn outline(desk: &mut Desk, name: &At<String>, text: &[u8], id: SchemaId) -> Option<Outline> {
+fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: SchemaId) -> Option<Outline> {
     let model = match Model::read(text) {
         Ok(model) => model,
         Err(all) => {
             for unfit in all {
-                desk.tell_at(name.at.start, unfit_diagnostic(&name.value, text, unfit));
+                desk.tell_at(name.at.start, unfit_diagnostic(shown, text, unfit));
             }
             return None;
         }

@@ -85,6 +85,10 @@ impl Shelf for Stored {
         self.house.clone()
     }
 
+    fn shown(&self, name: &str) -> String {
+        ["stored configuration, ", name].concat()
+    }
+
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         let found = self.schemas.iter().find(|s| s.name == name);
         found.map(|s| Arc::clone(&s.text)).ok_or_else(|| Absent {

@@ -94,6 +94,7 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
             );
             None
         }
+        Value::Told => None,
         other => {
             wrong_kind(desk, node, path, other, "a map");
             None
@@ -103,7 +104,7 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
 
 fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, found: &Value, wanted: &str) {
     let found = match found {
-        Value::Nothing => "nothing",
+        Value::Nothing | Value::Told => "nothing",
         Value::Text { .. } => "a single value",
         Value::List(_) => "a list",
         Value::Map(_) => "a map",
@@ -129,6 +130,7 @@ pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String
             desk.tell(Code::ConfigValue, node.span, &[path, ": the value is empty"].concat(), None);
             None
         }
+        Value::Told => None,
         other => {
             wrong_kind(desk, node, path, other, "a single value");
             None
@@ -159,6 +161,7 @@ pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<S
             desk.tell(Code::ConfigKind, node.span, &told, Some(&["[", &words.join(", "), "]"].concat()));
             None
         }
+        Value::Told => None,
         other => {
             wrong_kind(desk, node, path, other, "a list");
             None
@@ -177,7 +180,9 @@ pub(super) fn flag(desk: &mut Desk, node: &Node, path: &str) -> Option<bool> {
         "false" | "no" | "off" | "n" => "false",
         _ => "true or false",
     };
-    let told = [path, ": `", &found.value, "` is neither true nor false"].concat();
+    let quoted = !plain && found.value == mend;
+    let why = if quoted { "` in quotes is a text" } else { "` is neither true nor false" };
+    let told = [path, ": `", &found.value, why].concat();
     desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
     None
 }

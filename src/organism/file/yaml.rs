@@ -31,6 +31,8 @@ pub(super) struct Node {
 pub(super) enum Value {
     /// Nothing: a key without a value, `~` or `null`.
     Nothing,
+    /// Something that is refused for how it is written, which has been told.
+    Told,
     /// A scalar as it is written; `plain` if it stands without quotes.
     Text { text: String, plain: bool },
     /// A list.
@@ -50,6 +52,8 @@ pub(super) struct Entry {
 /// A list or map that is not closed yet.
 struct Open {
     start: usize,
+    /// Whether it is written with brackets.
+    flow: bool,
     what: Collection,
 }
 
@@ -64,12 +68,13 @@ pub(super) fn read(desk: &mut Desk) -> Option<Node> {
     let mut open: Vec<Open> = Vec::new();
     let mut root: Option<Node> = None;
     let mut documents = 0;
+    let mut aliased = false;
     let choices = options! { strict_indentation: true, disallow_directives: true, emit_comments: false };
     for event in Parser::new_from_str_with_options(&text, choices) {
         let (event, place) = match event {
             Ok(event) => event,
             Err(error) => {
-                syntax(desk, &text, &error);
+                syntax(desk, &text, &error, open.last());
                 return None;
             }
         };
@@ -104,12 +109,19 @@ pub(super) fn read(desk: &mut Desk) -> Option<Node> {
                     Event::SequenceStart(..) => Collection::List(Vec::new()),
                     _ => Collection::Map { entries: Vec::new(), key: None },
                 };
-                open.push(Open { start: span.start, what });
+                let bracket = text.as_bytes().get(span.start);
+                open.push(Open { start: span.start, flow: matches!(bracket, Some(b'[' | b'{')), what });
                 None
             }
             Event::Scalar(text, style, ..) => Some(Node { span, value: scalar(&text, style) }),
-            // Told above; what it stands for does not matter any more.
-            Event::Alias(_) => Some(Node { span, value: Value::Nothing }),
+            Event::Alias(_) => {
+                // One is told for all: a file that is written with aliases has many.
+                if !std::mem::replace(&mut aliased, true) {
+                    let told = "an alias stands here, and nothing in this file is expanded";
+                    desk.tell(Code::ConfigSyntax, span, told, Some("the value itself, written out"));
+                }
+                Some(Node { span, value: Value::Told })
+            }
             Event::SequenceEnd | Event::MappingEnd => open.pop().map(|o| close(o, span.end)),
             _ => None,
         };
@@ -147,7 +159,7 @@ fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
 fn key_of(desk: &mut Desk, node: Node) -> (String, Span) {
     match node.value {
         Value::Text { text, .. } => (text, node.span),
-        Value::Nothing => (String::new(), node.span),
+        Value::Nothing | Value::Told => (String::new(), node.span),
         Value::List(_) | Value::Map(_) => {
             desk.tell(Code::ConfigKind, node.span, "a list or a map stands as a key; keys are names", None);
             (String::new(), node.span)
@@ -175,15 +187,6 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
 /// short file long; all three are told apart so that the words fit what was written.
 fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, span: Span) {
     let (anchor, tag) = match event {
-        Event::Alias(_) => {
-            desk.tell(
-                Code::ConfigSyntax,
-                span,
-                "an alias stands here",
-                Some("the value itself, written out"),
-            );
-            return;
-        }
         Event::Scalar(_, _, anchor, tag)
         | Event::SequenceStart(_, anchor, tag)
         | Event::MappingStart(_, anchor, tag) => (*anchor, tag.is_some()),
@@ -207,7 +210,7 @@ fn bytes(place: &ParsedSpan, text: &str) -> Span {
     Span { start, end: start + kept }
 }
 
-fn syntax(desk: &mut Desk, text: &str, error: &ScanError) {
+fn syntax(desk: &mut Desk, text: &str, error: &ScanError, innermost: Option<&Open>) {
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let span = Span { start: at, end: at };
     let line_start = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
@@ -216,6 +219,14 @@ fn syntax(desk: &mut Desk, text: &str, error: &ScanError) {
     if let Some(tab) = line.get(..indent).and_then(|blank| blank.find('\t')) {
         let span = Span { start: line_start + tab, end: line_start + tab + 1 };
         desk.tell(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
+        return;
+    }
+    if let Some(open) = innermost.filter(|open| open.flow) {
+        let span = Span { start: open.start, end: open.start + 1 };
+        let line = desk.line_of(at).to_string();
+        let told = ["what this bracket opens goes wrong or stays open in line ", &line].concat();
+        let mend = "the closing bracket; a comma between entries; quotes around special signs";
+        desk.tell(Code::ConfigSyntax, span, &told, Some(mend));
         return;
     }
     // The parser says what it found; its own line and column are left out, ours stand beside it.
