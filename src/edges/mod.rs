@@ -2,3 +2,4 @@
 //! draw random bytes and do I/O; they import `words` and nothing else of the house.
 
 pub mod log;
+pub mod schemas;

@@ -69,6 +69,19 @@ codes! {
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
     IngressThrottled "ingress.throttled" true "too many messages from this client";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key";
+    ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text";
+    ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document";
+    ConfigUnknownKey "config.unknown-key" false "a key stands where no such key is known";
+    ConfigNotBuilt "config.not-built" false "a key or value is known, but this version cannot act on it yet";
+    ConfigMissing "config.missing" false "a key that must be there is not";
+    ConfigKind "config.kind" false "a text, a list or a map stands where another of the three is expected";
+    ConfigValue "config.value" false "a value does not have the form it must have, or passes a limit";
+    ConfigDuplicate "config.duplicate" false "a key or a value stands twice";
+    ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares";
+    ConfigUnknownElement "config.unknown-element" false "the listener's schema has no root element of this name";
+    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace";
+    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, so that nobody could tell which";
+    ConfigSource "config.source" false "a stored configuration cannot be read back";
 }
 
 impl fmt::Display for Code {

@@ -36,6 +36,8 @@ pub struct SchemaId(pub usize);
 impl SchemaId {
     /// The schema of core payloads, the first of every composition.
     pub const CORE: SchemaId = SchemaId(0);
+    /// The schema of the envelope, the second of every composition.
+    pub const ENVELOPE: SchemaId = SchemaId(1);
 }
 
 /// A schema text and where it came from.
@@ -135,7 +137,12 @@ pub struct Listener {
 impl Listener {
     /// The root tag of its own notes: its name in its own namespace.
     pub fn own_namespace(&self) -> String {
-        ["https://xml-pipeline.org/ns/", self.name.as_str(), "/v1"].concat()
+        Listener::namespace_of(&self.name)
+    }
+
+    /// The namespace that a listener of this name has for its own notes.
+    pub fn namespace_of(name: &Name) -> String {
+        ["https://xml-pipeline.org/ns/", name.as_str(), "/v1"].concat()
     }
 }
 

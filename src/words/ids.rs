@@ -183,9 +183,7 @@ impl ThreadId {
 /// Whether a text may be the label of a child thread.
 pub fn is_label(text: &str) -> bool {
     let word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    text.len() <= 32
-        && text.bytes().next().is_some_and(word)
-        && text.bytes().all(|b| word(b) || b == b'-')
+    text.len() <= 32 && text.bytes().next().is_some_and(word) && text.bytes().all(|b| word(b) || b == b'-')
 }
 
 impl CallPath {
@@ -336,7 +334,9 @@ mod tests {
             assert!(ThreadId::parse(good).is_ok(), "{good}");
         }
         let long = ["sess-1f0c9a2b77d1.", &"a".repeat(4096)].concat();
-        for bad in ["", "new", "../x", "*", ">", "sess-1f0c9a2b77d1. a", "sess-XF0c9a2b77d1", "sess-12", &long] {
+        for bad in
+            ["", "new", "../x", "*", ">", "sess-1f0c9a2b77d1. a", "sess-XF0c9a2b77d1", "sess-12", &long]
+        {
             assert!(ThreadId::parse(bad).is_err(), "{bad}");
         }
     }
@@ -357,6 +357,8 @@ mod tests {
         let id = ThreadId::root(&name("hello"), &name("operator"), &key, 12);
         assert_eq!(id, ThreadId::root(&name("hello"), &name("operator"), &key, 12));
         assert_eq!(id.as_str().len(), "sess-".len() + 12);
-        assert!(ThreadId::root(&name("hello"), &name("operator"), &key, 16).as_str().starts_with(id.as_str()));
+        assert!(
+            ThreadId::root(&name("hello"), &name("operator"), &key, 16).as_str().starts_with(id.as_str())
+        );
     }
 }

@@ -22,6 +22,12 @@ pub const LOST_WITH_PUMP: u32 = 5;
 pub const EXCERPT_BYTES: usize = 1024;
 /// Bytes of a program's last words that are kept with its failure.
 pub const LAST_WORDS_BYTES: usize = 2048;
+/// Largest organism file and largest schema, in bytes.
+pub const CONFIG_FILE_BYTES: usize = 1 << 20;
+/// How deep an organism file may nest; its own keys need five levels.
+pub const CONFIG_DEPTH: usize = 16;
+/// Most listeners in one organism, and most entries in any list of its file.
+pub const CONFIG_ENTRIES: usize = 1024;
 /// Records between two checkpoints of the fold.
 pub const CHECKPOINT_RECORDS: usize = 4096;
 

@@ -9,7 +9,9 @@ use super::record::Record;
 use super::time::Millis;
 
 /// The place of a record in the whole log, from 1, in the order of commits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct Position(pub u64);
 
 /// A document that is stored once under its hash: a configuration, or the bytes of a refused payload.
@@ -151,11 +153,21 @@ pub trait LogReader: Send + Sync {
     /// A thread's row, if one is stored.
     fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault>;
     /// At most `limit` records of a thread, from `seq` on.
-    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault>;
     /// At most `limit` records after a position.
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
     /// The record that bound this key of this sender in this thread.
-    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault>;
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault>;
     /// Ids of the newest threads, newest first, `sys` left out.
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
     /// Ids of threads whose id starts with a text, at most `limit`.

@@ -242,7 +242,8 @@ fn head_after(before: Digest, leaf: Digest) -> Digest {
 
 /// The head of a thread before its first record.
 pub fn head_zero(thread: &ThreadId) -> Digest {
-    let hash = Sha256::new().chain_update([0x02]).chain_update("systole thread v1").chain_update(thread.as_str());
+    let hash =
+        Sha256::new().chain_update([0x02]).chain_update("systole thread v1").chain_update(thread.as_str());
     Digest(hash.finalize().into())
 }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 
 /// A moment, in milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct Millis(pub u64);
 
 impl Millis {
@@ -39,7 +41,9 @@ pub fn spoken(ms: u64) -> String {
         0..10 => [(s).to_string(), ".".into(), (ms % 1000 / 100).to_string(), " s".into()].concat(),
         10..60 => [s.to_string(), " s".into()].concat(),
         60..3600 => [(s / 60).to_string(), " m ".into(), (s % 60).to_string(), " s".into()].concat(),
-        3600..86_400 => [(s / 3600).to_string(), " h ".into(), (s % 3600 / 60).to_string(), " m".into()].concat(),
+        3600..86_400 => {
+            [(s / 3600).to_string(), " h ".into(), (s % 3600 / 60).to_string(), " m".into()].concat()
+        }
         _ => [(s / 86_400).to_string(), " d ".into(), (s % 86_400 / 3600).to_string(), " h".into()].concat(),
     }
 }

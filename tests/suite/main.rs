@@ -1,10 +1,10 @@
-//! The one suite of the root crate: a module per topic, one binary to build and to run.
+//! The one suite of the root package: a module per topic, one binary to build and to run.
+#![cfg(test)]
 
-#[cfg(test)]
+mod config;
+mod core_schema;
+mod judge;
 mod log_contract;
-#[cfg(test)]
 mod log_file;
-#[cfg(test)]
 mod log_records;
-#[cfg(test)]
 mod log_writer;

@@ -15,6 +15,7 @@ pub mod namespaces;
 pub mod payload;
 pub mod place;
 pub mod reply;
+pub mod schema;
 mod scope;
 pub mod writer;
 

@@ -1,0 +1,291 @@
+//! Reads XML into a small owned tree whose every part knows its byte offset.
+//!
+//! Used for both sides of the model: the schema document and the payload to be explained. It never
+//! fetches, never expands a declared entity and never nests deeper than `DEPTH`, so walking the tree
+//! by recursion is bounded. Bytes come in; a tree goes out, or the first fault with its offset.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use quick_xml::XmlVersion;
+use quick_xml::events::attributes::Attribute as RawAttribute;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::reader::Reader;
+
+/// Elements inside elements, the root included. The gate has the same limit.
+pub(super) const DEPTH: usize = 64;
+
+const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// Why the bytes are no tree, and where.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) offset: usize,
+    pub(super) words: String,
+}
+
+/// A name with its namespace; the empty namespace is no namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) namespace: Rc<str>,
+    pub(super) local: String,
+}
+
+impl Name {
+    pub(super) fn is(&self, namespace: &str, local: &str) -> bool {
+        &*self.namespace == namespace && self.local == local
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Attribute {
+    pub(super) name: Name,
+    pub(super) value: String,
+}
+
+/// What stands between the tags of an element, in document order.
+#[derive(Debug)]
+pub(super) enum Part {
+    Element(Element),
+    /// One value, however many comments, references and CDATA sections it was cut into.
+    Text(Text),
+}
+
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) value: String,
+    pub(super) offset: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) name: Name,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) parts: Vec<Part>,
+    /// From the `<` of the start tag to the end of the end tag.
+    pub(super) span: Range<usize>,
+    scope: Option<Rc<Binding>>,
+}
+
+impl Element {
+    pub(super) fn children(&self) -> impl Iterator<Item = &Element> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Element(element) => Some(element),
+            Part::Text(_) => None,
+        })
+    }
+
+    /// The whole character content of an element without child elements.
+    pub(super) fn text(&self) -> String {
+        self.parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text(text) => Some(text.value.as_str()),
+                Part::Element(_) => None,
+            })
+            .collect()
+    }
+
+    /// The value of an attribute that has no namespace.
+    pub(super) fn attribute(&self, local: &str) -> Option<&str> {
+        self.attributes.iter().find(|a| a.name.is("", local)).map(|a| a.value.as_str())
+    }
+
+    /// Reads `prefix:local` as it stands in an attribute value of this element.
+    pub(super) fn qualified(&self, value: &str) -> Option<Name> {
+        let value = value.trim_matches([' ', '\t', '\r', '\n']);
+        let (prefix, local) = value.split_once(':').unwrap_or(("", value));
+        let namespace = resolve(self.scope.as_ref(), prefix)?;
+        Some(Name { namespace, local: local.to_owned() })
+    }
+}
+
+/// One namespace declaration, linked to those that it stands inside of.
+#[derive(Debug)]
+struct Binding {
+    prefix: String,
+    uri: Rc<str>,
+    outer: Option<Rc<Binding>>,
+}
+
+fn resolve(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
+    if prefix == "xml" {
+        return Some(Rc::from(XML_NAMESPACE));
+    }
+    let mut next = scope;
+    while let Some(binding) = next {
+        if binding.prefix == prefix {
+            // `xmlns:p=""` would undeclare a prefix, which XML 1.0 does not know.
+            return (prefix.is_empty() || !binding.uri.is_empty()).then(|| Rc::clone(&binding.uri));
+        }
+        next = binding.outer.as_ref();
+    }
+    prefix.is_empty().then(|| Rc::from(""))
+}
+
+/// Reads one document.
+pub(super) fn read(bytes: &[u8]) -> Result<Element, Fault> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|e| Fault { offset: e.valid_up_to(), words: "the bytes are not UTF-8".to_owned() })?;
+    let mut building = Building { open: Vec::new(), root: None };
+    let mut reader = Reader::from_str(text);
+    loop {
+        let offset = position(reader.buffer_position());
+        let event = reader
+            .read_event()
+            .map_err(|error| Fault { offset: position(reader.error_position()), words: error.to_string() })?;
+        if matches!(event, Event::Eof) {
+            return building.finish(offset);
+        }
+        building.take(event, offset, position(reader.buffer_position()))?;
+    }
+}
+
+/// The reader counts in `u64`; a document in memory is never longer than `usize`.
+fn position(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+struct Building {
+    open: Vec<Element>,
+    root: Option<Element>,
+}
+
+impl Building {
+    fn take(&mut self, event: Event<'_>, offset: usize, end: usize) -> Result<(), Fault> {
+        match event {
+            Event::Start(start) => self.open(&start, offset),
+            Event::Empty(start) => {
+                self.open(&start, offset)?;
+                self.close(end);
+                Ok(())
+            }
+            Event::End(_) => {
+                self.close(end);
+                Ok(())
+            }
+            Event::Text(text) => self.text(&text.xml10_content(), offset),
+            Event::CData(text) => self.text(&text.xml10_content(), offset),
+            Event::GeneralRef(reference) => {
+                let value = referred(&reference).ok_or_else(|| Fault {
+                    offset,
+                    words: format!("&{}; is not one of the five entities", &*reference),
+                })?;
+                self.text(&value, offset)
+            }
+            Event::DocType(_) => Err(fault(offset, "a document type (DOCTYPE) is not allowed")),
+            Event::PI(_) => Err(fault(offset, "a processing instruction is not allowed")),
+            Event::Decl(declaration) => match declaration.encoding() {
+                Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => {
+                    Err(Fault { offset, words: format!("the encoding is {name}, only UTF-8 is read") })
+                }
+                Some(Err(_)) => Err(fault(offset, "the XML declaration cannot be read")),
+                _ => Ok(()),
+            },
+            Event::Comment(_) | Event::Eof => Ok(()),
+        }
+    }
+
+    fn open(&mut self, start: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
+        if self.root.is_some() {
+            return Err(fault(offset, "there is a second root element"));
+        }
+        if self.open.len() >= DEPTH {
+            return Err(Fault { offset, words: format!("elements are nested deeper than {DEPTH}") });
+        }
+        let mut scope = self.open.last().and_then(|parent| parent.scope.clone());
+        let mut raw = Vec::new();
+        for attribute in start.attributes() {
+            let attribute = attribute.map_err(|error| Fault { offset, words: error.to_string() })?;
+            let value = attribute_value(&attribute, offset)?;
+            let key = attribute.key.into_inner();
+            let declared = if key == "xmlns" { Some("") } else { key.strip_prefix("xmlns:") };
+            match declared {
+                Some(prefix) => {
+                    let uri = Rc::from(value);
+                    scope = Some(Rc::new(Binding { prefix: prefix.to_owned(), uri, outer: scope }));
+                }
+                None => raw.push((key, value)),
+            }
+        }
+        let unbound = |name: &str| Fault { offset, words: format!("the prefix of {name} is not declared") };
+        let tag = start.name().into_inner();
+        let name = named(scope.as_ref(), tag, true).ok_or_else(|| unbound(tag))?;
+        let mut attributes = Vec::with_capacity(raw.len());
+        for (key, value) in raw {
+            let name = named(scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
+            attributes.push(Attribute { name, value });
+        }
+        self.open.push(Element { name, attributes, parts: Vec::new(), span: offset..offset, scope });
+        Ok(())
+    }
+
+    fn close(&mut self, end: usize) {
+        let Some(mut element) = self.open.pop() else { return };
+        element.span.end = end;
+        match self.open.last_mut() {
+            Some(parent) => parent.parts.push(Part::Element(element)),
+            None => self.root = Some(element),
+        }
+    }
+
+    fn text(&mut self, value: &str, offset: usize) -> Result<(), Fault> {
+        let Some(parent) = self.open.last_mut() else {
+            let blank = value.trim_matches([' ', '\t', '\r', '\n', '\u{feff}']).is_empty();
+            return if blank { Ok(()) } else { Err(fault(offset, "there is text outside the root element")) };
+        };
+        match parent.parts.last_mut() {
+            Some(Part::Text(text)) => text.value.push_str(value),
+            _ => parent.parts.push(Part::Text(Text { value: value.to_owned(), offset })),
+        }
+        Ok(())
+    }
+
+    fn finish(self, offset: usize) -> Result<Element, Fault> {
+        if let Some(open) = self.open.last() {
+            let words = format!("<{}> is never closed", open.name.local);
+            return Err(Fault { offset: open.span.start, words });
+        }
+        self.root.ok_or_else(|| fault(offset, "there is no root element"))
+    }
+}
+
+fn fault(offset: usize, words: &str) -> Fault {
+    Fault { offset, words: words.to_owned() }
+}
+
+/// Attributes without a prefix have no namespace; elements without one have the default namespace.
+fn named(scope: Option<&Rc<Binding>>, qualified: &str, default_applies: bool) -> Option<Name> {
+    let (namespace, local) = match qualified.split_once(':') {
+        Some((prefix, local)) => (resolve(scope, prefix)?, local),
+        None if default_applies => (resolve(scope, "")?, qualified),
+        None => (Rc::from(""), qualified),
+    };
+    Some(Name { namespace, local: local.to_owned() })
+}
+
+fn attribute_value(attribute: &RawAttribute<'_>, offset: usize) -> Result<String, Fault> {
+    let value = attribute.normalized_value(XmlVersion::Explicit1_0);
+    value.map(|v| v.into_owned()).map_err(|error| Fault { offset, words: error.to_string() })
+}
+
+/// The text a character or predefined entity reference stands for.
+fn referred(reference: &BytesRef<'_>) -> Option<String> {
+    if let Ok(Some(character)) = reference.resolve_char_ref() {
+        return Some(character.to_string());
+    }
+    quick_xml::escape::resolve_xml_entity(reference).map(str::to_owned)
+}
+
+/// Line and column, both from 1, of a byte offset; a column counts characters.
+pub(super) fn line_and_column(bytes: &[u8], offset: usize) -> (u64, u64) {
+    let before = bytes.get(..offset).unwrap_or(bytes);
+    let line = before.iter().filter(|b| **b == b'\n').count();
+    let last = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at.saturating_add(1));
+    let column = String::from_utf8_lossy(before.get(last..).unwrap_or_default()).chars().count();
+    (count(line), count(column))
+}
+
+fn count(from_zero: usize) -> u64 {
+    u64::try_from(from_zero).unwrap_or(u64::MAX).saturating_add(1)
+}

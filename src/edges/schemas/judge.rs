@@ -1,0 +1,207 @@
+//! The judge: compiled schemas, and the verdict of libxml2 on the bytes of one payload.
+//!
+//! Owned by ONE validator thread, because libxml2's validation state is not `Send`. Sources come in and
+//! compile once; payload bytes that passed the gate come in, a verdict goes out. It must never fetch:
+//! `Model::read` refuses every construct that could before libxml2 sees the schema, and documents are
+//! parsed strictly, without recovery, network, entity substitution or lifted limits.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use libxml::error::StructuredError;
+use libxml::parser::{Parser, ParserOptions, XmlParseFailure};
+use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
+use systole_kit::schema::{Model, Unfit};
+use thiserror::Error;
+
+/// libxml2's code for a fault of its own, as opposed to one of the document.
+const INTERNAL_FAULT: i32 = 1818;
+
+/// Words kept of one refusal. libxml2 reports every fault of a document and a large document can have
+/// thousands; the first few are all that a reader takes in.
+const WORDS_BYTES: usize = 2048;
+
+/// One schema document under the name by which refusals speak of it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The name of the schema, as the operator knows it.
+    pub name: String,
+    /// The schema document.
+    pub xsd: Vec<u8>,
+}
+
+/// Which compiled schema judges: the position of its source in what was compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SchemaId(usize);
+
+/// What libxml2 says of a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// The payload is well-formed and valid.
+    Valid,
+    /// The payload is not; the words are libxml2's own.
+    Invalid {
+        /// libxml2's words, one fault per line.
+        words: String,
+    },
+    /// There is no verdict: the fault is ours or libxml2's, never the sender's.
+    Broken {
+        /// What went wrong.
+        words: String,
+    },
+}
+
+/// Why a set of schemas does not make a judge.
+#[derive(Debug, Error)]
+pub enum Refused {
+    /// A schema uses what the profile leaves out.
+    #[error("schema {name} is outside the profile, {} constructs", unfit.len())]
+    Unfit {
+        /// The source's name.
+        name: String,
+        /// Each construct with its place and its mend.
+        unfit: Vec<Unfit>,
+    },
+    /// libxml2 does not take a schema that our model took.
+    #[error("schema {name}: {words}")]
+    Uncompiled {
+        /// The source's name.
+        name: String,
+        /// libxml2's words.
+        words: String,
+    },
+}
+
+/// Compiled schemas, ready to judge. Not `Send`: build it on the thread that uses it.
+pub struct Judge {
+    sources: Vec<Source>,
+    compiled: Vec<Option<SchemaValidationContext>>,
+    parser: Parser,
+}
+
+impl Judge {
+    /// Compiles every source once, refusing first what the profile leaves out.
+    pub fn compile(sources: &[Source]) -> Result<Self, Refused> {
+        let parser = Parser::default();
+        let mut compiled = Vec::with_capacity(sources.len());
+        for source in sources {
+            if let Err(unfit) = Model::read(&source.xsd) {
+                return Err(Refused::Unfit { name: source.name.clone(), unfit });
+            }
+            let context = guarded(|| compile_one(&parser, &source.xsd));
+            match context.unwrap_or_else(|| Err("libxml2's wrapper panicked".to_owned())) {
+                Ok(context) => compiled.push(Some(context)),
+                Err(words) => return Err(Refused::Uncompiled { name: source.name.clone(), words }),
+            }
+        }
+        Ok(Self { sources: sources.to_vec(), compiled, parser })
+    }
+
+    /// The schema that was compiled under this name.
+    pub fn schema(&self, name: &str) -> Option<SchemaId> {
+        self.sources.iter().position(|source| source.name == name).map(SchemaId)
+    }
+
+    /// Judges the bytes of one payload. The gate comes first: this is no place for unbounded input.
+    pub fn judge(&mut self, schema: SchemaId, payload: &[u8]) -> Verdict {
+        let Some(context) = self.ready(schema) else {
+            return Verdict::Broken { words: "the schema cannot be compiled any more".to_owned() };
+        };
+        let parser = &self.parser;
+        // The context is moved in: after a panic its state is unknown and it is dropped with it.
+        let judged = guarded(move || {
+            let mut context = context;
+            let verdict = judge_document(parser, &mut context, payload);
+            (context, verdict)
+        });
+        match judged {
+            Some((context, verdict)) => {
+                let keep = !matches!(verdict, Verdict::Broken { .. });
+                if let Some(slot) = self.compiled.get_mut(schema.0) {
+                    *slot = keep.then_some(context);
+                }
+                verdict
+            }
+            None => Verdict::Broken { words: "libxml2's wrapper panicked".to_owned() },
+        }
+    }
+
+    /// Takes the compiled schema out, compiling it again if its last use broke it.
+    fn ready(&mut self, schema: SchemaId) -> Option<SchemaValidationContext> {
+        if let Some(context) = self.compiled.get_mut(schema.0).and_then(Option::take) {
+            return Some(context);
+        }
+        let xsd = &self.sources.get(schema.0)?.xsd;
+        let parser = &self.parser;
+        guarded(|| compile_one(parser, xsd))?.ok()
+    }
+}
+
+fn compile_one(parser: &Parser, xsd: &[u8]) -> Result<SchemaValidationContext, String> {
+    // The schema compiler prints faults of form to stderr; a strict parse before it collects them.
+    let parsed = parser.parse_string_with_diagnostics(xsd, strict());
+    parsed.map_err(|failure| parse_words(&failure))?;
+    let mut compiler = SchemaParserContext::from_buffer(xsd);
+    SchemaValidationContext::from_parser(&mut compiler).map_err(|errors| words(&errors))
+}
+
+fn judge_document(parser: &Parser, context: &mut SchemaValidationContext, payload: &[u8]) -> Verdict {
+    // A fresh parser context per document: a reused one keeps every name it has ever seen.
+    let document = match parser.parse_string_with_diagnostics(payload, strict()) {
+        Ok((document, _)) => document,
+        Err(XmlParseFailure::ParseFailed(errors)) => return Verdict::Invalid { words: words(&errors) },
+        Err(failure) => return Verdict::Broken { words: parse_words(&failure) },
+    };
+    match context.validate_document(&document) {
+        Ok(()) => {
+            // Warnings would otherwise pile up in the context from one document to the next.
+            drop(context.drain_errors());
+            Verdict::Valid
+        }
+        Err(errors) if errors.iter().any(|error| error.code == INTERNAL_FAULT) => {
+            Verdict::Broken { words: words(&errors) }
+        }
+        Err(errors) => Verdict::Invalid { words: words(&errors) },
+    }
+}
+
+/// No recovery, no network, no lifted limits. Entity substitution, DTD loading and XInclude have no
+/// switch in this parser: they are off. `no_error` and `no_warning` silence stderr only.
+fn strict() -> ParserOptions<'static> {
+    ParserOptions {
+        recover: false,
+        no_def_dtd: true,
+        no_error: true,
+        no_warning: true,
+        no_net: true,
+        huge: false,
+        ..ParserOptions::default()
+    }
+}
+
+fn parse_words(failure: &XmlParseFailure) -> String {
+    match failure {
+        XmlParseFailure::ParseFailed(errors) => words(errors),
+        other => other.to_string(),
+    }
+}
+
+fn words(errors: &[StructuredError]) -> String {
+    let mut all = String::new();
+    for error in errors {
+        let message = error.message.as_deref().unwrap_or("libxml2 gives no words").trim_end();
+        if all.len().saturating_add(message.len()) > WORDS_BYTES && !all.is_empty() {
+            break;
+        }
+        if !all.is_empty() {
+            all.push('\n');
+        }
+        all.extend(message.chars().take(WORDS_BYTES));
+    }
+    all
+}
+
+/// Runs what may panic inside libxml2's wrapper. `None` says that it did; what it owned is gone.
+fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
+}

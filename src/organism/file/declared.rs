@@ -1,0 +1,338 @@
+//! What the file declares, key by key: each value read alone, none compared with another yet.
+//!
+//! In comes the tree, out comes a declaration in which whatever could not be read stands at its
+//! default, so that the checks between values can still run. It opens no schema and looks for no
+//! program.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::desk::Desk;
+use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
+use super::value::{self, At, Fields, fields};
+use super::yaml::{Entry, Node, Span, Value};
+use crate::words::codes::Code;
+use crate::words::composition::{OnUnknown, Retry};
+use crate::words::ids::Name;
+use crate::words::limits;
+
+const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
+const MESSAGE: Bounds = Bounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) };
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7474);
+
+/// The whole file.
+pub(super) struct Declared {
+    pub(super) name: Option<Name>,
+    pub(super) entry: Option<At<String>>,
+    pub(super) description: Option<String>,
+    pub(super) parties: Vec<Party>,
+    pub(super) message_bytes: usize,
+    pub(super) log: String,
+    pub(super) listen: SocketAddr,
+}
+
+/// One listener as it is declared.
+pub(super) struct Party {
+    /// The key it stands under, also where that is no name.
+    pub(super) key: At<String>,
+    pub(super) name: Option<Name>,
+    pub(super) run: Vec<String>,
+    pub(super) schema: Option<At<String>>,
+    pub(super) accepts: Vec<At<String>>,
+    pub(super) returns: Vec<At<String>>,
+    pub(super) peers: Vec<At<String>>,
+    pub(super) turns: u32,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) pass: Vec<String>,
+    pub(super) stays: bool,
+    pub(super) by_length: bool,
+    pub(super) timeout_ms: u64,
+    pub(super) idle_ms: Option<u64>,
+    pub(super) in_flight: usize,
+    pub(super) retry: Retry,
+    pub(super) on_unknown: OnUnknown,
+    pub(super) entry: bool,
+}
+
+/// Reads the declaration; none where the file is no map at all.
+pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
+    let top_of_file = Span { start: root.span.start, end: root.span.start };
+    let top = fields(desk, root, top_of_file, "", "")?;
+    let mut declared = Declared {
+        name: None,
+        entry: None,
+        description: None,
+        parties: Vec::new(),
+        message_bytes: limits::MESSAGE_BYTES,
+        log: "./organism.db".to_owned(),
+        listen: LISTEN,
+    };
+    if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
+        && let Some(section) = fields(desk, node, node.span, "organism", &path)
+    {
+        organism(desk, &section, &mut declared);
+    }
+    if let Some((node, path)) = top.need(desk, "listeners", SMALLEST) {
+        if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
+            let mend = "a name, and its keys below it";
+            desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
+        }
+        for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {
+            declared.parties.extend(party(desk, entry));
+        }
+    }
+    if declared.parties.len() > limits::CONFIG_ENTRIES {
+        let most = limits::CONFIG_ENTRIES.to_string();
+        desk.tell(
+            Code::ConfigValue,
+            top_of_file,
+            &["listeners: more than ", &most, " of them"].concat(),
+            None,
+        );
+    }
+    house(desk, &top, &mut declared);
+    Some(declared)
+}
+
+fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
+    if let Some((node, path)) = section.need(desk, "name", "name: hello")
+        && let Some(found) = value::text(desk, node, &path)
+    {
+        declared.name = value::name(desk, &found.value, found.at, &path);
+        if found.value.contains('.') && declared.name.is_some() {
+            let told = [&path, ": `", &found.value, "` has a dot; an organism's name has none"].concat();
+            desk.tell(Code::ConfigValue, found.at, &told, Some(&found.value.replace('.', "-")));
+        }
+    }
+    declared.entry = section.get("entry").and_then(|(node, path)| value::text(desk, node, &path));
+    let description = section.get("description").and_then(|(node, path)| value::text(desk, node, &path));
+    declared.description = description.map(|d| d.value);
+}
+
+/// The sections about the house around the listeners.
+fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
+    if let Some((node, path)) = top.get("limits")
+        && let Some(section) = fields(desk, node, node.span, "limits", &path)
+        && let Some((node, path)) = section.get("message")
+        && let Some(bytes) = size_bytes(desk, node, &path, &MESSAGE)
+    {
+        declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
+    }
+    if let Some((node, path)) = top.get("log")
+        && let Some(section) = fields(desk, node, node.span, "log", &path)
+        && let Some((node, path)) = section.get("path")
+        && let Some(found) = value::text(desk, node, &path)
+    {
+        declared.log = found.value;
+    }
+    if let Some((node, path)) = top.get("console")
+        && let Some(section) = fields(desk, node, node.span, "console", &path)
+        && let Some((node, path)) = section.get("listen")
+        && let Some(found) = value::text(desk, node, &path)
+    {
+        match found.value.parse() {
+            Ok(address) => declared.listen = address,
+            Err(_) => {
+                let told = [&path, ": `", &found.value, "` is no IP address with a port"].concat();
+                desk.tell(Code::ConfigValue, found.at, &told, Some(&LISTEN.to_string()));
+            }
+        }
+    }
+}
+
+fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
+    let path = value::joined("listeners", &entry.key);
+    let name = value::name(desk, &entry.key, entry.at, "listeners");
+    let own = fields(desk, &entry.value, entry.at, "listeners.NAME", &path);
+    let key = At { at: entry.at, value: entry.key.clone() };
+    let Some(own) = own else {
+        // Its peers may name it all the same: what is wrong with it has been told once.
+        return Some(Party::bare(key, None));
+    };
+    let mut party = Party::bare(key, name);
+    party.run = program(desk, &own);
+    if let Some((node, path)) = own.need(desk, "schema", "schema: schemas/NAME.xsd") {
+        party.schema = value::text(desk, node, &path);
+    }
+    let accepts = own.need(desk, "accepts", "accepts: [ELEMENT], a root element of its schema");
+    if let Some((node, path)) = accepts {
+        let found = value::texts(desk, node, &path);
+        if found.as_ref().is_some_and(Vec::is_empty) {
+            let told = [&path, ": a listener that accepts nothing is never called"].concat();
+            desk.tell(Code::ConfigValue, node.span, &told, Some("[ELEMENT], a root element of its schema"));
+        }
+        party.accepts = single(desk, found.unwrap_or_default(), &path);
+    }
+    let mut list = |key: &str| match own.get(key) {
+        Some((node, path)) => {
+            let found = value::texts(desk, node, &path).unwrap_or_default();
+            single(desk, found, &path)
+        }
+        None => Vec::new(),
+    };
+    party.returns = list("returns");
+    party.peers = list("peers");
+    surroundings(desk, &own, &mut party);
+    delivery(desk, &own, &mut party);
+    Some(party)
+}
+
+impl Party {
+    /// A listener with every default.
+    fn bare(key: At<String>, name: Option<Name>) -> Party {
+        Party {
+            key,
+            name,
+            run: Vec::new(),
+            schema: None,
+            accepts: Vec::new(),
+            returns: Vec::new(),
+            peers: Vec::new(),
+            turns: 1,
+            env: BTreeMap::new(),
+            pass: Vec::new(),
+            stays: true,
+            by_length: false,
+            timeout_ms: 30_000,
+            idle_ms: None,
+            in_flight: 1,
+            retry: Retry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
+            on_unknown: OnUnknown::Retry,
+            entry: false,
+        }
+    }
+}
+
+fn program(desk: &mut Desk, own: &Fields<'_>) -> Vec<String> {
+    let Some((node, path)) = own.need(desk, "run", "run: [PROGRAM, ARGUMENT]") else { return Vec::new() };
+    if matches!(&node.value, Value::List(items) if items.is_empty()) {
+        desk.tell(
+            Code::ConfigValue,
+            node.span,
+            &[&path, ": no program is named"].concat(),
+            Some("[PROGRAM, ARGUMENT]"),
+        );
+    }
+    let words = value::texts(desk, node, &path).unwrap_or_default();
+    words.into_iter().map(|w| w.value).collect()
+}
+
+/// What the listener's program finds around it.
+fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
+    if let Some((node, path)) = own.get("env") {
+        let entries = if matches!(node.value, Value::Nothing) {
+            None
+        } else {
+            value::map(desk, node, node.span, &path)
+        };
+        for entry in entries.unwrap_or_default() {
+            variable(desk, &entry.key, entry.at, &path);
+            let empty = matches!(&entry.value.value, Value::Text { text, .. } if text.is_empty());
+            let set = if empty {
+                Some(String::new())
+            } else {
+                value::text(desk, &entry.value, &value::joined(&path, &entry.key)).map(|t| t.value)
+            };
+            party.env.extend(set.map(|set| (entry.key.clone(), set)));
+        }
+    }
+    if let Some((node, path)) = own.get("pass") {
+        let names = value::texts(desk, node, &path).unwrap_or_default();
+        for found in single(desk, names, &path) {
+            variable(desk, &found.value, found.at, &path);
+            if party.env.contains_key(&found.value) {
+                let told = [&path, ": `", &found.value, "` is set under env as well"].concat();
+                desk.tell(Code::ConfigDuplicate, found.at, &told, Some("one of the two"));
+            }
+            party.pass.push(found.value);
+        }
+    }
+    if let Some((node, path)) = own.get("mode") {
+        party.stays = value::word(desk, node, &path, &[("stay", true), ("once", false)]).unwrap_or(true);
+    }
+    if let Some((node, path)) = own.get("framing") {
+        party.by_length =
+            value::word(desk, node, &path, &[("lines", false), ("length", true)]).unwrap_or(false);
+    }
+}
+
+fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
+    let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !word {
+        let told = [path, ": `", name, "` is no name of an environment variable"].concat();
+        desk.tell(Code::ConfigValue, at, &told, Some("letters, digits and _, a digit not first"));
+    } else if name.starts_with("SYSTOLE_") {
+        desk.tell(
+            Code::ConfigValue,
+            at,
+            &[path, ": `", name, "` is set by the house"].concat(),
+            Some("another name"),
+        );
+    }
+}
+
+/// How deliveries to the listener go, and how they are repeated.
+fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
+    if let Some((node, path)) = own.get("turns") {
+        party.turns = value::count(desk, node, &path, 1, 1000).unwrap_or(1);
+    }
+    if let Some((node, path)) = own.get("in_flight") {
+        let most = value::count(desk, node, &path, 1, 1024).unwrap_or(1);
+        party.in_flight = usize::try_from(most).unwrap_or(1);
+    }
+    if let Some((node, path)) = own.get("timeout") {
+        party.timeout_ms = duration_ms(desk, node, &path).map_or(party.timeout_ms, |d| d.value);
+    }
+    if let Some((node, path)) = own.get("idle")
+        && let Some(idle) = duration_ms(desk, node, &path)
+    {
+        if idle.value > party.timeout_ms {
+            let told = [&path, ": longer than the timeout, so that it would never count"].concat();
+            desk.tell(Code::ConfigValue, idle.at, &told, Some("a shorter idle or a longer timeout"));
+        }
+        party.idle_ms = Some(idle.value);
+    }
+    if let Some((node, path)) = own.get("retry")
+        && let Some(retry) = fields(desk, node, node.span, "listeners.NAME.retry", &path)
+    {
+        if let Some((node, path)) = retry.get("attempts") {
+            party.retry.attempts = value::count(desk, node, &path, 1, 100).unwrap_or(party.retry.attempts);
+        }
+        if let Some((node, path)) = retry.get("backoff")
+            && let Some((first_ms, longest_ms)) = durations_ms(desk, node, &path)
+        {
+            party.retry = Retry { first_ms, longest_ms, ..party.retry };
+        }
+    }
+    if let Some((node, path)) = own.get("on_unknown") {
+        party.on_unknown = on_unknown(desk, node, &path);
+    }
+    if let Some((node, path)) = own.get("entry") {
+        party.entry = value::flag(desk, node, &path).unwrap_or(false);
+    }
+}
+
+fn on_unknown(desk: &mut Desk, node: &Node, path: &str) -> OnUnknown {
+    if matches!(&node.value, Value::Text { text, .. } if text == "ask") {
+        let told = [path, ": `ask` is not built yet: a person decides about the attempt"].concat();
+        desk.tell(Code::ConfigNotBuilt, node.span, &told, Some("retry or fail"));
+        return OnUnknown::Fail;
+    }
+    let choices = [("retry", OnUnknown::Retry), ("fail", OnUnknown::Fail)];
+    value::word(desk, node, path, &choices).unwrap_or(OnUnknown::Fail)
+}
+
+/// The entries of a list, each once; a second one is told.
+fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
+    let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
+    for item in found {
+        if kept.iter().any(|k| k.value == item.value) {
+            let told = [path, ": `", &item.value, "` stands here twice"].concat();
+            desk.tell(Code::ConfigDuplicate, item.at, &told, Some("leave one out"));
+        } else {
+            kept.push(item);
+        }
+    }
+    kept
+}

@@ -1,0 +1,82 @@
+//! The desk at which a file is read: its text, where its lines begin, and what was found wrong so far.
+//!
+//! Every reader of the file takes the desk along and tells it what is wrong, then goes on, so that all
+//! mistakes come out at once. The desk never judges.
+
+use std::sync::Arc;
+
+use super::diagnostic::{Diagnostic, Place, Refused};
+use super::yaml::Span;
+use crate::words::codes::Code;
+
+/// Most mistakes kept of one file: whoever has more mends these first.
+const MISTAKES: usize = 200;
+
+pub(super) struct Desk {
+    file: String,
+    text: Arc<str>,
+    /// Where each line begins, in bytes.
+    lines: Vec<usize>,
+    found: Vec<(usize, Diagnostic)>,
+}
+
+impl Desk {
+    pub(super) fn new(file: &str, text: Arc<str>) -> Desk {
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Desk { file: file.to_owned(), text, lines, found: Vec::new() }
+    }
+
+    pub(super) fn text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
+    /// The line, from 1, that a byte stands in.
+    pub(super) fn line_of(&self, at: usize) -> usize {
+        self.lines.partition_point(|start| *start <= at).max(1)
+    }
+
+    /// Notes a mistake.
+    pub(super) fn tell(&mut self, code: Code, at: Span, message: &str, mend: Option<&str>) {
+        let place = self.place(at);
+        self.tell_at(
+            at.start,
+            Diagnostic { code, place, message: message.to_owned(), mend: mend.map(str::to_owned) },
+        );
+    }
+
+    /// Notes a mistake that lies in another file, in the order of the place that names that file.
+    pub(super) fn tell_at(&mut self, order: usize, diagnostic: Diagnostic) {
+        if self.found.len() < MISTAKES {
+            self.found.push((order, diagnostic));
+        }
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Everything found, in order of place.
+    pub(super) fn refused(mut self) -> Refused {
+        self.found.sort_by_key(|(order, _)| *order);
+        self.found.dedup();
+        Refused(self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect())
+    }
+
+    fn place(&self, at: Span) -> Place {
+        let line = self.line_of(at.start);
+        let start = self.lines.get(line - 1).copied().unwrap_or(0);
+        let end = self.lines.get(line).copied().unwrap_or(self.text.len());
+        let text = self.text.get(start..end).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        let column = self.text.get(start..at.start).map_or(0, |before| before.chars().count()) + 1;
+        // A stretch over several lines is shown up to the end of its first.
+        let stop = at.end.min(start + text.len());
+        let span = self.text.get(at.start..stop).unwrap_or_default();
+        Place { file: self.file.clone(), line, column, span: span.to_owned(), text: text.to_owned() }
+    }
+}
+
+/// A diagnostic about a file as a whole.
+pub(super) fn about_file(file: &str, code: Code, message: &str, mend: Option<&str>) -> Diagnostic {
+    let place = Place { file: file.to_owned(), line: 0, column: 0, span: String::new(), text: String::new() };
+    Diagnostic { code, place, message: message.to_owned(), mend: mend.map(str::to_owned) }
+}

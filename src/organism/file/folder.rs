@@ -1,0 +1,107 @@
+//! Files on disk: the organism's file and the schemas beside it. The only I/O of this room; it reads
+//! and never writes, and takes nothing larger than the limits.
+
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::desk::about_file;
+use super::diagnostic::{Diagnostic, Refused};
+use super::schemas::{Absent, Shelf};
+use crate::words::codes::Code;
+use crate::words::composition::Schema;
+use crate::words::limits;
+
+/// The schema of core payloads.
+pub const CORE_XSD: &[u8] = include_bytes!("../../../schemas/core.xsd");
+/// The schema of the envelope.
+pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
+
+/// The folder that an organism's file lies in.
+pub(super) struct Folder {
+    /// From the root of the file system.
+    pub(super) path: PathBuf,
+    /// As it was typed, for people.
+    pub(super) as_typed: PathBuf,
+}
+
+impl Shelf for Folder {
+    fn house(&self) -> [Schema; 2] {
+        let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
+        [schema("core.xsd", CORE_XSD), schema("envelope.xsd", ENVELOPE_XSD)]
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.as_typed.join(name).display().to_string()
+    }
+
+    fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        let bytes = bounded(&self.path.join(name)).map_err(|why| Absent {
+            why: [name, ": ", &why].concat(),
+            mend: Some("the path of an XSD, from this file's folder".to_owned()),
+        })?;
+        Ok(bytes.into())
+    }
+}
+
+/// The text of the organism's file, without a byte order mark.
+pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
+    let file = path.display().to_string();
+    let whole =
+        |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
+    let bytes = bounded(path)
+        .map_err(|why| whole(Code::ConfigUnreadable, &why, Some("the path of an organism.yaml")))?;
+    let text = match std::str::from_utf8(&bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err(_) if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
+            return Err(whole(Code::ConfigUnreadable, "the file is UTF-16", Some("save it as UTF-8")));
+        }
+        Err(error) => return Err(Refused(vec![no_utf8(&file, &bytes, error.valid_up_to())])),
+    };
+    if text.trim_start().starts_with('<') {
+        let mend = "an organism.yaml; a schema is named below listeners.NAME.schema";
+        return Err(whole(Code::ConfigSyntax, "this is XML, and an organism's file is YAML", Some(mend)));
+    }
+    Ok(text.into())
+}
+
+fn no_utf8(file: &str, bytes: &[u8], at: usize) -> Diagnostic {
+    let before = bytes.get(..at).unwrap_or_default();
+    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+    let column =
+        String::from_utf8_lossy(before.rsplit(|b| *b == b'\n').next().unwrap_or_default()).chars().count()
+            + 1;
+    let text = bytes.split(|b| *b == b'\n').nth(line - 1).unwrap_or_default();
+    let mut told =
+        about_file(file, Code::ConfigUnreadable, "a byte here is not UTF-8", Some("save the file as UTF-8"));
+    told.place.line = line;
+    told.place.column = column;
+    told.place.text = String::from_utf8_lossy(text).trim_end().to_owned();
+    told.place.span = told.place.text.chars().skip(column - 1).take(1).collect();
+    told
+}
+
+/// Reads a file up to the limit, or says why not, without the path.
+fn bounded(path: &Path) -> Result<Vec<u8>, String> {
+    let words = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
+        _ => error.to_string(),
+    };
+    let kind = std::fs::metadata(path).map_err(words)?;
+    if kind.is_dir() {
+        return Err("this is a folder, not a file".to_owned());
+    }
+    // A pipe or a device would have no end and could block.
+    if !kind.is_file() {
+        return Err("this is not a regular file".to_owned());
+    }
+    let limit = limits::CONFIG_FILE_BYTES;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|f| f.take(limit as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(words)?;
+    if bytes.len() > limit {
+        return Err(["the file is larger than ", &limit.to_string(), " bytes"].concat());
+    }
+    Ok(bytes)
+}

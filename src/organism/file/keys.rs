@@ -1,0 +1,122 @@
+//! The one table of keys: every key of an organism's file with its default. What the loader takes and
+//! what the reference lists are both this table; a key outside it is refused.
+
+/// A key of the organism's file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// Where it stands; `NAME` is any name.
+    pub path: &'static str,
+    /// What holds where it is left out: a value, `required` or `none`.
+    pub default: &'static str,
+    /// What it says, in a few words; for a key that is not built yet, what it will be for.
+    pub meaning: &'static str,
+    /// Whether this version acts on it. One that is not built is refused, never ignored.
+    pub built: bool,
+}
+
+const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
+    Key { path, default, meaning, built: true }
+}
+
+const fn later(path: &'static str, meaning: &'static str) -> Key {
+    Key { path, default: "not built yet", meaning, built: false }
+}
+
+/// Every key, parents before children.
+pub const KEYS: &[Key] = &[
+    key("organism", "required", "the organism itself"),
+    key("organism.name", "required", "its name, without dots"),
+    key("organism.entry", "none", "the listener that a message without an addressee goes to"),
+    key("organism.description", "none", "what it is for, in words for people"),
+    later("organism.preamble", "words before every agent's prompt"),
+    key("listeners", "required", "the listeners by name"),
+    key("listeners.NAME", "required", "one listener"),
+    key("listeners.NAME.run", "required", "the program and its arguments, as a list"),
+    key(
+        "listeners.NAME.schema",
+        "required",
+        "the XSD that judges its payloads, a path from this file's folder",
+    ),
+    key("listeners.NAME.accepts", "required", "root elements of the schema that it takes as requests"),
+    key("listeners.NAME.returns", "[]", "root elements of the schema that answer a call to it"),
+    key("listeners.NAME.peers", "[]", "listeners it may address"),
+    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls"),
+    key("listeners.NAME.env", "{}", "environment variables that are set for its program"),
+    key("listeners.NAME.env.NAME", "none", "the value of one variable"),
+    key("listeners.NAME.pass", "[]", "environment variables that are passed on to its program"),
+    key("listeners.NAME.mode", "stay", "`stay`: one process for many messages; `once`: one process for each"),
+    key(
+        "listeners.NAME.framing",
+        "lines",
+        "`lines`: a document is one line; `length`: its length stands before it",
+    ),
+    key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d"),
+    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`"),
+    key("listeners.NAME.in_flight", "1", "deliveries that may be out to it at once, 1 to 1024"),
+    key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated"),
+    key("listeners.NAME.retry.attempts", "3", "attempts at one turn, the first included, 1 to 100"),
+    key(
+        "listeners.NAME.retry.backoff",
+        "1s..30s",
+        "the first pause and the longest; each is twice the one before",
+    ),
+    key(
+        "listeners.NAME.on_unknown",
+        "retry",
+        "after an attempt whose outcome nobody knows: `retry` or `fail`",
+    ),
+    key("listeners.NAME.entry", "false", "whether messages from outside may go to it"),
+    later("listeners.NAME.nats", "the listener is reached over NATS"),
+    later("listeners.NAME.approval", "when a person must approve"),
+    later("listeners.NAME.rate", "messages it may be sent in a second"),
+    later("listeners.NAME.dead", "what happens to dead letters"),
+    key("limits", "as its keys", "limits of the whole organism"),
+    key("limits.message", "1MiB", "the largest message taken from anybody, 1KiB to 1MiB"),
+    key("log", "as its keys", "where the log is kept"),
+    key("log.path", "./organism.db", "the log's file, a path from this file's folder"),
+    later("log.nats", "the log is kept in NATS JetStream"),
+    later("log.durability", "how durable a publish to NATS must be"),
+    later("log.replicas", "copies of the log in a NATS cluster"),
+    key("console", "as its keys", "the HTTP door"),
+    key(
+        "console.listen",
+        "127.0.0.1:7474",
+        "the address and port it listens on; loopback unless another stands here",
+    ),
+    later("payloads", "payloads in the compact form"),
+    later("schemas", "schemas that several parties share"),
+    later("models", "models by name"),
+    later("agents", "listeners that think"),
+    later("budgets", "what one message from outside may use"),
+    later("threads", "when an idle thread ends"),
+    later("loops", "when repeated calls are told and refused"),
+    later("clients", "who may send from outside, and what"),
+    later("broadcast", "elements that go to several takers"),
+    later("bus", "listeners over NATS beside an embedded log"),
+];
+
+/// The keys that may stand in the map at `path`; the empty path is the top of the file.
+pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static Key)> {
+    KEYS.iter().filter_map(move |key| {
+        let name = match path {
+            "" => key.path,
+            _ => key.path.strip_prefix(path)?.strip_prefix('.')?,
+        };
+        (!name.contains('.')).then_some((name, key))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_its_parent_before_it_and_none_stands_twice() {
+        for (at, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[..at].iter().all(|k| k.path != key.path), "{}", key.path);
+            if let Some((parent, _)) = key.path.rsplit_once('.') {
+                assert!(KEYS[..at].iter().any(|k| k.path == parent && k.built), "{}", key.path);
+            }
+        }
+    }
+}

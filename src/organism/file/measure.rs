@@ -1,0 +1,101 @@
+//! Durations and sizes: a whole number and its unit. A bare number is refused, because `30` reads as
+//! seconds to one and as milliseconds to another.
+
+use super::desk::Desk;
+use super::nearest::nearest;
+use super::value::{At, text};
+use super::yaml::Node;
+use crate::words::codes::Code;
+
+const DURATIONS: &[(&str, u64)] =
+    &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// Bounds of a measure, as they are written and as they count.
+pub(super) struct Bounds {
+    pub(super) least: (&'static str, u64),
+    pub(super) most: (&'static str, u64),
+}
+
+/// Every duration of the file lies between these.
+pub(super) const DURATION: Bounds = Bounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
+
+/// A duration in milliseconds.
+pub(super) fn duration_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<At<u64>> {
+    let found = text(desk, node, path)?;
+    measured(desk, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
+}
+
+/// A size in bytes.
+pub(super) fn size_bytes(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
+    let found = text(desk, node, path)?;
+    measured(desk, &found, path, SIZES, "KiB", bounds)
+}
+
+/// Two durations, the first no longer than the second: `1s..30s`.
+pub(super) fn durations_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<(u64, u64)> {
+    let found = text(desk, node, path)?;
+    let Some((first, last)) = found.value.split_once("..") else {
+        let told = [path, ": `", &found.value, "` is not two durations"].concat();
+        desk.tell(Code::ConfigValue, found.at, &told, Some("the first pause and the longest, as in 1s..30s"));
+        return None;
+    };
+    let end = |value: &str| At { at: found.at, value: value.to_owned() };
+    let first_ms = measured(desk, &end(first), path, DURATIONS, "s", &DURATION)?;
+    let last_ms = measured(desk, &end(last), path, DURATIONS, "s", &DURATION)?;
+    if first_ms > last_ms {
+        let told = [path, ": ", first, " is longer than ", last].concat();
+        desk.tell(Code::ConfigValue, found.at, &told, Some(&[last, "..", first].concat()));
+        return None;
+    }
+    Some((first_ms, last_ms))
+}
+
+fn measured(
+    desk: &mut Desk,
+    found: &At<String>,
+    path: &str,
+    units: &[(&str, u64)],
+    usual: &str,
+    bounds: &Bounds,
+) -> Option<u64> {
+    let written = found.value.as_str();
+    let digits = written.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = written.split_at_checked(digits)?;
+    let names = units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let (told, mend) = match factor {
+        None if digits == 0 => {
+            (["`", written, "` is no number with a unit"].concat(), ["a number and one of ", &names].concat())
+        }
+        None if unit.is_empty() => (["`", written, "` has no unit"].concat(), [written, usual].concat()),
+        None if units.iter().any(|(name, _)| *name == unit.trim()) => {
+            (["`", written, "` has a blank in it"].concat(), [number, unit.trim()].concat())
+        }
+        None => {
+            let unit = unit.trim();
+            let near = nearest(unit, units.iter().map(|(name, _)| *name)).map(|near| [number, near].concat());
+            (["`", unit, "` is no unit here"].concat(), near.unwrap_or_else(|| ["one of ", &names].concat()))
+        }
+        Some(_) if digits == 0 => (["`", written, "` has no number"].concat(), ["1", unit].concat()),
+        Some(factor) => {
+            // A number too long to be read is one that is too large.
+            let value = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).unwrap_or(u64::MAX);
+            if value < bounds.least.1 {
+                (
+                    [written, " is less than ", bounds.least.0, ", the smallest allowed"].concat(),
+                    bounds.least.0.to_owned(),
+                )
+            } else if value > bounds.most.1 {
+                (
+                    [written, " is more than ", bounds.most.0, ", the largest allowed"].concat(),
+                    bounds.most.0.to_owned(),
+                )
+            } else {
+                return Some(value);
+            }
+        }
+    };
+    desk.tell(Code::ConfigValue, found.at, &[path, ": ", &told].concat(), Some(&mend));
+    None
+}

@@ -1,0 +1,95 @@
+//! organism.yaml: from the text a composer wrote to a checked `Composition`, or to every mistake at once.
+//!
+//! `load` reads a file and the schemas it names; `read_source` reads the same composition back from the
+//! self-contained text that is stored with a log. Both run the same checks. This room starts nothing,
+//! looks for no program and reads no environment: whether a program can be run is said when it is started.
+
+mod compose;
+mod declared;
+mod desk;
+mod diagnostic;
+mod folder;
+mod keys;
+mod measure;
+mod nearest;
+mod schemas;
+mod source;
+mod value;
+mod yaml;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::words::codes::Code;
+use crate::words::composition::Composition;
+use crate::words::ids::Digest;
+use desk::{Desk, about_file};
+use schemas::Shelf;
+
+pub use diagnostic::{Diagnostic, Place, Refused};
+pub use folder::{CORE_XSD, ENVELOPE_XSD};
+pub use keys::{KEYS, Key};
+
+/// An organism's file, read and checked: what the pump runs, and what the house around it needs.
+#[derive(Clone, Debug)]
+pub struct OrganismFile {
+    /// What the pump runs.
+    pub composition: Composition,
+    /// What the organism is for, in its composer's words.
+    pub description: Option<String>,
+    /// Where the log lies: beside the file, unless the file gives an absolute path.
+    pub log: PathBuf,
+    /// Where the HTTP door listens.
+    pub listen: SocketAddr,
+}
+
+/// Reads and checks an organism's file and the schemas it names.
+pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
+    let text = folder::organism_text(path)?;
+    let file = path.display().to_string();
+    let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
+    // Programs are started there later; a relative folder would then mean another one.
+    let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
+    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory)
+}
+
+/// Reads a composition back from its source. A source knows no folder, because the same organism may
+/// lie in different ones: `directory` is that of the organism that runs now.
+pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {
+    let stored = source::read(source)
+        .map_err(|why| Refused(vec![about_file("stored configuration", Code::ConfigSource, &why, None)]))?;
+    let text = Arc::clone(&stored.file);
+    check("stored configuration", text, &stored, directory).map(|whole| whole.composition)
+}
+
+/// The one check that loading, `check` and reading back share.
+fn check(file: &str, text: Arc<str>, shelf: &dyn Shelf, directory: &Path) -> Result<OrganismFile, Refused> {
+    let mut desk = Desk::new(file, Arc::clone(&text));
+    let Some(root) = yaml::read(&mut desk) else {
+        if desk.is_clean() {
+            let mend = Some("organism: {name: hello} and a listener below `listeners:`");
+            return Err(Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)]));
+        }
+        return Err(desk.refused());
+    };
+    let Some(declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
+    let composed = compose::compose(&mut desk, &declared, shelf, directory);
+    let (Some(organism), true) = (declared.name, desk.is_clean()) else { return Err(desk.refused()) };
+    let source = source::write(&text, &composed.schemas);
+    let composition = Composition {
+        organism,
+        hash: Digest::of(&source),
+        source: source.into(),
+        entry: composed.entry,
+        listeners: composed.listeners,
+        schemas: composed.schemas,
+        message_bytes: declared.message_bytes,
+    };
+    Ok(OrganismFile {
+        composition,
+        description: declared.description,
+        log: directory.join(declared.log),
+        listen: declared.listen,
+    })
+}

@@ -1,0 +1,99 @@
+//! The source of a composition: one self-contained text, stored with the log under its hash.
+//!
+//! ```text
+//! source = field("systole configuration v1") field(file) { field(name) field(schema) }
+//! field  = decimal length ":" bytes LF
+//! ```
+//!
+//! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
+//! order of `Composition::schemas`: the core's, the envelope's, then those the file names, so that an
+//! old configuration is judged by the core schema of its own time. The text of a folder or a program
+//! is never part of it.
+
+use std::sync::Arc;
+
+use super::schemas::{Absent, Shelf};
+use crate::words::composition::Schema;
+
+const FORMAT: &[u8] = b"systole configuration v1";
+
+/// Writes a source.
+pub(super) fn write(file: &str, schemas: &[Schema]) -> Vec<u8> {
+    let mut out = Vec::new();
+    field(&mut out, FORMAT);
+    field(&mut out, file.as_bytes());
+    for schema in schemas {
+        field(&mut out, schema.name.as_bytes());
+        field(&mut out, &schema.text);
+    }
+    out
+}
+
+fn field(out: &mut Vec<u8>, value: &[u8]) {
+    out.extend_from_slice(value.len().to_string().as_bytes());
+    out.push(b':');
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+/// A source taken apart. It is the shelf of its own schemas.
+pub(super) struct Stored {
+    pub(super) file: Arc<str>,
+    house: [Schema; 2],
+    schemas: Vec<Schema>,
+}
+
+/// Takes a source apart, or says what is wrong with it.
+pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
+    let mut rest = source;
+    let mut next = |what: &str| take(&mut rest).ok_or_else(|| [what, " is missing or cut off"].concat());
+    if next("the format")? != FORMAT {
+        return Err("it is no stored configuration of a format this version reads".to_owned());
+    }
+    let file = std::str::from_utf8(next("the organism's file")?)
+        .map_err(|_| "the organism's file is not UTF-8")?
+        .into();
+    let house = [schema(&mut rest)?, schema(&mut rest)?];
+    let mut schemas = Vec::new();
+    while !rest.is_empty() {
+        schemas.push(schema(&mut rest)?);
+    }
+    Ok(Stored { file, house, schemas })
+}
+
+fn schema(rest: &mut &[u8]) -> Result<Schema, String> {
+    let name = take(rest).ok_or("the name of a schema is missing or cut off")?;
+    let name = std::str::from_utf8(name).map_err(|_| "the name of a schema is not UTF-8")?;
+    let text = take(rest).ok_or_else(|| ["the schema ", name, " is missing or cut off"].concat())?;
+    Ok(Schema { name: name.to_owned(), text: text.into() })
+}
+
+fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
+    let colon = rest.iter().take(20).position(|b| *b == b':')?;
+    let (digits, after) = rest.split_at_checked(colon)?;
+    // One form for one length: no sign, no leading zero, or two texts would mean the same source.
+    let canonical =
+        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
+    let length: usize = std::str::from_utf8(digits).ok().filter(|_| canonical)?.parse().ok()?;
+    let (value, after) = after.get(1..)?.split_at_checked(length)?;
+    *rest = after.strip_prefix(b"\n")?;
+    Some(value)
+}
+
+impl Shelf for Stored {
+    fn house(&self) -> [Schema; 2] {
+        self.house.clone()
+    }
+
+    fn shown(&self, name: &str) -> String {
+        ["stored configuration, ", name].concat()
+    }
+
+    fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        let found = self.schemas.iter().find(|s| s.name == name);
+        found.map(|s| Arc::clone(&s.text)).ok_or_else(|| Absent {
+            why: ["the stored configuration has no schema ", name].concat(),
+            mend: None,
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! Values of the file: from what is written to a number, a duration, a name, or a mistake with its
+//! mend. Each reader gives none after having told the desk; none of them stops the others.
+
+use super::desk::Desk;
+use super::keys;
+use super::nearest::nearest;
+use super::yaml::{Entry, Node, Span, Value};
+use crate::words::codes::Code;
+use crate::words::ids::Name;
+use crate::words::limits;
+
+/// A value that remembers where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct At<T> {
+    pub(super) at: Span,
+    pub(super) value: T,
+}
+
+/// The keys of one map, checked against the table.
+pub(super) struct Fields<'n> {
+    /// The map's path as people know it: `listeners.search`.
+    pub(super) path: String,
+    /// Where something that is missing in it is told.
+    pub(super) at: Span,
+    entries: Vec<&'n Entry>,
+}
+
+impl<'n> Fields<'n> {
+    /// The value of a key, with the path of it.
+    pub(super) fn get(&self, key: &str) -> Option<(&'n Node, String)> {
+        let entry = self.entries.iter().find(|e| e.key == key)?;
+        Some((&entry.value, joined(&self.path, key)))
+    }
+
+    /// As `get`; tells the desk where the key is missing.
+    pub(super) fn need(&self, desk: &mut Desk, key: &str, mend: &str) -> Option<(&'n Node, String)> {
+        let found = self.get(key);
+        if found.is_none() {
+            let what = if self.path.is_empty() { "the file" } else { &self.path };
+            desk.tell(Code::ConfigMissing, self.at, &[what, " has no `", key, "`"].concat(), Some(mend));
+        }
+        found
+    }
+}
+
+pub(super) fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { [path, ".", key].concat() }
+}
+
+/// Reads a map whose keys stand in the table under `table`.
+pub(super) fn fields<'n>(
+    desk: &mut Desk,
+    node: &'n Node,
+    at: Span,
+    table: &str,
+    path: &str,
+) -> Option<Fields<'n>> {
+    let entries = map(desk, node, at, path)?;
+    let mut known = Vec::new();
+    for entry in entries {
+        match keys::under(table).find(|(name, _)| *name == entry.key) {
+            Some((_, key)) if key.built => known.push(entry),
+            Some((_, key)) => {
+                let told = ["`", &joined(path, &entry.key), "` is not built yet: ", key.meaning].concat();
+                desk.tell(Code::ConfigNotBuilt, entry.at, &told, Some("leave it out"));
+            }
+            None => unknown_key(desk, entry, table, path),
+        }
+    }
+    Some(Fields { path: path.to_owned(), at, entries: known })
+}
+
+fn unknown_key(desk: &mut Desk, entry: &Entry, table: &str, path: &str) {
+    let place = if path.is_empty() { "at the top of the file" } else { path };
+    let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
+    let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
+    let mend = match nearest(&entry.key, keys::under(table).map(|(name, _)| name)) {
+        Some(name) => name.to_owned(),
+        None => ["one of ", &all.join(", ")].concat(),
+    };
+    desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
+}
+
+/// The entries of a map; a key without a value is an empty one.
+pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> Option<&'n [Entry]> {
+    match &node.value {
+        Value::Map(entries) => Some(entries),
+        Value::Nothing => {
+            desk.tell(
+                Code::ConfigMissing,
+                at,
+                &[path, " is empty"].concat(),
+                Some("keys below it, or leave it out"),
+            );
+            None
+        }
+        Value::Told => None,
+        other => {
+            wrong_kind(desk, node, path, other, "a map");
+            None
+        }
+    }
+}
+
+fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, found: &Value, wanted: &str) {
+    let found = match found {
+        Value::Nothing | Value::Told => "nothing",
+        Value::Text { .. } => "a single value",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a map",
+    };
+    let path = if path.is_empty() { "the file" } else { path };
+    desk.tell(
+        Code::ConfigKind,
+        node.span,
+        &[path, ": ", found, " stands where ", wanted, " is expected"].concat(),
+        None,
+    );
+}
+
+/// A text that is not empty.
+pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
+    match &node.value {
+        Value::Text { text, .. } if text.contains('\0') => {
+            desk.tell(Code::ConfigValue, node.span, &[path, ": a NUL character stands in it"].concat(), None);
+            None
+        }
+        Value::Text { text, .. } if !text.is_empty() => Some(At { at: node.span, value: text.clone() }),
+        Value::Text { .. } | Value::Nothing => {
+            desk.tell(Code::ConfigValue, node.span, &[path, ": the value is empty"].concat(), None);
+            None
+        }
+        Value::Told => None,
+        other => {
+            wrong_kind(desk, node, path, other, "a single value");
+            None
+        }
+    }
+}
+
+/// A list of texts; `mend` shows one where a single value stands instead.
+pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<String>>> {
+    match &node.value {
+        Value::List(items) if items.len() > limits::CONFIG_ENTRIES => {
+            let most = limits::CONFIG_ENTRIES.to_string();
+            desk.tell(
+                Code::ConfigValue,
+                node.span,
+                &[path, ": more than ", &most, " entries"].concat(),
+                None,
+            );
+            None
+        }
+        // All items are read, so that each bad one is told.
+        Value::List(items) => {
+            items.iter().map(|i| text(desk, i, path)).collect::<Vec<_>>().into_iter().collect()
+        }
+        Value::Text { text, .. } => {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let told = [path, ": a single value stands where a list is expected"].concat();
+            desk.tell(Code::ConfigKind, node.span, &told, Some(&["[", &words.join(", "), "]"].concat()));
+            None
+        }
+        Value::Told => None,
+        other => {
+            wrong_kind(desk, node, path, other, "a list");
+            None
+        }
+    }
+}
+
+/// `true` or `false`, as YAML 1.2 has them.
+pub(super) fn flag(desk: &mut Desk, node: &Node, path: &str) -> Option<bool> {
+    let found = text(desk, node, path)?;
+    let plain = matches!(&node.value, Value::Text { plain: true, .. });
+    let mend = match found.value.to_ascii_lowercase().as_str() {
+        "true" if plain && found.value == "true" => return Some(true),
+        "false" if plain && found.value == "false" => return Some(false),
+        "true" | "yes" | "on" | "y" => "true",
+        "false" | "no" | "off" | "n" => "false",
+        _ => "true or false",
+    };
+    let quoted = !plain && found.value == mend;
+    let why = if quoted { "` in quotes is a text" } else { "` is neither true nor false" };
+    let told = [path, ": `", &found.value, why].concat();
+    desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+    None
+}
+
+/// A whole number within bounds.
+pub(super) fn count(desk: &mut Desk, node: &Node, path: &str, least: u32, most: u32) -> Option<u32> {
+    let found = text(desk, node, path)?;
+    let (low, high) = (least.to_string(), most.to_string());
+    let digits = found.value.bytes().all(|b| b.is_ascii_digit());
+    let number = found.value.parse::<u32>().ok();
+    let told = match number {
+        Some(n) if digits && (least..=most).contains(&n) => return Some(n),
+        Some(n) if digits && n < least => {
+            [path, ": ", &found.value, " is less than ", &low, ", the smallest allowed"].concat()
+        }
+        _ if digits => [path, ": ", &found.value, " is more than ", &high, ", the largest allowed"].concat(),
+        _ => [path, ": `", &found.value, "` is no whole number"].concat(),
+    };
+    desk.tell(Code::ConfigValue, found.at, &told, Some(&[&low, " to ", &high].concat()));
+    None
+}
+
+/// One of a few words.
+pub(super) fn word<T: Copy>(desk: &mut Desk, node: &Node, path: &str, choices: &[(&str, T)]) -> Option<T> {
+    let found = text(desk, node, path)?;
+    if let Some((_, value)) = choices.iter().find(|(word, _)| *word == found.value) {
+        return Some(*value);
+    }
+    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+    let mend = nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
+    let told = [path, ": `", &found.value, "` is not ", &words.join(" or ")].concat();
+    desk.tell(Code::ConfigValue, found.at, &told, Some(&mend));
+    None
+}
+
+/// A name somebody may bear.
+pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<Name> {
+    match Name::parse(text) {
+        Ok(name) if name.is_reserved() => {
+            let told = [path, ": the name `", text, "` belongs to the house"].concat();
+            desk.tell(Code::ConfigValue, at, &told, Some("another name"));
+            None
+        }
+        Ok(name) => Some(name),
+        Err(why) => {
+            desk.tell(
+                Code::ConfigValue,
+                at,
+                &[path, ": ", &why.to_string()].concat(),
+                suggestion(text).as_deref(),
+            );
+            None
+        }
+    }
+}
+
+/// The name that a text becomes once everything a name cannot hold is put right.
+fn suggestion(text: &str) -> Option<String> {
+    let lower = text.to_lowercase();
+    let mended: String =
+        lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    let mended = mended.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    (Name::parse(&mended).is_ok_and(|n| !n.is_reserved())).then_some(mended)
+}

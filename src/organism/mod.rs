@@ -1,0 +1,6 @@
+//! The organism: from its file to the running whole.
+//!
+//! This room reads what a composer wrote and refuses what cannot run. It decides nothing about
+//! messages. In comes a path, out comes a checked composition, or every mistake in the file.
+
+pub mod file;

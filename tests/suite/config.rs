@@ -1,0 +1,233 @@
+//! The organism's file: what is taken, what is told about every mistake, and the way back from a source.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use systole::organism::file::{self, KEYS, Refused};
+use systole::words::composition::{Composition, OnUnknown, Reach, SchemaId};
+use systole::words::ids::{Digest, Name};
+
+const GOLDEN: &str = "tests/suite/golden/config";
+
+const SMALL: &str = "organism: {name: hello}
+listeners:
+  search: {run: [python3, search.py], schema: schemas/search.xsd, accepts: [find], returns: [found]}
+";
+
+const FULL: &str = "organism: {name: acme, entry: asker, description: Answers questions}
+listeners:
+  search:
+    run: [python3, search.py, 1.10]
+    schema: schemas/search.xsd
+    accepts: [find]
+    returns: [found]
+    env: {REGION: eu, VERSION: 1.10, EMPTY: ''}
+    pass: [SMTP_HOST]
+    mode: once
+    framing: length
+    timeout: 2m
+    idle: 10s
+    in_flight: 4
+    retry: {attempts: 5, backoff: 500ms..1m}
+    on_unknown: fail
+    entry: true
+  asker: {run: [asker], schema: schemas/search.xsd, accepts: [search], peers: [search], turns: 12}
+limits: {message: 64KiB}
+log: {path: logs/acme.db}
+console: {listen: '0.0.0.0:8080'}
+";
+
+/// A folder of its own for one test, with the schema that its files name.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fs::create_dir_all(folder.join("schemas")).unwrap();
+    fs::copy(Path::new(GOLDEN).join("schemas/search.xsd"), folder.join("schemas/search.xsd")).unwrap();
+    folder
+}
+
+fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<file::OrganismFile, Refused> {
+    let path = folder(test).join("organism.yaml");
+    fs::write(&path, text).unwrap();
+    file::load(&path)
+}
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+#[test]
+fn the_smallest_file_gets_every_default() {
+    let loaded = load_text("smallest", SMALL).unwrap();
+    assert_eq!(loaded.listen.to_string(), "127.0.0.1:7474");
+    assert!(loaded.log.is_absolute() && loaded.log.ends_with("organism.db"));
+    let Composition { organism, entry, listeners, schemas, message_bytes, .. } = loaded.composition;
+    assert_eq!((organism.as_str(), entry, message_bytes), ("hello", None, 1 << 20));
+    let names: Vec<&str> = schemas.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["core.xsd", "envelope.xsd", "schemas/search.xsd"]);
+    assert_eq!(&*schemas[SchemaId::CORE.0].text, file::CORE_XSD);
+    assert_eq!(&*schemas[SchemaId::ENVELOPE.0].text, file::ENVELOPE_XSD);
+    let search = &listeners[&name("search")];
+    assert_eq!((search.schema, search.turns, search.in_flight), (SchemaId(2), 1, 1));
+    assert_eq!((search.timeout_ms, search.idle_ms, search.entry), (30_000, None, false));
+    assert_eq!((search.retry.attempts, search.retry.first_ms, search.retry.longest_ms), (3, 1000, 30_000));
+    assert_eq!(search.on_unknown, OnUnknown::Retry);
+    assert_eq!(&*search.accepts[0].ns, "https://xml-pipeline.org/ns/search/v1");
+    assert_eq!((&*search.accepts[0].local, &*search.returns[0].local), ("find", "found"));
+    let Reach::Process(program) = &search.reach else { panic!("a program was named") };
+    assert!(program.stays && !program.by_length && program.env.is_empty() && program.pass.is_empty());
+    assert!(program.directory.is_absolute() && program.directory.ends_with("smallest"));
+}
+
+#[test]
+fn every_key_says_what_it_says() {
+    let loaded = load_text("full", FULL).unwrap();
+    assert_eq!(loaded.description.as_deref(), Some("Answers questions"));
+    assert_eq!(loaded.listen.to_string(), "0.0.0.0:8080");
+    assert!(loaded.log.ends_with("full/logs/acme.db"));
+    let composition = loaded.composition;
+    assert_eq!(composition.message_bytes, 64 << 10);
+    assert_eq!(composition.entry, Some(name("asker")));
+    assert_eq!(composition.schemas.len(), 3, "a schema that two listeners name stands once");
+    let search = &composition.listeners[&name("search")];
+    assert_eq!((search.timeout_ms, search.idle_ms, search.in_flight), (120_000, Some(10_000), 4));
+    assert_eq!((search.retry.attempts, search.retry.first_ms, search.retry.longest_ms), (5, 500, 60_000));
+    assert_eq!((search.on_unknown, search.entry), (OnUnknown::Fail, true));
+    let Reach::Process(program) = &search.reach else { panic!("a program was named") };
+    assert_eq!(program.run, ["python3", "search.py", "1.10"]);
+    assert_eq!(program.env["VERSION"], "1.10", "a value stays the text that was written");
+    assert_eq!((program.env["EMPTY"].as_str(), program.pass.as_slice()), ("", &["SMTP_HOST".to_owned()][..]));
+    assert!(!program.stays && program.by_length);
+    let asker = &composition.listeners[&name("asker")];
+    assert_eq!((asker.turns, asker.peers.as_slice()), (12, &[name("search")][..]));
+    assert!(asker.entry, "what the organism is entered by takes messages from outside");
+}
+
+#[test]
+fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
+    let loaded = load_text("windows", format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).unwrap();
+    assert_eq!(loaded.composition.listeners.len(), 2);
+    let refused = load_text("windows", format!("\u{feff}{}colour: blue\r\n", SMALL.replace('\n', "\r\n")));
+    let told = &refused.unwrap_err().0[0];
+    assert_eq!((told.place.line, told.place.column), (4, 1));
+    assert_eq!((told.place.text.as_str(), told.place.span.as_str()), ("colour: blue", "colour"));
+}
+
+#[test]
+fn a_source_gives_the_same_composition_back() {
+    for (test, text) in [("source-small", SMALL), ("source-full", FULL)] {
+        let loaded = load_text(test, text).unwrap().composition;
+        assert_eq!(loaded.hash, Digest::of(&loaded.source));
+        let Reach::Process(program) = &loaded.listeners[&name("search")].reach else { panic!("a program") };
+        // The folder is gone by the time an old source is read: nothing may be read from it.
+        fs::remove_dir_all(&program.directory).unwrap();
+        let again = file::read_source(&loaded.source, &program.directory).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{loaded:?}"));
+    }
+}
+
+#[test]
+fn the_hash_names_the_file_and_every_schema() {
+    let first = load_text("hash", SMALL).unwrap().composition.hash;
+    assert_eq!(load_text("hash", SMALL).unwrap().composition.hash, first);
+    assert_ne!(load_text("hash", format!("{SMALL}# a word\n")).unwrap().composition.hash, first);
+    let path = folder("hash").join("schemas/search.xsd");
+    fs::write(&path, fs::read_to_string(&path).unwrap() + "\n").unwrap();
+    assert_ne!(file::load(&path.with_file_name("../organism.yaml")).unwrap().composition.hash, first);
+}
+
+#[test]
+fn a_source_that_was_cut_or_forged_is_refused() {
+    let source = load_text("cut-source", SMALL).unwrap().composition.source;
+    for cut in [0, 1, 25, 40, source.len() / 2, source.len() - 1] {
+        let refused = file::read_source(&source[..cut], Path::new(".")).unwrap_err();
+        assert_eq!(refused.0[0].code.as_str(), "config.source", "cut at {cut}");
+    }
+    let mut padded = b"0".to_vec();
+    padded.extend_from_slice(&source);
+    assert!(file::read_source(&padded, Path::new(".")).is_err(), "a length has one form");
+    assert!(file::read_source(b"99999999999999999999:x\n", Path::new(".")).is_err());
+}
+
+#[test]
+fn what_is_no_file_is_told_as_such() {
+    let folder = folder("no-file");
+    let told = |path: &Path| file::load(path).unwrap_err().0[0].clone();
+    assert_eq!(told(&folder).message, "this is a folder, not a file");
+    assert_eq!(told(&folder.join("none.yaml")).message, "there is no such file");
+    assert_eq!(told(Path::new("/dev/zero")).message, "this is not a regular file");
+    let write = |text: &[u8]| {
+        let path = folder.join("organism.yaml");
+        fs::write(&path, text).unwrap();
+        told(&path)
+    };
+    assert_eq!(write(b"\xff\xfeo\0r\0").message, "the file is UTF-16");
+    assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).message, "the file is larger than 1048576 bytes");
+    let bad = write(b"organism: {name: hello}\r\nlisteners: \xc3(\n");
+    assert_eq!((bad.message.as_str(), bad.place.line, bad.place.column), ("a byte here is not UTF-8", 2, 12));
+}
+
+/// The reference lists what the loader takes, no more and no less, with the same defaults.
+#[test]
+fn the_reference_has_every_key() {
+    let reference = fs::read_to_string("docs/reference/organism-file.md").unwrap();
+    let rows: Vec<&str> = reference.lines().filter(|line| line.starts_with("| `")).collect();
+    let table: Vec<String> =
+        KEYS.iter().map(|k| format!("| `{}` | {} | {} |", k.path, k.default, k.meaning)).collect();
+    assert_eq!(rows.join("\n"), table.join("\n"));
+}
+
+/// A key that the loader takes and never reads would be accepted and ignored: each must refuse a
+/// value of a kind that it cannot have.
+#[test]
+fn no_key_is_accepted_and_ignored() {
+    for key in KEYS.iter().filter(|key| key.built && !key.path.is_empty()) {
+        let path = key.path.replace("NAME", "x1");
+        let depth = path.split('.').count();
+        // A map where a value is expected, a list where a map is.
+        let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
+        let wrong = if is_map { "[wrong]" } else { "{wrong: kind}" };
+        let mut text = path.replace('.', ": {") + ": " + wrong + &"}".repeat(depth - 1) + "\n";
+        for needed in ["organism: {name: hello}\n", "listeners: {}\n"] {
+            if !text.starts_with(needed.split(':').next().unwrap()) {
+                text.push_str(needed);
+            }
+        }
+        let refused = load_text("ignored", &text).unwrap_err();
+        let at_it =
+            refused.0.iter().any(|d| d.code.as_str() == "config.kind" && d.message.starts_with(&path));
+        assert!(at_it, "{text}{refused}");
+    }
+}
+
+#[test]
+fn bad_files_are_told_as_written_down() {
+    let regenerate = std::env::var_os("SYSTOLE_GOLDEN").is_some();
+    let mut files: Vec<PathBuf> = fs::read_dir(GOLDEN).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
+    files.sort();
+    assert!(files.len() >= 25, "{} files", files.len());
+    for path in files {
+        let refused = file::load(&path).expect_err("a file in this folder has mistakes");
+        let lines: Vec<usize> =
+            refused.0.iter().filter(|d| d.place.file.ends_with(".yaml")).map(|d| d.place.line).collect();
+        assert!(lines.is_sorted(), "{}: not in order of line: {lines:?}", path.display());
+        let told = refused.to_string();
+        assert!(
+            told.lines().all(|line| line.chars().count() <= 80),
+            "{}: wider than 80 columns",
+            path.display()
+        );
+        let golden = path.with_extension("out");
+        if regenerate {
+            fs::write(&golden, &told).unwrap();
+        }
+        assert_eq!(told, fs::read_to_string(&golden).unwrap_or_default(), "{}", path.display());
+    }
+}
+
+#[test]
+fn h3_twelve_planted_mistakes_are_twelve() {
+    let refused = file::load(&Path::new(GOLDEN).join("twelve.yaml")).unwrap_err();
+    assert_eq!(refused.0.len(), 12, "{refused}");
+    assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
+}

@@ -1,0 +1,104 @@
+//! `core.xsd` and `envelope.xsd` compile, take every payload of the house and refuse what is near it.
+
+use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
+
+const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
+
+/// Every payload of this step, each with the fewest parts and with all of them.
+fn taken() -> Vec<String> {
+    let shapes = [
+        "<spawn-thread X><initial-payload><a xmlns='urn:a'/></initial-payload></spawn-thread>",
+        "<spawn-thread X suggested_sub_id='heat'><initial-payload><a xmlns='urn:a'/></initial-payload></spawn-thread>",
+        "<thread-spawned X assigned_id='sess-1f0c9a2b77d1.heat' parent_id='sess-1f0c9a2b77d1' head='H'/>",
+        "<thread-spawned X assigned_id='sess-1f0c9a2b77d1.a' parent_id='sess-1f0c9a2b77d1' head='H' message='m'/>",
+        "<thread-finished X id='sess-1f0c9a2b77d1.heat' outcome='answered' head='H'><a xmlns='urn:a'/></thread-finished>",
+        "<thread-finished X id='sess-1f0c9a2b77d1.heat' outcome='handled' head='H'/>",
+        "<thread-cancelled X id='sess-1f0c9a2b77d1.heat' threads='3'/>",
+        "<cancel-thread X id='sess-1f0c9a2b77d1.heat'/>",
+        "<system-thread-error X unknown_id='../x &gt;' code='unknown_thread' message='Unknown thread'/>",
+        "<system-thread-error X unknown_id='sess-1f0c9a2b77d1.a' code='thread_ended' message='Ended'/>",
+        "<system-error X code='payload.invalid' retry_allowed='true' message='limit: 0'/>",
+        "<system-error X code='payload.invalid' retry_allowed='true' element='search' hash='H' path='/search/limit' \
+         line='3' column='10' message='m'><expected>e</expected><received>&lt;limit&gt;</received><schema>s</schema>\
+         <try>t</try></system-error>",
+        "<handled X/>",
+        "<budget-exceeded X what='turns' used='10' limit='10'/>",
+        "<final-report X source='synthetic' outcome='partial' reason='budget'>so far</final-report>",
+        "<attempt X number='2' code='listener.lost' due='2026-11-20T07:00:00.000Z'>exit 1</attempt>",
+        "<dead-letter X delivery='d-1' attempts='5'/>",
+        "<boot X organism='hello' config='H' at='2026-11-20T07:00:00.000Z' listeners='2'/>",
+        "<shutdown X mode='drain'/>",
+        "<listener-joined X name='calc.add'/>",
+        "<listener-left X name='search' reason='exit 1'/>",
+    ];
+    let spell = |shape: &&str| {
+        shape.replace('X', "xmlns='https://xml-pipeline.org/ns/core/v1'").replace("'H'", &format!("'{HASH}'"))
+    };
+    shapes.iter().map(spell).collect()
+}
+
+fn judge(name: &str, xsd: &[u8], payload: &str) -> Verdict {
+    let mut judge = Judge::compile(&[Source { name: name.to_owned(), xsd: xsd.to_vec() }]).unwrap();
+    let id = judge.schema(name).unwrap();
+    judge.judge(id, payload.as_bytes())
+}
+
+#[test]
+fn every_core_payload_is_taken() {
+    for payload in taken() {
+        assert_eq!(judge("core", CORE_XSD, &payload), Verdict::Valid, "{payload}");
+    }
+}
+
+#[test]
+fn a_core_payload_without_one_of_its_attributes_is_refused() {
+    let optional =
+        ["suggested_sub_id", "message='m'/", "element", "hash", "path", "line", "column", "reason='budget'"];
+    for payload in taken() {
+        let start = &payload[..payload.find('>').unwrap()];
+        for attribute in start.split(' ').skip(1).filter(|a| a.contains('=') && !a.starts_with("xmlns")) {
+            if optional.iter().any(|o| attribute.starts_with(o)) || attribute.matches('\'').count() != 2 {
+                continue;
+            }
+            let attribute = attribute.trim_end_matches('/');
+            let less = payload.replacen(attribute, "", 1);
+            assert!(matches!(judge("core", CORE_XSD, &less), Verdict::Invalid { .. }), "{less}");
+        }
+    }
+}
+
+#[test]
+fn a_core_payload_with_something_more_is_refused() {
+    for payload in taken() {
+        let more = payload.replacen(" xmlns=", " surplus='x' xmlns=", 1);
+        assert!(matches!(judge("core", CORE_XSD, &more), Verdict::Invalid { .. }), "{more}");
+    }
+}
+
+#[test]
+fn a1_the_older_envelope_is_taken_and_what_is_no_envelope_is_refused() {
+    let ns = "xmlns='https://xml-pipeline.org/ns/envelope/v1'";
+    let message = |meta: &str, payload: &str| format!("<message {ns}><meta>{meta}</meta>{payload}</message>");
+    let payload = "<a xmlns='urn:a'/>";
+    let good = [
+        message("<from>a</from><thread>new</thread>", payload),
+        message("<from>a</from><to>b.c</to><thread>sess-1f0c9a2b77d1.heat</thread>", payload),
+        message("<from>a</from><thread>sys</thread><stamp xmlns='urn:systole:stamp:v1' id='x'/>", payload),
+    ];
+    for envelope in good {
+        assert_eq!(judge("envelope", ENVELOPE_XSD, &envelope), Verdict::Valid, "{envelope}");
+    }
+    let bad = [
+        message("<thread>new</thread>", payload),
+        message("<from>a</from>", payload),
+        message("<from>a</from><thread>new</thread>", ""),
+        message("<from>a</from><thread>new</thread>", "<a xmlns='urn:a'/><b xmlns='urn:a'/>"),
+        message("<from>A</from><thread>new</thread>", payload),
+        message("<from>a</from><thread>../x</thread>", payload),
+        message("<from>a</from><thread>new</thread>", payload).replace("envelope/v1", "envelope/v2"),
+    ];
+    for envelope in bad {
+        assert!(matches!(judge("envelope", ENVELOPE_XSD, &envelope), Verdict::Invalid { .. }), "{envelope}");
+    }
+}
