@@ -21,8 +21,8 @@ const DRAIN_STEP_MS: u64 = 50;
 pub struct Lines {
     /// What comes in.
     pub inputs: mpsc::Receiver<Input>,
-    /// To the writer, one batch at a time.
-    pub batches: std::sync::mpsc::SyncSender<Arc<Batch>>,
+    /// Hands a batch to the writer, one at a time; false if the writer is gone.
+    pub batches: Box<dyn Fn(Batch) -> bool + Send>,
     /// To the reader. Its bound is that of the inputs: each input asks at most one question.
     pub lookups: std::sync::mpsc::SyncSender<Lookup>,
     /// Tells readers of the log how far it goes.
@@ -83,7 +83,7 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
         }
     }
     if let Some(batch) = heart.next_batch()
-        && lines.batches.try_send(batch).is_err()
+        && !(lines.batches)(batch)
     {
         return Some(Ended::Broken("the writer of the log is gone".to_owned()));
     }

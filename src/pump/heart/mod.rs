@@ -186,7 +186,7 @@ impl Heart {
     }
 
     /// The batch for the writer, if it is idle and there is something to write.
-    pub fn next_batch(&mut self) -> Option<Arc<Batch>> {
+    pub fn next_batch(&mut self) -> Option<Batch> {
         self.swap_batch()
     }
 }
