@@ -11,4 +11,5 @@
 //!
 //! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
 
+pub mod edges;
 pub mod words;
