@@ -16,6 +16,8 @@ use crate::words::ids::Name;
 /// What a task is for, and with that when it ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
+    /// The pump's loop, and what feeds it: ends when the organism is stopped, or with the log.
+    Pump,
     /// Tends one listener: ends when its carrier is stopped.
     Listener(Name),
     /// Carries one delivery to a listener: ends with its answer, or when it is called back.
@@ -27,6 +29,7 @@ pub enum Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Kind::Pump => f.write_str("the pump"),
             Kind::Listener(name) => write!(f, "the task of listener {name}"),
             Kind::Delivery(name) => write!(f, "a delivery to {name}"),
             Kind::Report(name) => write!(f, "a report on {name}"),

@@ -5,5 +5,6 @@
 
 pub mod bench;
 pub mod file;
+pub mod running;
 pub mod validators;
 pub mod waiting;
