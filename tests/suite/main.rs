@@ -9,4 +9,5 @@ mod log_contract;
 mod log_file;
 mod log_records;
 mod log_writer;
+mod organism;
 mod stage;
