@@ -231,7 +231,7 @@ impl Organism {
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
     pub async fn stop(self, grace: Duration) -> Ended {
         // If the pump ended before, its word is already waiting.
-        drop(self.stop.send(grace));
+        let _pump_may_be_gone = self.stop.send(grace);
         let ended = self.ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()));
         self.carriers.stop().await;
         drop((self.door, self.pump, self.carriers));

@@ -80,21 +80,21 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
     }
 }
 
-/// Ends a thread and all threads below it by cancelling; the parent, if it lives, is told.
-pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) {
-    let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return };
+/// Ends a thread and all threads below it by cancelling; the parent, if it lives, is told. Gives the
+/// number of threads that ended.
+pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) -> usize {
+    let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return 0 };
     let calls: Vec<CallPath> = state.calls.keys().cloned().collect();
     let config = state.calls.values().next().map_or_else(|| d.current_config(), |c| c.config);
     let children: Vec<ThreadId> = state.calls.values().flat_map(|c| c.running().cloned()).collect();
-    for child in &children {
-        end_thread(d, child, by);
-    }
+    let threads = 1 + children.iter().map(|child| end_thread(d, child, by)).sum::<usize>();
     for call in calls {
         d.effect(Effect::CallBack { thread: thread.clone(), call, why: CallBack::Cancelled });
     }
-    let body = core_payload::thread_cancelled(thread, 1 + children.len());
+    let body = core_payload::thread_cancelled(thread, threads);
     d.record(thread, Fact::core(Kind::Terminal, Mark::Code(Code::CancelledThread), body).to(by).under(config));
     tell_parent(d, thread, Outcome::Cancelled, None);
+    threads
 }
 
 /// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.

@@ -10,4 +10,5 @@ mod log_file;
 mod log_records;
 mod log_writer;
 mod organism;
+mod pump;
 mod stage;

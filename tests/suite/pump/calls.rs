@@ -1,0 +1,225 @@
+//! Calls, turns and items: ready, out, joining, closed.
+
+use super::*;
+
+#[test]
+fn out_final_taken_closes_the_call_as_answered() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 2 message/final tool -> operator 1 t1.0"]);
+    assert!(stage.state.thread(&root()).unwrap().calls.is_empty());
+}
+
+#[test]
+fn b12_out_reply_with_items_joins_and_the_last_answer_opens_the_next_turn() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![call("tool"), note(), call("other")]),
+        [
+            "root 2 message/call agent -> tool 1 t1.0",
+            "root 3 message/note agent -> - 1 t1.1",
+            "root 4 message/call agent -> other 1 t1.2",
+            "=> tool 1/1.0 t1 a1",
+            "=> other 1/1.2 t1 a1",
+        ]
+    );
+    assert_eq!(stage.replies("1/1.2", 1, vec![final_()]), ["root 5 message/final other -> agent 1/1.2 t1.0"]);
+    assert_eq!(
+        stage.replies("1/1.0", 1, vec![final_()]),
+        ["root 6 message/final tool -> agent 1/1.0 t1.0", "=> agent 1 t2 a1"]
+    );
+}
+
+#[test]
+fn b1_a_note_alone_wakes_the_same_call_again() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(stage.replies("1", 1, vec![note()]), ["root 2 message/note agent -> - 1 t1.0", "=> agent 1 t2 a1"]);
+}
+
+#[test]
+fn a_refused_item_does_not_touch_the_others() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![refused(), call("tool")]),
+        [
+            "root 2 refusal/payload.invalid core -> agent 1 t1.0",
+            "root 3 message/call agent -> tool 1 t1.1",
+            "=> tool 1/1.1 t1 a1",
+        ]
+    );
+}
+
+#[test]
+fn a_reply_that_is_refused_whole_opens_the_next_turn() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![refused()]),
+        ["root 2 refusal/payload.invalid core -> agent 1 t1.0", "=> agent 1 t2 a1"]
+    );
+}
+
+#[test]
+fn a_final_beside_other_items_is_refused_and_they_go_on() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![final_(), call("tool")]),
+        [
+            "root 2 refusal/reply.final-not-alone core -> agent 1 t1.0",
+            "root 3 message/call agent -> tool 1 t1.1",
+            "=> tool 1/1.1 t1 a1",
+        ]
+    );
+}
+
+#[test]
+fn notes_beside_a_final_are_folded_first() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![final_(), note()]),
+        ["root 2 message/note agent -> - 1 t1.1", "root 3 message/final agent -> operator 1 t1.0"]
+    );
+}
+
+#[test]
+fn an_empty_reply_is_handled_where_nothing_is_owed() {
+    let mut stage = Stage::new();
+    stage.asks("k", "quiet", None);
+    assert_eq!(stage.replies("1", 1, vec![]), ["root 2 outcome/handled quiet -> operator 1 t1"]);
+}
+
+#[test]
+fn an_empty_reply_is_silence_where_an_answer_is_owed() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(stage.replies("1", 1, vec![]), ["root 2 outcome/listener.silent core -> operator 1"]);
+}
+
+#[test]
+fn turns_1_a_refused_answer_closes_the_call_and_the_caller_is_shown_the_refusal() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![call("tool")]);
+    assert_eq!(
+        stage.replies("1/1.0", 1, vec![refused()]),
+        [
+            "root 3 refusal/payload.invalid core -> tool 1/1.0 t1.0",
+            "root 4 outcome/payload.invalid core -> agent 1/1.0",
+            "=> agent 1 t2 a1",
+        ]
+    );
+}
+
+#[test]
+fn turns_1_means_no_calls() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![call("other")]),
+        [
+            "root 2 refusal/budget.messages core -> tool 1 t1.0",
+            "root 3 outcome/budget.messages core -> operator 1",
+        ]
+    );
+}
+
+#[test]
+fn the_last_turn_without_a_final_closes_with_a_synthetic_report() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    for turn in 1..=3 {
+        stage.replies("1", turn, vec![note()]);
+    }
+    assert_eq!(
+        stage.replies("1", 4, vec![call("tool")]),
+        [
+            "root 5 message/call agent -> tool 1 t4.0",
+            "root 6 outcome/thread.cancelled core -> agent 1/4.0",
+            "root 7 outcome/budget.messages core -> operator 1",
+            "=> call back 1/4.0",
+        ]
+    );
+    assert!(bodies(&stage)[&7].contains("final-report"), "{:?}", bodies(&stage)[&7]);
+}
+
+#[test]
+fn row_34_too_many_items_are_refused_as_one() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    let items = (0..100_000).map(|_| refused()).collect();
+    assert_eq!(
+        stage.replies("1", 1, items),
+        ["root 2 refusal/reply.too-many-items core -> agent 1 t1.0", "=> agent 1 t2 a1"]
+    );
+}
+
+#[test]
+fn calls_nest_no_deeper_than_the_limit() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    let mut path = "1".to_owned();
+    let told = loop {
+        let told = stage.replies(&path, 1, vec![call("agent")]);
+        if told[0].contains("refusal") {
+            break told;
+        }
+        path += "/1.0";
+    };
+    assert!(told[0].contains("refusal/budget.depth"), "{told:?}");
+    assert_eq!(path.matches('/').count(), 15);
+}
+
+#[test]
+fn again_opens_the_next_turn_with_its_feedback() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    let again = Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
+    assert_eq!(
+        stage.says(&root(), "1", 1, again),
+        ["root 2 refusal/listener.failed core -> agent 1 t1.0", "=> agent 1 t2 a1"]
+    );
+    assert!(bodies(&stage)[&2].contains("code=\"agent.prose-only\""));
+}
+
+#[test]
+fn again_of_a_listener_with_one_turn_closes_the_call() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    let again = Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
+    assert_eq!(stage.says(&root(), "1", 1, again)[1], "root 3 outcome/listener.failed core -> operator 1");
+}
+
+#[test]
+fn a_notice_waits_in_the_inbox_for_the_next_turn() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    let notice = Said::Notice { code: "agent.second-action".into(), words: "one at a time".into() };
+    assert_eq!(stage.says(&root(), "1", 1, notice), ["root 2 message/inbox core -> agent 1"]);
+    stage.replies("1", 1, vec![note()]);
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn row_33_a_reply_for_a_turn_that_is_over_is_stale_and_recorded() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![note()]);
+    assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 3 refusal/reply.stale-lease core -> agent"]);
+    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_due(2, 1), "the live turn is untouched");
+}
+
+#[test]
+fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    let lease = stage.lease(&root(), "1", 1, 1);
+    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    let told = stage.happens(Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]) }));
+    assert_eq!(told, ["sys 1 refusal/reply.stale-lease core -> tool"]);
+}

@@ -1,0 +1,82 @@
+//! Recovery is `apply` alone: whatever prefix of the log is folded gives the state that stood there,
+//! a thread folded by itself is the thread of the whole, and a row read back is what was written.
+
+use super::*;
+use systole::pump::fold::apply_to;
+use systole::pump::state::Thread;
+
+/// A conversation that visits every kind of record.
+fn busy() -> (Stage, Vec<usize>) {
+    let mut stage = Stage::new();
+    let mut commits = Vec::new();
+    let heat = root().child("heat").unwrap();
+    let mut step = |stage: &mut Stage, work: &mut dyn FnMut(&mut Stage)| {
+        work(stage);
+        commits.push(stage.records.len());
+    };
+    step(&mut stage, &mut |s| drop(s.happens(Happening::Booted { listeners: vec![name("tool")] })));
+    step(&mut stage, &mut |s| drop(s.asks("k", "agent", None)));
+    step(&mut stage, &mut |s| drop(s.asks("k2", "quiet", Some(&root()))));
+    step(&mut stage, &mut |s| drop(s.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), note(), refused()])));
+    step(&mut stage, &mut |s| drop(s.loses("1/1.1", 1, 1, Code::ListenerLost)));
+    step(&mut stage, &mut |s| drop(s.says(&heat, "1", 1, Said::Items(vec![call("careful")]))));
+    step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, Said::Items(vec![]))));
+    step(&mut stage, &mut |s| drop(s.says(&heat, "1", 2, Said::Items(vec![final_()]))));
+    step(&mut stage, &mut |s| drop(s.replies("1/1.1", 1, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("1", 2, vec![spawn(None, "tool")])));
+    step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
+    step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
+    step(&mut stage, &mut |s| drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() })));
+    (stage, commits)
+}
+
+#[test]
+fn every_kind_and_every_role_is_in_the_conversation() {
+    let (stage, _) = busy();
+    let marks: Vec<String> = stage.records.iter().map(record_line).collect();
+    let all = marks.join("\n");
+    for word in ["request", "begin", "call", "note", "final", "spawn", "answer", "inbox", "told", "refusal/", "attempt/", "outcome/handled", "outcome/listener.silent", "terminal/", "children-open"] {
+        assert!(all.contains(word), "{word} is missing in\n{all}");
+    }
+}
+
+#[test]
+fn the_log_cut_after_every_record_folds_and_goes_on() {
+    let (stage, _) = busy();
+    for cut in 0..=stage.records.len() {
+        let mut state = State { book: stage.state.book.clone(), ..State::default() };
+        stage.records.iter().take(cut).for_each(|r| apply(&mut state, r));
+        for thread in state.threads.values() {
+            let row = thread.to_row();
+            let mut back = Thread::from_row(&row).unwrap();
+            back.recent = thread.recent.clone();
+            assert_eq!(back, *thread, "a row is the whole fold");
+            let mut alone = Thread::blank(thread.id.clone());
+            let own = stage.records.iter().take(cut).filter(|r| r.header.thread == thread.id);
+            own.for_each(|r| apply_to(&mut alone, r));
+            assert_eq!(alone, *thread, "a thread folds by itself");
+        }
+        // Whatever was cut away, the next event is decided upon and extends every chain.
+        let mut cut_stage = Stage { state, records: Vec::new(), now: stage.now, events: 100 };
+        cut_stage.asks("after", "tool", None);
+        if cut_stage.state.thread(&root()).is_some() {
+            cut_stage.happens(Happening::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
+        }
+    }
+}
+
+#[test]
+fn a_fold_at_a_commit_is_the_state_that_decided_the_next() {
+    let (stage, commits) = busy();
+    let (again, _) = busy();
+    assert_eq!(stage.records, again.records, "the same events give the same bytes");
+    let mut state = State { book: stage.state.book.clone(), ..State::default() };
+    let mut from = 0;
+    for to in commits {
+        stage.records[from..to].iter().for_each(|r| apply(&mut state, r));
+        from = to;
+    }
+    assert_eq!(state.threads, stage.state.threads);
+}

@@ -1,0 +1,115 @@
+//! Attempts that end without a reply: the next one, or a dead letter.
+
+use super::*;
+
+#[test]
+fn out_lost_with_attempts_left_is_ready_again_after_a_pause_that_is_recorded() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(
+        stage.loses("1", 1, 1, Code::ListenerLost),
+        ["root 2 attempt/listener.lost core -> tool 1 t1", "=> tool 1 t1 a2"]
+    );
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.not_before, stage.now.plus(1_000));
+    stage.loses("1", 1, 2, Code::ListenerTimeout);
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!((call.attempts, call.not_before), (3, stage.now.plus(2_000)), "the pause doubles");
+}
+
+#[test]
+fn out_lost_with_none_left_is_closed_as_failed_with_a_dead_letter() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![call("tool")]);
+    stage.loses("1/1.0", 1, 1, Code::ListenerLost);
+    stage.loses("1/1.0", 1, 2, Code::ListenerLost);
+    assert_eq!(
+        stage.loses("1/1.0", 1, 3, Code::ListenerLost),
+        [
+            "root 5 outcome/dead-letter core -> tool 1/1.0 t1",
+            "root 6 outcome/listener.lost core -> agent 1/1.0",
+            "=> agent 1 t2 a1",
+        ]
+    );
+    assert!(bodies(&stage)[&6].contains("last words"), "the caller reads the program's last words");
+}
+
+#[test]
+fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    let fails = |retry| Said::Failure { code: "upstream-down".into(), retry, words: "503".into() };
+    assert_eq!(stage.says(&root(), "1", 1, fails(true))[1], "=> tool 1 t1 a2");
+    assert_eq!(
+        stage.says(&root(), "1", 1, fails(false)),
+        ["root 3 outcome/dead-letter core -> tool 1 t1", "root 4 outcome/listener.failed core -> operator 1"]
+    );
+}
+
+#[test]
+fn out_lost_with_on_unknown_fail_is_never_repeated() {
+    let mut stage = Stage::new();
+    stage.asks("k", "careful", None);
+    let sending = Happening::Sending { thread: root(), call: CallPath::top(1), turn: 1 };
+    assert_eq!(stage.happens(sending), ["root 2 attempt/- core -> careful 1 t1", "=> careful 1 t1 a1"]);
+    assert_eq!(
+        stage.loses("1", 1, 1, Code::ListenerLost),
+        ["root 3 outcome/dead-letter core -> careful 1 t1", "root 4 outcome/listener.lost core -> operator 1"]
+    );
+}
+
+#[test]
+fn a_known_failure_is_repeated_also_where_an_unknown_outcome_is_not() {
+    let mut stage = Stage::new();
+    stage.asks("k", "careful", None);
+    stage.happens(Happening::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
+    assert_eq!(stage.loses("1", 1, 1, Code::ListenerFailed)[1], "=> careful 1 t1 a2");
+}
+
+#[test]
+fn of_two_racing_ends_the_first_recorded_wins() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    stage.loses("1", 1, 1, Code::ListenerTimeout);
+    assert_eq!(stage.loses("1", 1, 1, Code::ListenerLost), Vec::<String>::new(), "that attempt was over already");
+    let lease = stage.lease(&root(), "1", 1, 1);
+    let late = Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]) });
+    assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
+    assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final tool -> operator 1 t1.0"]);
+}
+
+#[test]
+fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempts() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    let dies = |attempt| Lost {
+        thread: root(),
+        call: CallPath::top(1),
+        turn: 1,
+        attempt,
+        code: Code::ListenerLost,
+        words: "the pump stopped".into(),
+        with_pump: true,
+    };
+    for attempt in 1..5 {
+        let told = stage.happens(Happening::Lost(dies(attempt)));
+        assert_eq!(told[1], format!("=> tool 1 t1 a{}", attempt + 1));
+    }
+    assert!(stage.happens(Happening::Lost(dies(5)))[0].contains("dead-letter"));
+}
+
+#[test]
+fn a_listener_that_is_gone_from_the_organism_fails_its_calls() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(stage.loses("1", 1, 1, Code::Unavailable)[1], "root 3 outcome/route.unavailable core -> operator 1");
+}
+
+#[test]
+fn attempts_start_anew_with_the_next_turn() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.loses("1", 1, 1, Code::ListenerLost);
+    assert_eq!(stage.replies("1", 1, vec![note()])[1], "=> agent 1 t2 a1");
+}

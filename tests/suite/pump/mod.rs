@@ -1,0 +1,216 @@
+//! The state machine, event by event: `decide` and `apply` alone, without log, clock or process. A
+//! test says what happens and reads the facts and effects as lines.
+
+mod calls;
+mod cancelling;
+mod cut;
+mod failures;
+mod outside;
+mod threads;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use systole::pump::decide::decide;
+use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
+use systole::pump::fold::apply;
+use systole::pump::state::{Book, State};
+use systole::words::codes::Code;
+use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ports::{Lease, Seed, Token};
+use systole::words::record::{Mark, Record};
+use systole::words::refusal::Refusal;
+use systole::words::time::Millis;
+use systole_kit::{Limits, Payload, QName};
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
+    let element = |local: &&str| QName::new("urn:test", local);
+    Listener {
+        name: name(who),
+        reach: Reach::Inline,
+        accepts: vec![element(&who)],
+        returns: returns.iter().map(element).collect(),
+        schema: SchemaId(1),
+        peers: peers.iter().map(|p| name(p)).collect(),
+        turns,
+        in_flight: 1,
+        timeout_ms: 30_000,
+        idle_ms: None,
+        retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
+        on_unknown: OnUnknown::Retry,
+        entry: true,
+    }
+}
+
+/// agent: thinks for four turns. tool, other: answer at once. quiet: owes no answer. careful: its
+/// attempts are recorded and never repeated when their outcome is unknown.
+fn composition() -> Composition {
+    let mut careful = listener("careful", &[], 1, &["done"]);
+    careful.on_unknown = OnUnknown::Fail;
+    let listeners = [
+        listener("agent", &["tool", "other", "agent", "careful"], 4, &["done"]),
+        listener("tool", &[], 1, &["done"]),
+        listener("other", &[], 1, &["done"]),
+        listener("quiet", &[], 1, &[]),
+        careful,
+    ];
+    Composition {
+        organism: name("test"),
+        hash: Digest([7; 32]),
+        source: Arc::from(&b""[..]),
+        entry: None,
+        listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
+        schemas: Vec::new(),
+        message_bytes: 1 << 20,
+    }
+}
+
+pub(crate) fn payload(local: &str) -> Payload {
+    let document = ["<", local, " xmlns=\"urn:test\"/>"].concat();
+    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+}
+
+pub(crate) fn item(what: What, local: &str) -> Item {
+    Item::Admitted(Admitted::new(what, Verdict::sworn(payload(local))))
+}
+
+pub(crate) fn call(to: &str) -> Item {
+    item(What::For(name(to)), to)
+}
+
+pub(crate) fn note() -> Item {
+    item(What::Note, "thought")
+}
+
+pub(crate) fn final_() -> Item {
+    item(What::Final, "done")
+}
+
+pub(crate) fn refused() -> Item {
+    Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
+}
+
+pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {
+    let initial = payload(to).bytes().clone();
+    let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
+    let spawn = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
+    let what = What::Spawn { label: label.map(str::to_owned), to: name(to), initial };
+    Item::Admitted(Admitted::new(what, Verdict::sworn(spawn)))
+}
+
+/// A state, and everything that was recorded to reach it.
+pub(crate) struct Stage {
+    pub(crate) state: State,
+    pub(crate) records: Vec<Record>,
+    now: Millis,
+    events: u8,
+}
+
+/// The root that key `k` of the operator opens.
+pub(crate) fn root() -> ThreadId {
+    ThreadId::root(&name("test"), &Name::operator(), &Key::parse("k").unwrap(), 12)
+}
+
+impl Stage {
+    pub(crate) fn new() -> Stage {
+        let book = Book::open_at(Arc::new(composition()));
+        let state = State { book, ..State::default() };
+        Stage { state, records: Vec::new(), now: Millis(1_000_000), events: 0 }
+    }
+
+    /// Decides, folds, and tells what was recorded and what follows, a line each.
+    pub(crate) fn happens(&mut self, what: Happening) -> Vec<String> {
+        self.events += 1;
+        self.now = self.now.plus(10);
+        let event = Event { at: self.now, seed: Seed([self.events; 16]), what };
+        let Decision { facts, effects, .. } = decide(&self.state, event);
+        for fact in &facts {
+            let before = self.state.thread(&fact.header.thread).map(|t| t.head);
+            let zero = systole::words::record::head_zero(&fact.header.thread);
+            assert!(fact.verifies(before.unwrap_or(zero)), "each fact extends its chain");
+            apply(&mut self.state, fact);
+        }
+        let told = facts.iter().map(record_line).chain(effects.iter().map(effect_line)).collect();
+        self.records.extend(facts);
+        told
+    }
+
+    pub(crate) fn asks(&mut self, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
+        let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+        let key = Key::parse(key).unwrap();
+        let asked = Asked { ticket: Ticket(1), client: Name::operator(), key, thread: thread.cloned(), payload };
+        self.happens(Happening::Asked { asked, bound: None })
+    }
+
+    pub(crate) fn lease(&self, thread: &ThreadId, path: &str, turn: u32, attempt: u32) -> Arc<Lease> {
+        let call = CallPath::parse(path).unwrap();
+        let open = self.state.thread(thread).and_then(|t| t.calls.get(&call));
+        let listener = open.map_or_else(|| name("tool"), |c| c.listener.clone());
+        let token = Token("token".into());
+        Arc::new(Lease { token, listener, thread: thread.clone(), call, turn, attempt, config: Digest([7; 32]) })
+    }
+
+    pub(crate) fn says(&mut self, thread: &ThreadId, path: &str, turn: u32, said: Said) -> Vec<String> {
+        let attempt = self
+            .state
+            .thread(thread)
+            .and_then(|t| t.calls.get(path))
+            .map_or(1, |c| c.attempts.max(1));
+        let lease = self.lease(thread, path, turn, attempt);
+        self.happens(Happening::Replied(Judged { lease, said }))
+    }
+
+    pub(crate) fn replies(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
+        self.says(&root(), path, turn, Said::Items(items))
+    }
+
+    pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
+        let call = CallPath::parse(path).unwrap();
+        let words = "last words".to_owned();
+        self.happens(Happening::Lost(Lost { thread: root(), call, turn, attempt, code, words, with_pump: false }))
+    }
+}
+
+/// `root 2 message/call agent -> tool 1 t1.0`; the root's id is left out, a child shows its label.
+pub(crate) fn record_line(record: &Record) -> String {
+    let h = &record.header;
+    let thread = h.thread.as_str().split_once('.').map_or("root", |(_, label)| label);
+    let thread = if h.thread.is_sys() { "sys" } else { thread };
+    let mut line = format!("{thread} {} {}/{}", h.seq, h.kind.as_str(), h.code.map_or("-", Mark::as_str));
+    line += &format!(" {} -> {}", h.from, h.to.as_ref().map_or("-", |n| n.as_str()));
+    if let Some(call) = &h.call {
+        line += &format!(" {call}");
+    }
+    if let Some(turn) = h.turn {
+        line += &format!(" t{turn}");
+    }
+    if let Some(ordinal) = h.ordinal {
+        line += &format!(".{ordinal}");
+    }
+    line
+}
+
+fn effect_line(effect: &Effect) -> String {
+    match effect {
+        Effect::Ready(w) => {
+            let thread = w.thread.as_str().split_once('.').map_or(String::new(), |(_, l)| format!("{l}:"));
+            format!("=> {} {thread}{} t{} a{}", w.listener, w.call, w.turn, w.attempt)
+        }
+        Effect::CallBack { call, .. } => format!("=> call back {call}"),
+        Effect::Receipt { receipt, .. } => format!("=> receipt #{}{}", receipt.seq, if receipt.repeated { " again" } else { "" }),
+        Effect::Refused { refusal, .. } => format!("=> refused {}", refusal.code),
+        Effect::Done { .. } => "=> done".to_owned(),
+    }
+}
+
+/// Bodies by record, for those tests that read one.
+pub(crate) fn bodies(stage: &Stage) -> BTreeMap<u64, String> {
+    let own = stage.records.iter().filter(|r| r.header.thread == root());
+    own.map(|r| (r.header.seq, String::from_utf8_lossy(&r.body).into_owned())).collect()
+}
