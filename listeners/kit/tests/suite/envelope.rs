@@ -75,6 +75,12 @@ fn what_is_no_envelope_is_refused() {
 }
 
 #[test]
+fn a_namespace_that_only_begins_like_the_envelopes_is_a_payloads() {
+    let document = "<a xmlns='https://xml-pipeline.org/ns/envelope-maker/v1'/>";
+    assert_eq!(letter(document).expect("a bare payload").payload, payload(document));
+}
+
+#[test]
 fn a_missing_part_says_how_to_mend_it() {
     let fault = letter(&envelope("<meta><from>a</from></meta>", "<a xmlns='u'/>")).expect_err("no thread");
     assert_eq!(&*fault.message, "the envelope has no <thread>");

@@ -173,6 +173,14 @@ fn a_broken_reply_still_tells_whose_it_is() {
 }
 
 #[test]
+fn items_beyond_the_limit_refuse_the_whole_reply() {
+    assert_eq!(reply(&"<a xmlns='u'/>".repeat(1024)).len(), 1024);
+    for item in ["<a xmlns='u'/>", "<a/>", "<?x?>", "text<!-- --><a xmlns='u'/>"] {
+        assert_eq!(outcomes(&reply(&item.repeat(1025))), [codes::TOO_MANY_ITEMS], "{item}");
+    }
+}
+
+#[test]
 fn what_names_no_delivery_or_is_none_of_the_protocol_is_a_fault() {
     for document in [
         "<reply xmlns='urn:systole:listener:v1'/>",
