@@ -62,6 +62,7 @@ fn what_is_no_envelope_is_refused() {
         envelope(meta, "<a xmlns='u'/>text"),
         envelope(meta, a).replace("/v1'>", "/v2'>"),
         envelope(meta, a).replace("https:", "HTTP:"),
+        envelope(meta, a).replace("/v1'>", "'>"),
         envelope(meta, a).replace("/v1'>", "/v1/'>"),
         envelope(meta, a).replace("message", "massage"),
     ];
