@@ -137,8 +137,11 @@ impl Payload {
 
     /// Cuts the element that `gate` has just opened, and reads to its end.
     ///
-    /// The depth limit counts from it. In a lenient gate, a fault noted since the last one was taken refuses it.
-    pub(crate) fn cut<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
+    /// The depth limit counts from it. This is how a payload that stands inside another one is taken out of it.
+    ///
+    /// # Errors
+    /// The first thing wrong with it.
+    pub fn cut<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
         let root = gate.depth();
         let start = gate.place(tag.offset);
         gate.set_floor(root - 1);

@@ -22,7 +22,8 @@ impl<'d> Gate<'d> {
         }
         self.root_seen = true;
         let offset = self.from;
-        let (prefix, local) = self.name(written, offset + 1)?;
+        // Where there is no name at all, the `<` itself is what is wrong.
+        let (prefix, local) = self.name(written, offset + usize::from(!written.is_empty()))?;
         self.open.push(written);
         let (depth, most) = (self.open.len() - self.floor, self.limits.depth);
         if depth > most {

@@ -70,6 +70,22 @@ fn two_faults_in_a_row_are_two_refused_items() {
 }
 
 #[test]
+fn a_refused_item_does_not_leave_its_faults_to_the_next() {
+    let twice = envelope("<who/><?go?>", "<a xmlns='u'/>");
+    assert_eq!(outcomes(&reply(&format!("{twice}<b xmlns='u'/>"))), [codes::INVALID, "<b xmlns='u'/>"]);
+    let apart = reply("one<a xmlns='u'/>two");
+    assert_eq!(outcomes(&apart), [codes::INVALID, "<a xmlns='u'/>", codes::INVALID]);
+}
+
+#[test]
+fn a_reply_whose_own_tag_breaks_a_limit_tells_its_sender() {
+    let attributes: String = (0..65).map(|n| format!(" a{n}=''")).collect();
+    let document = format!("<reply xmlns='urn:systole:listener:v1' delivery='d1'{attributes}/>");
+    let Word::Reply { said: Said::Items(items), .. } = read(&document) else { panic!("items") };
+    assert_eq!(outcomes(&items), [codes::TOO_LARGE]);
+}
+
+#[test]
 fn places_count_in_the_whole_document() {
     let items = reply("\n<a xmlns='u'/>\n  oops\n<b xmlns='u'>\n <?go?></b>");
     let places: Vec<_> = items
@@ -170,6 +186,14 @@ fn a_broken_reply_still_tells_whose_it_is() {
     let large = format!("{head}{}</reply>", "<a xmlns='u'/>".repeat(1 << 20));
     let Word::Reply { said: Said::Items(items), .. } = read(&large) else { panic!("items") };
     assert_eq!(outcomes(&items), [codes::TOO_LARGE]);
+}
+
+#[test]
+fn items_beyond_the_limit_refuse_the_whole_reply() {
+    assert_eq!(reply(&"<a xmlns='u'/>".repeat(1024)).len(), 1024);
+    for item in ["<a xmlns='u'/>", "<a/>", "<?x?>", "text<!-- --><a xmlns='u'/>"] {
+        assert_eq!(outcomes(&reply(&item.repeat(1025))), [codes::TOO_MANY_ITEMS], "{item}");
+    }
 }
 
 #[test]
