@@ -1,7 +1,8 @@
 //! The built-in types of the profile: which spellings they take, and how their values compare.
 //!
 //! Lexical rules follow the judge, libxml2, down to its quirks, so that the model has words for exactly
-//! what the judge refuses: unsigned types take no `+`, numbers end at 24 digits, there is no year 0.
+//! what the judge refuses: unsigned types take no `+`, there is no year 0, numbers end at 24 digits (told apart from spelling,
+//! because a bound is the better answer where there is one).
 //! A normalized value comes in; yes or no, or an ordering, goes out. Nothing is worded here.
 
 use std::cmp::Ordering;
@@ -29,8 +30,14 @@ impl WhiteSpace {
     }
 }
 
-/// Numbers beyond this many digits are refused by the judge.
+/// Numbers with more digits are refused by the judge.
 pub(super) const DIGITS: usize = 24;
+
+/// The digits that the judge counts against its limit: zeros in front are free, zeros behind are not.
+pub(super) fn counted_digits(value: &str) -> usize {
+    let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
+    unsigned.trim_start_matches('0').bytes().filter(u8::is_ascii_digit).count()
+}
 
 macro_rules! builtins {
     ($($variant:ident $name:literal),+ $(,)?) => {
@@ -213,9 +220,7 @@ fn is_uri(value: &str) -> bool {
 
 fn is_whole(value: &str) -> bool {
     let digits = value.strip_prefix(['+', '-']).unwrap_or(value);
-    !digits.is_empty()
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && digits.trim_start_matches('0').len() <= DIGITS
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn is_decimal(value: &str) -> bool {
@@ -223,8 +228,7 @@ fn is_decimal(value: &str) -> bool {
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let some = !whole.is_empty() || !fraction.is_empty();
-    let counted = whole.trim_start_matches('0').len().saturating_add(fraction.len());
-    some && digits(whole) && digits(fraction) && counted <= DIGITS
+    some && digits(whole) && digits(fraction)
 }
 
 fn is_floating(value: &str) -> bool {
