@@ -4,4 +4,6 @@
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod schema_agreement;
+#[cfg(test)]
 mod schema_and_judge;

@@ -124,7 +124,7 @@ impl Walk<'_> {
 
     fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
         let part = spot.element.parts.iter().find(|part| match part {
-            Part::Text(text) => !text.value.trim().is_empty(),
+            Part::Text(text) => !text.is_layout(),
             Part::Element(_) => true,
         })?;
         Some(match part {
@@ -172,7 +172,7 @@ impl Walk<'_> {
         let mut taken = laid.taken.iter();
         for part in &spot.element.parts {
             let child = match part {
-                Part::Text(text) if text.value.trim().is_empty() => continue,
+                Part::Text(text) if text.is_layout() => continue,
                 Part::Text(text) => return Some(self.stray_text(spot, role, text, "only elements are")),
                 Part::Element(child) => child,
             };
@@ -195,7 +195,8 @@ impl Walk<'_> {
 
     fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> Finding {
         let name = &spot.element.name.local;
-        let shown = value::quoted(text.value.trim());
+        let blank = text.value.trim().is_empty();
+        let shown = value::quoted(if blank { "<![CDATA[ ]]>" } else { text.value.trim() });
         let said = Said {
             message: [name, ": the text ", &shown, " stands where ", allowed, " allowed"].concat(),
             expected: wording::expected(self.schema, role),

@@ -30,8 +30,20 @@ pub(super) struct Wrong {
 
 pub(super) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
     let value = simple.space.normalize(written);
-    let (words, fragment) = fault(simple, &value)?;
+    let Some((words, fragment)) = fault(simple, &value) else { return blanks_fault(simple, written, value) };
     Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
+}
+
+/// A value that is right but for the blanks around it.
+fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
+    let (before, behind) = simple.base.refuses_blanks(&value);
+    let blanks = (before && !written.starts_with(value.get(..1)?))
+        || (behind && !written.ends_with(value.chars().next_back()?));
+    let met = simple.patterns.is_empty() && simple.values.is_empty();
+    (blanks && met).then(|| {
+        let words = join(&[&quoted(&value), " has blanks around it, write it without"]);
+        Wrong { words, fragment: None, instead: Some(value) }
+    })
 }
 
 /// The first rule that the value breaks, and the facet that holds it.
