@@ -11,4 +11,6 @@ mod log_records;
 mod log_writer;
 mod organism;
 mod pump;
+mod schema_agreement;
+mod schema_and_judge;
 mod stage;

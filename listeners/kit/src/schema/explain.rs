@@ -124,11 +124,11 @@ impl Walk<'_> {
 
     fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
         let part = spot.element.parts.iter().find(|part| match part {
-            Part::Text(text) => !text.value.trim().is_empty(),
+            Part::Text(text) => !text.is_layout(),
             Part::Element(_) => true,
         })?;
         Some(match part {
-            Part::Text(text) => self.stray_text(spot, role, text),
+            Part::Text(text) => self.stray_text(spot, role, text, "nothing is"),
             Part::Element(child) => misfit::child_of_empty(self, spot, role, child),
         })
     }
@@ -172,8 +172,8 @@ impl Walk<'_> {
         let mut taken = laid.taken.iter();
         for part in &spot.element.parts {
             let child = match part {
-                Part::Text(text) if text.value.trim().is_empty() => continue,
-                Part::Text(text) => return Some(self.stray_text(spot, role, text)),
+                Part::Text(text) if text.is_layout() => continue,
+                Part::Text(text) => return Some(self.stray_text(spot, role, text, "only elements are")),
                 Part::Element(child) => child,
             };
             let at = Spot { up: Some(spot), element: child, siblings: &siblings };
@@ -193,15 +193,19 @@ impl Walk<'_> {
         Some(misfit::stopped(self, spot, role, particle, &siblings, &laid.taken, &stop))
     }
 
-    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text) -> Finding {
+    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> Finding {
         let name = &spot.element.name.local;
-        let shown = value::quoted(text.value.trim());
+        let blank = text.value.trim().is_empty();
+        let shown = value::quoted(if blank { "<![CDATA[ ]]>" } else { text.value.trim() });
         let said = Said {
-            message: [name, ": the text ", &shown, " stands where only elements are allowed"].concat(),
+            message: [name, ": the text ", &shown, " stands where ", allowed, " allowed"].concat(),
             expected: wording::expected(self.schema, role),
             received: shown,
             schema: role.declaration.fragment.clone(),
-            fix: ["put the text into an element of <", name, ">, or leave it out"].concat(),
+            fix: match role_holds_elements(self.schema, role) {
+                true => ["put the text into an element of <", name, ">, or leave it out"].concat(),
+                false => "leave the text out".to_owned(),
+            },
         };
         // Layout before the text is part of the same value; the finding points at the first word.
         let layout = text.value.len().saturating_sub(text.value.trim_start().len());
@@ -309,6 +313,10 @@ impl Walk<'_> {
         let value = value.unwrap_or_else(|| value::describe(&attribute.simple));
         ["write ", &attribute.name, "=\"", &value, "\""].concat()
     }
+}
+
+fn role_holds_elements(schema: &Schema, role: Role<'_>) -> bool {
+    matches!(schema.of(role.declaration.of), Type::Complex(Complex { content: Content::Children(_), .. }))
 }
 
 fn attribute_path(spot: &Spot<'_>, name: &str) -> String {

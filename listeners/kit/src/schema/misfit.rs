@@ -164,13 +164,16 @@ impl<'m> Misfit<'_, 'm> {
     /// `query is missing`, `query, mode are missing`, or `one of url, path is missing`.
     fn absent(&self, required: &[&Declaration]) -> String {
         let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
-        let alternative = self.stop.candidates.iter().any(|c| c.required && c.alternative);
         match names.as_slice() {
-            [] => "an element is missing".to_owned(),
+            [] => "an element of another namespace is missing".to_owned(),
             [one] => [one, " is missing"].concat(),
-            several if alternative => ["one of ", &several.join(", "), " is missing"].concat(),
+            several if self.is_alternative() => ["one of ", &several.join(", "), " is missing"].concat(),
             several => [&several.join(", "), " are missing"].concat(),
         }
+    }
+
+    fn is_alternative(&self) -> bool {
+        self.stop.candidates.iter().any(|candidate| candidate.required && candidate.alternative)
     }
 
     fn count(&self, name: &str) -> usize {
@@ -248,7 +251,15 @@ impl<'m> Misfit<'_, 'm> {
     fn unexpected(&self, child: &Element) -> Finding {
         let name = &child.name.local;
         let required = self.required();
+        let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
+        let other_wanted = self.stop.candidates.iter().any(|c| c.required && wildcard(c));
+        let ours = *child.name.namespace == *self.walk.schema.namespace;
         let mut message = [name, ": is not known in ", self.parent_name()].concat();
+        if other_wanted {
+            message = [name, ": an element of another namespace is needed in its place"].concat();
+        } else if !ours && matches!(self.taken.last(), Some(Taken::Wildcard)) {
+            message = [name, ": is one element too many in ", self.parent_name()].concat();
+        }
         let mut fix = ["leave ", name, " out"].concat();
         let mut schema = self.role.declaration.fragment.clone();
         if let Some(first) = required.first() {
@@ -266,6 +277,10 @@ impl<'m> Misfit<'_, 'm> {
     /// The name is right and the place is not.
     fn misplaced(&self, child: &Element, declaration: &'m Declaration) -> Finding {
         let name = declaration.name.as_str();
+        if let Some(rival) = self.rival(name) {
+            let message = [name, ": does not stand beside ", rival, ", only one of them is allowed"].concat();
+            return self.order(child, declaration, message, ["leave ", name, " or ", rival, " out"].concat());
+        }
         let required = self.required();
         let others: Vec<_> = required.iter().copied().filter(|d| d.name != name).collect();
         let later = self.siblings.get(self.stop.at..).unwrap_or_default();
@@ -287,10 +302,6 @@ impl<'m> Misfit<'_, 'm> {
         let count = self.count(name);
         if let Some(max) = max.filter(|max| count > 0 && u32::try_from(count).is_ok_and(|c| c >= *max)) {
             return self.too_many(child, declaration, max);
-        }
-        if let Some(rival) = self.rival(name) {
-            let message = [name, ": does not stand beside ", rival, ", only one of them is allowed"].concat();
-            return self.order(child, declaration, message, ["leave ", name, " or ", rival, " out"].concat());
         }
         match self.taken.last() {
             Some(Taken::Element(_, before)) => {
@@ -337,7 +348,7 @@ impl<'m> Misfit<'_, 'm> {
                 taken.push(&declaration.name);
             }
         }
-        rival_in(&self.particle.term, name, &taken)
+        rival_in(self.particle, name, &taken)
     }
 
     /// What must come and does not: before a child, or behind the last one.
@@ -352,11 +363,19 @@ impl<'m> Misfit<'_, 'm> {
         let mut message = [self.parent_name(), ": ", &self.absent(&required)].concat();
         if let Some(repeated) = first.filter(|first| self.count(&first.name) > 0) {
             let (min, _) = occurs(&self.particle.term, repeated).unwrap_or((1, None));
-            let came = self.count(&repeated.name).to_string();
-            let counts = [", it comes ", &came, " times and ", &min.to_string(), " are needed"].concat();
-            message.push_str(&counts);
+            let came = match self.count(&repeated.name) {
+                1 => "once".to_owned(),
+                several => [&several.to_string(), " times"].concat(),
+            };
+            let name = self.parent_name();
+            let needed = min.to_string();
+            message = [name, ": ", &repeated.name, " comes ", &came, ", at least ", &needed, " are needed"]
+                .concat();
         }
-        let made = first.and_then(|first| self.made(first));
+        // Of a choice one is enough; what stands in any order can be added all at once.
+        let wanted = if self.is_alternative() { required.get(..1).unwrap_or_default() } else { &required };
+        let made: Option<String> = wanted.iter().map(|declaration| self.made(declaration)).collect();
+        let made = made.filter(|made| !made.is_empty());
         let whole = made.as_ref().filter(|_| before.is_none());
         let fix = match (whole.and_then(|made| self.walk.source.with_last(parent, made)), &made, before) {
             (Some(parent), ..) => parent,
@@ -384,12 +403,14 @@ fn occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
     })
 }
 
-fn rival_in<'m>(term: &'m Term, name: &str, taken: &[&str]) -> Option<&'m str> {
-    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return None };
-    if let Some(deeper) = parts.iter().find_map(|part| rival_in(&part.term, name, taken)) {
+fn rival_in<'m>(particle: &'m Particle, name: &str, taken: &[&str]) -> Option<&'m str> {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = &particle.term else {
+        return None;
+    };
+    if let Some(deeper) = parts.iter().find_map(|part| rival_in(part, name, taken)) {
         return Some(deeper);
     }
-    let is_choice = matches!(term, Term::Choice(_));
+    let is_choice = matches!(particle.term, Term::Choice(_)) && particle.max == Some(1);
     let inside = |part: &'m Particle, wanted: &str| names_in(&part.term).into_iter().find(|n| *n == wanted);
     let own = parts.iter().position(|part| inside(part, name).is_some()).filter(|_| is_choice)?;
     let others = parts.iter().enumerate().filter(|(at, _)| *at != own);

@@ -20,6 +20,7 @@ mod read_content;
 mod read_simple;
 mod shape;
 mod tree;
+mod uri;
 mod value;
 mod wording;
 

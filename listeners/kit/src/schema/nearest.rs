@@ -1,14 +1,16 @@
 //! The name that was probably meant: nearest by edit distance, and only if it is near.
 
-/// The candidate nearest to a name, if it differs by no more than a third of the longer of the two. Case and
-/// the choice of `-` or `_` count as no difference at all.
+/// The candidate nearest to a name, if it differs by no more than a third of the longer of the two, or if the
+/// one is an abbreviation of the other. Case and the choice of `-` or `_` count as no difference at all.
 pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(name);
     candidates
         .map(|candidate| {
             let other = fold(candidate);
             let allowed = folded.len().max(other.len()).div_ceil(3);
-            (distance(&folded, &other), allowed, candidate)
+            let short = abbreviates(&folded, &other) || abbreviates(&other, &folded);
+            let found = distance(&folded, &other);
+            (found, if short { found } else { allowed }, candidate)
         })
         .filter(|(found, allowed, _)| found <= allowed)
         .min_by_key(|(found, ..)| *found)
@@ -18,6 +20,12 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
 /// Names are at most 256 bytes behind the gate; what is longer is compared by its beginning.
 fn fold(name: &str) -> Vec<char> {
     name.chars().take(64).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
+}
+
+/// Whether the letters of a short form stand in the long one in their order, beginning with the first.
+fn abbreviates(short: &[char], long: &[char]) -> bool {
+    let mut rest = long.iter();
+    short.len() >= 3 && short.first() == long.first() && short.iter().all(|c| rest.any(|l| l == c))
 }
 
 /// Levenshtein distance in which two neighbours that changed places count as one difference.
@@ -57,6 +65,8 @@ mod tests {
         assert_eq!(found("qury"), Some("query"));
         assert_eq!(found("qurey"), Some("query"));
         assert_eq!(found("File-Path"), Some("file_path"));
+        assert_eq!(found("path"), None, "an abbreviation begins with the first letter");
+        assert_eq!(found("file"), Some("file_path"));
         assert_eq!(found("banana"), None);
         assert_eq!(found(""), None);
     }

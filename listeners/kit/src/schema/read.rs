@@ -113,7 +113,7 @@ impl<'t> Reading<'t> {
                 }
                 Part::Element(child) if child.name.local == "annotation" => {}
                 Part::Element(child) => members.push(child),
-                Part::Text(text) if text.value.trim().is_empty() => {}
+                Part::Text(text) if text.is_layout() => {}
                 Part::Text(text) => {
                     self.unfit(text.offset, "text", "text stands outside xs:documentation", "leave it out");
                 }

@@ -41,6 +41,7 @@ impl<'t> Reading<'t> {
         };
         if let Content::Children(particle) = &content {
             self.same_name_same_type(element, particle);
+            self.one_wildcard(element, particle);
         }
         let content = match (mixed, content) {
             (false, content) => content,
@@ -125,11 +126,17 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
+        if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
+            // libxml2 takes one element for a wildcard that must come twice.
+            let mend = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
+            self.unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", mend);
+        }
         let repeated = max.is_none_or(|max| max > 1);
-        if repeated && counts_inside(&term, max.is_some()) {
+        let counted = min > 1 || max.is_some();
+        if repeated && counts_inside(&term, counted) {
             let mend =
                 "give the inner elements a parent of their own, or use minOccurs 0 or 1 with unbounded";
-            let message = "a repeated group holds a finite counter (nested counters)";
+            let message = "a repeated group holds a repetition (nested counters)";
             self.unfit(element.span.start, "maxOccurs", message, mend);
         }
         Some(Particle { min, max, term })
@@ -219,6 +226,21 @@ impl<'t> Reading<'t> {
         Some((min, max))
     }
 
+    /// libxml2 does not notice where two wildcards compete for one element, so that it may never come to
+    /// that: a content has one wildcard, and `##any` comes last, behind elements whose number is fixed.
+    fn one_wildcard(&mut self, element: &Element, particle: &Particle) {
+        let (mut all, mut wildcards) = (Vec::new(), Vec::new());
+        particle.term.elements(&mut all);
+        wildcards_in(&particle.term, &mut wildcards);
+        if wildcards.len() > 1 {
+            self.unfit_at(element, "a content has more than one xs:any", "keep one, with its own maxOccurs");
+        }
+        if wildcards.contains(&Wildcard::Any) && !all.is_empty() && !ends_in_wildcard(particle) {
+            let message = "xs:any with ##any stands beside elements whose number is not fixed";
+            self.unfit_at(element, message, "write ##other, or give the xs:any a parent of its own");
+        }
+    }
+
     /// Two elements of one name in one content must have one type: the path alone must tell what is meant.
     fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
         let mut all = Vec::new();
@@ -241,13 +263,32 @@ fn holds_nothing(particle: &Particle) -> bool {
     }
 }
 
-/// Whether a term holds a counter that a repetition around it would make ambiguous: any finite one
-/// inside a finite repetition, one with a least count inside an unbounded repetition.
-fn counts_inside(term: &Term, finite_outside: bool) -> bool {
+fn wildcards_in(term: &Term, found: &mut Vec<Wildcard>) {
+    match term {
+        Term::Wildcard(wildcard) => found.push(*wildcard),
+        Term::Element(_) => {}
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+            parts.iter().for_each(|part| wildcards_in(&part.term, found));
+        }
+    }
+}
+
+/// One sequence of elements that come a fixed number of times, with a wildcard behind them.
+fn ends_in_wildcard(particle: &Particle) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return false };
+    let Some((last, before)) = parts.split_last() else { return false };
+    let fixed = |part: &Particle| matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
+    let once = (particle.min, particle.max) == (1, Some(1));
+    once && matches!(last.term, Term::Wildcard(_)) && before.iter().all(fixed)
+}
+
+/// Whether a term holds a counter that a repetition around it would make ambiguous: any repetition
+/// inside a counted one, one with a least count inside an uncounted one.
+fn counts_inside(term: &Term, counted_outside: bool) -> bool {
     let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return false };
     parts.iter().any(|part| {
-        let finite = part.max.is_some_and(|max| max > 1);
-        let counter = part.min > 1 || (finite_outside && finite);
-        counter || counts_inside(&part.term, finite_outside)
+        let repeated = part.max.is_none_or(|max| max > 1);
+        let counter = part.min > 1 || (counted_outside && repeated);
+        counter || counts_inside(&part.term, counted_outside)
     })
 }

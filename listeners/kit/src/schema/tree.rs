@@ -55,6 +55,15 @@ pub(super) enum Part {
 pub(super) struct Text {
     pub(super) value: String,
     pub(super) offset: usize,
+    /// Some of it came in a CDATA section, which is never mere layout.
+    pub(super) quoted: bool,
+}
+
+impl Text {
+    /// Blanks and line breaks between elements.
+    pub(super) fn is_layout(&self) -> bool {
+        !self.quoted && self.value.trim_matches([' ', '\t', '\r', '\n']).is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -168,14 +177,14 @@ impl Building {
                 self.close(end);
                 Ok(())
             }
-            Event::Text(text) => self.text(&text.xml10_content(), offset),
-            Event::CData(text) => self.text(&text.xml10_content(), offset),
+            Event::Text(text) => self.text(&text.xml10_content(), offset, false),
+            Event::CData(text) => self.text(&text.xml10_content(), offset, true),
             Event::GeneralRef(reference) => {
                 let value = referred(&reference).ok_or_else(|| Fault {
                     offset,
                     words: format!("&{}; is not one of the five entities", &*reference),
                 })?;
-                self.text(&value, offset)
+                self.text(&value, offset, false)
             }
             Event::DocType(_) => Err(fault(offset, "a document type (DOCTYPE) is not allowed")),
             Event::PI(_) => Err(fault(offset, "a processing instruction is not allowed")),
@@ -236,14 +245,17 @@ impl Building {
         }
     }
 
-    fn text(&mut self, value: &str, offset: usize) -> Result<(), Fault> {
+    fn text(&mut self, value: &str, offset: usize, quoted: bool) -> Result<(), Fault> {
         let Some(parent) = self.open.last_mut() else {
             let blank = value.trim_matches([' ', '\t', '\r', '\n', '\u{feff}']).is_empty();
             return if blank { Ok(()) } else { Err(fault(offset, "there is text outside the root element")) };
         };
         match parent.parts.last_mut() {
-            Some(Part::Text(text)) => text.value.push_str(value),
-            _ => parent.parts.push(Part::Text(Text { value: value.to_owned(), offset })),
+            Some(Part::Text(text)) => {
+                text.value.push_str(value);
+                text.quoted |= quoted;
+            }
+            _ => parent.parts.push(Part::Text(Text { value: value.to_owned(), offset, quoted })),
         }
         Ok(())
     }

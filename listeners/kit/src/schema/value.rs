@@ -30,26 +30,41 @@ pub(super) struct Wrong {
 
 pub(super) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
     let value = simple.space.normalize(written);
-    let (words, fragment) = fault(simple, &value)?;
+    let Some((words, fragment)) = fault(simple, &value) else { return blanks_fault(simple, written, value) };
     Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
+}
+
+/// A value that is right but for the blanks around it.
+fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
+    let (before, behind) = simple.base.refuses_blanks(&value);
+    let blanks = (before && !written.starts_with(value.get(..1)?))
+        || (behind && !written.ends_with(value.chars().next_back()?));
+    let met = simple.patterns.is_empty() && simple.values.is_empty();
+    (blanks && met).then(|| {
+        let words = join(&[&quoted(&value), " has blanks around it, write it without"]);
+        Wrong { words, fragment: None, instead: Some(value) }
+    })
 }
 
 /// The first rule that the value breaks, and the facet that holds it.
 fn fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
     if !simple.base.spells(value) {
         let words = if value.is_empty() {
-            join(&["is empty, ", kind(simple.base), " is needed"])
+            join(&["is empty, ", article(simple.base), kind(simple.base), " is needed"])
         } else {
             join(&[&quoted(value), " is not ", article(simple.base), kind(simple.base)])
         };
         return Some((words, None));
     }
     if !simple.values.is_empty() && !simple.values.iter().any(|v| simple.base.same(&v.value, value)) {
-        let shown = if value.is_empty() { "is empty, not".to_owned() } else { quoted(value) + " is not" };
         let near = nearest(value, simple.values.iter().map(|v| v.value.as_str()));
         let fragment =
             simple.values.iter().find(|v| Some(v.value.as_str()) == near).or(simple.values.first());
-        let words = join(&[&shown, " one of ", &listed(simple)]);
+        let words = if value.is_empty() {
+            join(&["is empty, one of ", &listed(simple), " is needed"])
+        } else {
+            join(&[&quoted(value), " is not one of ", &listed(simple)])
+        };
         return Some((words, fragment.map(|v| v.fragment.clone())));
     }
     bounds_fault(simple, value)
@@ -61,13 +76,18 @@ fn fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
 
 fn bounds_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
     let shown = quoted(value);
+    let (below, above, smallest, largest) = if simple.base.family() == Family::Moment {
+        (" is before ", " after ", ", the earliest allowed", ", the latest allowed")
+    } else {
+        (" is less than ", " more than ", ", the smallest allowed", ", the largest allowed")
+    };
     if let Some(least) = &simple.least {
         let order = simple.base.compare(value, &least.value)?;
         if order == Ordering::Less || (order == Ordering::Equal && !least.inclusive) {
             let words = if least.inclusive {
-                join(&[&shown, " is less than ", &least.value, ", the smallest allowed"])
+                join(&[&shown, below, &least.value, smallest])
             } else {
-                join(&[&shown, " is not more than ", &least.value])
+                join(&[&shown, " is not", above, &least.value])
             };
             return Some((words, Some(least.fragment.clone())));
         }
@@ -78,9 +98,9 @@ fn bounds_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)
         return None;
     }
     let words = if most.inclusive {
-        join(&[&shown, " is more than ", &most.value, ", the largest allowed"])
+        join(&[&shown, " is", above, &most.value, largest])
     } else {
-        join(&[&shown, " is not less than ", &most.value])
+        join(&[&shown, " is not", below.trim_start_matches(" is"), &most.value])
     };
     Some((words, Some(most.fragment.clone())))
 }
@@ -116,6 +136,15 @@ fn length_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)
 }
 
 fn digits_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
+    let read = builtin::counted_digits(value);
+    let number = matches!(simple.base.family(), Family::Whole | Family::Decimal);
+    if number && read > builtin::DIGITS {
+        let (read, most) = (read.to_string(), builtin::DIGITS.to_string());
+        return Some((
+            join(&[&quoted(value), " has ", &read, " digits, at most ", &most, " are read"]),
+            None,
+        ));
+    }
     let (all, behind) = builtin::digit_counts(value);
     let worded = |count: usize, which: &str, limit: usize| {
         let (count, limit) = (count.to_string(), limit.to_string());
@@ -152,10 +181,21 @@ fn suggestion(simple: &Simple, value: &str) -> Option<String> {
     }
     let inclusive = |bound: &Option<Bound>| bound.as_ref().filter(|b| b.inclusive).map(|b| b.value.clone());
     let above = |bound: &Option<Bound>| {
-        bound.as_ref().is_some_and(|b| simple.base.compare(value, &b.value) == Some(Ordering::Greater))
+        let spelt = simple.base.spells(value);
+        spelt
+            && bound.as_ref().is_some_and(|b| simple.base.compare(value, &b.value) == Some(Ordering::Greater))
     };
     if above(&simple.most) {
         tries.extend(inclusive(&simple.most));
+    }
+    if let (Some(most), Some((whole, fraction))) = (&simple.fraction_digits, value.split_once('.')) {
+        let kept: String = fraction.chars().take(most.value).collect();
+        tries.push([whole, ".", &kept].concat().trim_end_matches('.').to_owned());
+    }
+    if let (true, (_, Some(most))) = (simple.base.spells(value), simple.base.limits())
+        && simple.base.compare(value, most) == Some(Ordering::Greater)
+    {
+        tries.push(most.to_owned());
     }
     let fits = |text: &String| fault(simple, &simple.space.normalize(text)).is_none();
     tries.into_iter().find(fits).or_else(|| sample(simple))
@@ -176,7 +216,16 @@ fn respelt(base: Builtin, value: &str) -> Option<String> {
             let exact = fraction.chars().all(|c| c == '0');
             exact.then(|| whole.trim_start_matches('+').to_owned())
         }
-        Family::Decimal | Family::Floating => Some(value.replace([',', '_', ' '], "")),
+        Family::Decimal | Family::Floating => {
+            // A comma before three digits parts thousands; before any other number it is a point.
+            let spaceless = value.replace(['_', ' '], "");
+            match spaceless.split_once(',') {
+                Some((whole, fraction)) if fraction.len() != 3 && !fraction.contains([',', '.']) => {
+                    Some([whole, ".", fraction].concat())
+                }
+                _ => Some(spaceless.replace(',', "")),
+            }
+        }
         Family::Moment => match base {
             Builtin::Date => value.get(..10).map(str::to_owned),
             Builtin::DateTime => Some(value.replacen(' ', "T", 1)),
@@ -319,6 +368,7 @@ pub(super) fn quoted(value: &str) -> String {
 fn article(base: Builtin) -> &'static str {
     match base.family() {
         Family::Truth | Family::Bytes => "",
+        _ if kind(base) == "text" => "",
         _ => "a ",
     }
 }
@@ -328,14 +378,14 @@ fn kind(base: Builtin) -> &'static str {
         Builtin::String | Builtin::NormalizedString | Builtin::Token => "text",
         Builtin::NmToken => "word of letters, digits and . - _ :",
         Builtin::Name | Builtin::NcName => "name that starts with a letter, without blanks",
-        Builtin::Language => "language tag, as en",
+        Builtin::Language => "language tag such as en",
         Builtin::AnyUri => "URI",
         Builtin::Boolean => "true or false",
         Builtin::Decimal | Builtin::Double | Builtin::Float => "number",
-        Builtin::Date => "date, as 2026-01-31",
-        Builtin::DateTime => "date and time, as 2026-01-31T12:00:00Z",
-        Builtin::Time => "time, as 12:00:00",
-        Builtin::Duration => "duration, as PT30S",
+        Builtin::Date => "date such as 2026-01-31",
+        Builtin::DateTime => "date and time such as 2026-01-31T12:00:00Z",
+        Builtin::Time => "time such as 12:00:00",
+        Builtin::Duration => "duration such as PT30S",
         Builtin::Base64 => "base64 text",
         Builtin::Hex => "hexadecimal text, two digits per byte",
         _ => "whole number",

@@ -9,7 +9,7 @@ use quick_xml::reader::Reader;
 use quick_xml::writer::Writer;
 
 use super::explain::Role;
-use super::shape::{AttributeUse, Content, Particle, Schema, Term, Type};
+use super::shape::{AttributeUse, Content, Particle, Schema, Term, Type, Wildcard};
 use super::tree::{self, Element};
 use super::value;
 
@@ -64,7 +64,8 @@ pub(super) fn children(schema: &Schema, particle: &Particle) -> String {
 fn one(schema: &Schema, particle: &Particle) -> String {
     let inner = match &particle.term {
         Term::Element(declaration) => declaration.name.clone(),
-        Term::Wildcard(_) => "an element of another namespace".to_owned(),
+        Term::Wildcard(Wildcard::Any) => "any element".to_owned(),
+        Term::Wildcard(Wildcard::Other) => "an element of another namespace".to_owned(),
         group => {
             let alone = Particle { min: 1, max: Some(1), term: group.clone() };
             ["[", &children(schema, &alone), "]"].concat()
