@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod log_contract;
 #[cfg(test)]
+mod log_faults;
+#[cfg(test)]
 mod log_file;
+#[cfg(test)]
+mod log_format;
 #[cfg(test)]
 mod log_records;
 #[cfg(test)]
