@@ -215,6 +215,18 @@ fn verify_all_counts_what_it_saw_and_touches_nothing() {
 }
 
 #[test]
+fn a_record_outside_the_order_is_found_by_verify_all() {
+    let folder = Folder::new();
+    written(&folder, 20);
+    edit(
+        &folder,
+        "INSERT INTO record SELECT -1, thread, 99, id, kind, sender, addressee, call, turn, ordinal, \
+        cause, key, origin, time, config, code, salt, head, body FROM record WHERE pos = 20",
+    );
+    assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 0);
+}
+
+#[test]
 fn an_index_that_lost_an_entry_is_found_by_verify_all() {
     let folder = Folder::new();
     written(&folder, 20);

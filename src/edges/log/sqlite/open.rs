@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use super::layout::{APPLICATION_ID, create};
 use super::lock::Lock;
@@ -134,5 +135,13 @@ fn verify_tail(path: &Path) -> Result<(), LogFault> {
     let last: i64 = connection
         .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
         .map_err(ill)?;
-    verify::tail(&connection, path, Position(last.unsigned_abs()), VERIFIED_AT_OPEN)
+    let last = Position(last.unsigned_abs());
+    let after = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
+    let middle = Position(after.0.midpoint(last.0));
+    // Half each on two threads: most of the time of opening a large log goes into these hashes.
+    thread::scope(|scope| {
+        let older = scope.spawn(|| verify::stretch(&connect(path, Manner::Still)?, path, after, middle));
+        let newer = verify::stretch(&connection, path, middle, last);
+        older.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(newer)
+    })
 }

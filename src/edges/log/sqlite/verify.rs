@@ -50,12 +50,18 @@ impl<'c> Walk<'c> {
     }
 
     /// Verifies every record from here to the end of the log, handing each on.
-    pub(super) fn finish(&mut self, mut each: impl FnMut(Record)) -> Result<(), LogFault> {
-        let sql = records_where!("WHERE r.pos >= ?1 ORDER BY r.pos");
-        let from = i64::try_from(self.next.0).unwrap_or(i64::MAX);
+    pub(super) fn finish(&mut self, each: impl FnMut(Record)) -> Result<(), LogFault> {
+        self.until(Position(u64::MAX), each)
+    }
+
+    /// Verifies every record from here to that position, or to the end of the log.
+    fn until(&mut self, end: Position, mut each: impl FnMut(Record)) -> Result<(), LogFault> {
+        let sql = records_where!("WHERE r.pos >= ?1 AND r.pos <= ?2 ORDER BY r.pos");
+        let signed = |position: Position| i64::try_from(position.0).unwrap_or(i64::MAX);
+        let (from, to) = (signed(self.next), signed(end));
         let connection = self.connection;
         let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
-        let mut rows = statement.query([from]).map_err(|e| self.fault(&e))?;
+        let mut rows = statement.query([from, to]).map_err(|e| self.fault(&e))?;
         while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
             let stored = stored(row).map_err(|Unfit(why)| self.damaged(why))?;
             each(self.step(stored)?);
@@ -86,6 +92,11 @@ impl<'c> Walk<'c> {
             let (last, head) = (*last, *head);
             return if last.checked_add(1) == Some(seq) { Ok(head) } else { Err(self.damaged(broken(last))) };
         }
+        if seq == 1 {
+            // There is one such record in a thread, by a rule of the table, and the second has not been
+            // met before it: that one would have found no first.
+            return Ok(head_zero(thread));
+        }
         let last: Option<(i64, [u8; 32])> = self
             .connection
             .prepare_cached(
@@ -99,7 +110,6 @@ impl<'c> Walk<'c> {
             })
             .map_err(|e| self.fault(&e))?;
         match last {
-            None if seq == 1 => Ok(head_zero(thread)),
             Some((last, head)) if last.unsigned_abs() + 1 == seq => Ok(Digest(head)),
             other => Err(self.damaged(broken(other.map_or(0, |(last, _)| last.unsigned_abs())))),
         }
@@ -116,10 +126,20 @@ impl<'c> Walk<'c> {
 
 /// Verifies the newest `count` records of a log whose last position is `last`.
 pub(super) fn tail(connection: &Connection, path: &Path, last: Position, count: u64) -> Result<(), LogFault> {
-    let mut walk = Walk::after(connection, path, Position(last.0.saturating_sub(count)));
-    walk.finish(|_| {})?;
-    if walk.next.0 != last.0 + 1 {
-        return Err(walk.damaged(format!("the last record should stand at position {}", last.0)));
+    stretch(connection, path, Position(last.0.saturating_sub(count)), last)
+}
+
+/// Verifies the records after one position up to another, all of which must be there.
+pub(super) fn stretch(
+    connection: &Connection,
+    path: &Path,
+    after: Position,
+    end: Position,
+) -> Result<(), LogFault> {
+    let mut walk = Walk::after(connection, path, after);
+    walk.until(end, |_| {})?;
+    if walk.next.0 != end.0 + 1 {
+        return Err(walk.damaged(format!("records up to position {} should follow", end.0)));
     }
     Ok(())
 }
@@ -149,6 +169,14 @@ fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     walk.finish(|_| summary.records += 1)?;
     summary.last = Position(walk.next.0 - 1);
     summary.documents = documents(&moment, path)?;
+    let records: i64 = moment.query_row("SELECT count(*) FROM record", [], |row| row.get(0)).map_err(ill)?;
+    if records.unsigned_abs() != summary.records {
+        return Err(LogFault::Damaged {
+            path: path.display().to_string(),
+            position: Position::default(),
+            why: "there are records before position 1".into(),
+        });
+    }
     let threads: i64 = moment
         .query_row("SELECT count(*) FROM thread WHERE id IN (SELECT thread FROM record)", [], |row| {
             row.get(0)

@@ -1,0 +1,156 @@
+//! Faults below our code: a disk that is full or loses a sync, and death in the middle of one, injected
+//! by strace into a process that writes a log. The page cache survives all of them, so none of this
+//! shows what a power cut does.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::sync_channel;
+
+use systole::edges::log::sqlite;
+use systole::edges::log::writer::{Outcome, Writer};
+use systole::words::ids::{Digest, MessageId};
+use systole::words::ports::{Batch, LogReader as _, Position};
+
+use crate::log_records::{Author, Folder, batch, root};
+
+const LOG: &str = "SYSTOLE_TEST_LOG";
+/// Batches that the second process tries to write, of five records each.
+const BATCHES: usize = 12;
+
+fn batches() -> Vec<Batch> {
+    let mut author = Author::default();
+    (0..BATCHES).map(|_| batch((0..5).map(|n| author.note(&root(n), 3_000)))).collect()
+}
+
+/// Writes the batches one by one and says what became of each. Run by the test below, under strace.
+#[test]
+#[ignore = "the second process of another test"]
+fn process_that_meets_faults() {
+    let log = std::env::var_os(LOG).expect("run by another test, which names the log");
+    let opened = sqlite::open(Path::new(&log)).unwrap();
+    // One batch is on its way at a time; a stall may be said before its end.
+    let (tell, told) = sync_channel(4);
+    let report = move |outcome| tell.send(outcome).unwrap();
+    let writer = Writer::start(Box::new(opened.writer), report).unwrap();
+    'batches: for batch in batches() {
+        writer.hand(batch).unwrap();
+        loop {
+            match told.recv().unwrap() {
+                Outcome::Committed(position) => {
+                    println!("acknowledged {}", position.0);
+                    continue 'batches;
+                }
+                Outcome::Stalled { words } => println!("stalled: {words}"),
+                Outcome::Broken { words } => {
+                    println!("broken: {words}");
+                    break 'batches;
+                }
+            }
+        }
+    }
+    writer.stop();
+    println!("ended");
+}
+
+/// What a process said that wrote under a fault.
+struct Run {
+    said: Vec<String>,
+    folder: Folder,
+}
+
+impl Run {
+    fn under(inject: &str) -> Run {
+        let folder = Folder::new();
+        drop(sqlite::open(&folder.log()).unwrap());
+        let strace = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &["inject=", inject].concat()])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "--nocapture", "log_faults::process_that_meets_faults"])
+            .env(LOG, folder.log())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .output()
+            .expect("strace is installed");
+        let said = String::from_utf8(strace.stdout).unwrap().lines().map(str::to_owned).collect();
+        Run { said, folder }
+    }
+
+    fn heard(&self, start: &str) -> bool {
+        self.said.iter().any(|line| line.starts_with(start))
+    }
+
+    fn acknowledged(&self) -> u64 {
+        let mut acks = self.said.iter().filter_map(|line| line.strip_prefix("acknowledged "));
+        acks.next_back().map_or(0, |n| n.parse().unwrap())
+    }
+
+    /// What was acknowledged is there, whole batches only, each once, and the log can be written on.
+    fn check(&self, fault: &str) {
+        let found = sqlite::verify_all(&self.folder.log()).unwrap_or_else(|e| panic!("{fault}: {e}")).last;
+        let acknowledged = self.acknowledged();
+        assert!(found.0 >= acknowledged, "{fault}: {acknowledged} acknowledged, {} found", found.0);
+        assert!(found.0.is_multiple_of(5) && found.0 <= acknowledged + 5, "{fault}: {} found", found.0);
+        let opened = sqlite::open(&self.folder.log()).unwrap();
+        let stored = opened.reader.after(Position(0), usize::MAX).unwrap();
+        let expected = batches().into_iter().flat_map(|batch| batch.records);
+        let expected: Vec<(MessageId, Digest)> =
+            expected.map(|r| (r.header.id, r.head)).take(stored.len()).collect();
+        assert_eq!(
+            stored.iter().map(|(_, r)| (r.header.id, r.head)).collect::<Vec<_>>(),
+            expected,
+            "{fault}"
+        );
+    }
+}
+
+/// Runs one fault at the first system call, the second, and so on, until it no longer strikes.
+fn at_every(fault: impl Fn(usize) -> String, strikes: impl Fn(&Run) -> bool) -> usize {
+    for n in 1..200 {
+        let fault = fault(n);
+        let run = Run::under(&fault);
+        run.check(&fault);
+        if !strikes(&run) {
+            return n - 1;
+        }
+    }
+    panic!("the fault never stops to strike");
+}
+
+fn whole(run: &Run) -> bool {
+    run.heard("ended") && run.acknowledged() == 5 * BATCHES as u64
+}
+
+#[test]
+#[ignore = "needs strace"]
+fn death_at_every_sync_loses_nothing_that_was_acknowledged() {
+    let struck = at_every(|n| format!("fdatasync,fsync:signal=SIGKILL:when={n}"), |run| !run.heard("ended"));
+    assert!(struck >= BATCHES, "a sync for every commit: {struck}");
+}
+
+#[test]
+#[ignore = "needs strace"]
+fn a_failed_sync_is_looked_into_and_nothing_is_lost_or_doubled() {
+    // One sync fails: the log is opened again, and the batch is stored in the end.
+    for n in 1..=BATCHES + 2 {
+        let fault = format!("fdatasync,fsync:error=EIO:when={n}");
+        let run = Run::under(&fault);
+        run.check(&fault);
+        assert!(whole(&run) && !run.heard("stalled"), "{fault}: {:?}", run.said);
+    }
+    // From some moment on every sync fails: the log is given up.
+    let run = Run::under("fdatasync,fsync:error=EIO:when=6+");
+    run.check("every sync fails");
+    assert!(run.heard("broken"), "{:?}", run.said);
+}
+
+#[test]
+#[ignore = "needs strace"]
+fn a_full_disk_stalls_and_goes_on_when_there_is_room() {
+    // From the first write of a commit on; the ones before it are of opening the log.
+    for n in [12, 13, 30, 60] {
+        let fault = format!("pwrite64:error=ENOSPC:when={n}..{}", n + 3);
+        let run = Run::under(&fault);
+        run.check(&fault);
+        assert!(run.heard("stalled") && whole(&run), "{fault}: {:?}", run.said);
+    }
+}
