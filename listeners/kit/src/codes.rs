@@ -8,6 +8,8 @@
 pub const MALFORMED: &str = "payload.malformed";
 /// The document, a name, or the number of attributes or declarations of one element is over its limit.
 pub const TOO_LARGE: &str = "payload.too-large";
+/// A reply has more items than can be read.
+pub const TOO_MANY_ITEMS: &str = "reply.too-many-items";
 /// Elements are nested deeper than the limit.
 pub const TOO_DEEP: &str = "payload.too-deep";
 /// Legal XML that has no place here: a DOCTYPE or a processing instruction.

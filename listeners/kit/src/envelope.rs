@@ -48,7 +48,7 @@ impl Letter {
                     payload: parts.payload,
                 }
             }
-            Some(ns) if ns.to_ascii_lowercase().contains("xml-pipeline.org/ns/envelope") => {
+            Some(ns) if is_nearly_envelope(ns) => {
                 let received = ns.to_owned();
                 let fault =
                     gate.fault(codes::INVALID, "the envelope is in a namespace that is not its own", 0);
@@ -59,6 +59,13 @@ impl Letter {
         while gate.step()? != Step::Done {}
         Ok(letter)
     }
+}
+
+/// Whether a namespace is the envelope's but for its scheme, its version or a slash, and so a slip.
+fn is_nearly_envelope(ns: &str) -> bool {
+    let lower = ns.to_ascii_lowercase();
+    let tail = lower.split_once("xml-pipeline.org/ns/envelope").map(|(_, tail)| tail);
+    tail.is_some_and(|tail| tail.is_empty() || tail.starts_with('/'))
 }
 
 fn required(gate: &mut Gate<'_>, part: Option<String>, name: &str, offset: usize) -> Result<String, Fault> {

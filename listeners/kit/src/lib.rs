@@ -3,11 +3,33 @@
 //!
 //! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump. Bytes come in;
 //! values, or a [`Fault`] that says how to mend them, go out.
+//!
+//! ```
+//! use systole_kit::reply::{Item, Said, Word};
+//! use systole_kit::writer::Writer;
+//! use systole_kit::{Fault, Limits, Payload};
+//!
+//! # fn main() -> Result<(), Fault> {
+//! let mut found = Writer::new();
+//! found.open("found").xmlns("https://xml-pipeline.org/ns/search/v1").text("a < b && c");
+//! let found = Payload::read(&found.finish(), &Limits::default())?;
+//! let reply = Word::Reply { delivery: "d1".to_owned(), said: Said::Items(vec![Item::plain(found)]) };
+//! assert_eq!(Word::read(&reply.document()?, &Limits::default())?, reply);
+//!
+//! let fault = Payload::read(b"<found xmlns='u'>a < b</found>", &Limits::default()).unwrap_err();
+//! assert_eq!(fault.to_string(), "a < begins no tag at line 1, column 20");
+//! assert_eq!(fault.fix.as_deref(), Some("write &lt; for <"));
+//! # Ok(())
+//! # }
+//! ```
 
+pub mod answers;
 pub mod attributes;
 pub mod characters;
 pub mod codes;
+pub mod elements;
 pub mod envelope;
+pub mod framing;
 pub mod gate;
 pub mod limits;
 pub mod name;

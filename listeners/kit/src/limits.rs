@@ -9,6 +9,8 @@ pub struct Limits {
     pub message_bytes: usize,
     /// The most bytes of one reply, which may carry several payloads.
     pub reply_bytes: usize,
+    /// The most items of one reply. It bounds what reading one costs; how many a call may have is the pump's rule.
+    pub items: usize,
     /// The most elements inside one another.
     pub depth: usize,
     /// The most attributes of one element, declarations not counted.
@@ -28,6 +30,7 @@ impl Limits {
     const DEFAULT: Self = Self {
         message_bytes: 1 << 20,
         reply_bytes: 8 << 20,
+        items: 1024,
         depth: 64,
         attributes: 64,
         declarations: 32,

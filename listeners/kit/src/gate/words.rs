@@ -48,6 +48,9 @@ pub(super) fn long_name(written: &str, most: usize, place: Place) -> Fault {
 }
 
 pub(super) fn illegal_name(written: &str, place: Place) -> Fault {
+    if written.is_empty() {
+        return Fault::new(codes::MALFORMED, "a < begins no tag", place).fix("write &lt; for <");
+    }
     let message = format!("\"{}\" is not a name", excerpt(written));
     Fault::new(codes::MALFORMED, message, place)
         .expected("a letter or _, then letters, digits, - _ . and at most one colon after a prefix")

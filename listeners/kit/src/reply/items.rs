@@ -16,7 +16,16 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
     // Consecutive parts of one stray text are one fault, not one for each reference in it.
     let mut in_stray_text = false;
     loop {
-        match gate.step()? {
+        let step = gate.step()?;
+        let most = gate.limits().items;
+        if items.len() > most {
+            let offset = gate.offset();
+            let message = format!("the reply has more than {most} items");
+            return Err(gate
+                .fault(codes::TOO_MANY_ITEMS, message, offset)
+                .expected(format!("at most {most} items")));
+        }
+        match step {
             Step::Close | Step::Done => break,
             Step::Text(text) => {
                 if !text.is_blank() && !in_stray_text {
@@ -93,7 +102,8 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
         "again" => Said::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
         other => {
             let message = format!("<{other}> of the listener protocol stands in place of an item");
-            return Err(gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope"));
+            let fault = gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope");
+            return Err(fault.fix(format!("write <{other} xmlns=\"…\"> with the namespace of the payload")));
         }
     };
     if let Some(fault) = gate.take_fault() {

@@ -64,7 +64,7 @@ const REFUSED: &[(&str, &str, u32, u32)] = &[
     ("<a xmlns='u' xmlns='u'/>", codes::MALFORMED, 1, 14),
     ("<a xmlns:p='u' xmlns:q='u' p:b='1' q:b='1'/>", codes::MALFORMED, 1, 36),
     ("<1a/>", codes::MALFORMED, 1, 2),
-    ("< a/>", codes::MALFORMED, 1, 2),
+    ("< a/>", codes::MALFORMED, 1, 1),
     ("<a/ >", codes::MALFORMED, 1, 2),
     ("<a:/>", codes::MALFORMED, 1, 2),
     ("<:a/>", codes::MALFORMED, 1, 2),
