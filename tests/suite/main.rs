@@ -1,4 +1,13 @@
-//! The one suite of the root crate: a module per topic.
+//! The one suite binary of the root package: a module per topic.
 
+// Marked as test code so that the lints treat its helper functions as they treat test functions.
+#[cfg(test)]
+mod delivery_inline;
+#[cfg(test)]
+mod delivery_once;
+#[cfg(test)]
 mod delivery_process;
+#[cfg(test)]
+mod first_listeners;
+#[cfg(test)]
 mod stage;

@@ -87,16 +87,22 @@ impl Desk {
     /// The next errand; waits for one. May be dropped while it waits: nothing is lost. For one waiter.
     pub(super) async fn next(&self) -> Errand {
         loop {
-            if let Some(errand) = self.errand() {
+            if let Some(errand) = self.next_now() {
                 return errand;
             }
-            // `notify_one` leaves a permit if nobody waits yet, so an arrival between the look and
-            // the wait is not missed.
-            self.arrived.notified().await;
+            self.arrival().await;
         }
     }
 
-    fn errand(&self) -> Option<Errand> {
+    /// Waits until something may have arrived since the last look. For one waiter.
+    pub(super) async fn arrival(&self) {
+        // `notify_one` leaves a permit if nobody waits yet, so an arrival between the look and the
+        // wait is not missed.
+        self.arrived.notified().await;
+    }
+
+    /// The next errand that is already here.
+    pub(super) fn next_now(&self) -> Option<Errand> {
         let mut papers = self.papers();
         if let Some(token) = papers.cancels.pop_front() {
             return Some(Errand::Cancel(token));
@@ -175,10 +181,10 @@ impl Desk {
         waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
     }
 
-    /// Waits until a delivery waits on the desk. For one waiter, which must not be in `next` too.
+    /// Waits until a delivery waits on the desk. For one waiter, which is not in `next` too.
     pub(super) async fn anything_waits(&self) {
         while self.papers().waiting.is_empty() {
-            self.arrived.notified().await;
+            self.arrival().await;
         }
     }
 

@@ -10,7 +10,7 @@ mod pace;
 mod post;
 mod process;
 
-pub use inline::{Answering, answering};
+pub use inline::{Answer, Answering, answering};
 pub use pace::Pace;
 pub use process::Surroundings;
 
@@ -72,7 +72,6 @@ impl Carriers {
                     program.clone(),
                     (composition.organism.clone(), name.clone()),
                     around.clone(),
-                    composition.message_bytes,
                 )),
             };
             posts.insert(name.clone(), post.clone());

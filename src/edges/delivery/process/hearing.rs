@@ -46,16 +46,18 @@ pub(super) async fn hear(
     words: &LastWords,
     answered: &Answered,
 ) -> Result<(), String> {
+    let mut complete = Vec::new();
     loop {
         let chunk = pipe.read().await;
         let ended = chunk.is_empty();
-        frames.feed(chunk);
-        while let Some(frame) = frames.next()? {
+        let fed = frames.feed(chunk, &mut complete);
+        for frame in complete.drain(..) {
             heard(frame, post, words, answered).await;
         }
+        fed?;
         if ended {
-            let rest = frames.finish();
-            words.hear_line(&rest);
+            // A last line without its line break is a document like the others.
+            heard(frames.finish(), post, words, answered).await;
             return Ok(());
         }
     }
