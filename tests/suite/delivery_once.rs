@@ -5,7 +5,7 @@ use systole::words::ports::CallBack;
 use systole_kit::Limits;
 use systole_kit::reply::{Said, Word};
 
-use crate::stage::{Stage, alive, cast, folder, program, request, shell_once, until};
+use crate::stage::{Stage, alive, cast, folder, program, shell_once, until};
 
 /// The local names of the items in the reply to `d1`, or in the place of one the code of its fault.
 async fn items(stage: &mut Stage) -> Vec<String> {
@@ -43,7 +43,7 @@ async fn elements_in_any_layout_are_items_and_the_rest_is_stray() {
 #[tokio::test]
 async fn exit_0_without_output_is_an_empty_reply_even_with_stdin_unread() {
     let mut stage = shell_once("exit 0").start().joined().await;
-    stage.hand_document("echo", "d1", request("d1", &"x".repeat(900_000)));
+    stage.hand_words("d1", &"x".repeat(900_000));
     assert!(items(&mut stage).await.is_empty());
 }
 

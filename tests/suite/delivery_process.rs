@@ -6,7 +6,7 @@ use systole::edges::delivery::Pace;
 use systole::words::composition::{Program, Reach};
 use systole::words::ports::CallBack;
 
-use crate::stage::{Cast, QUICK, alive, cast, folder, program, request, shell, until};
+use crate::stage::{Cast, QUICK, alive, cast, folder, program, shell, until};
 
 /// Reads a line, takes the delivery out of it, and does CASE with it.
 const LOOP: &str = r#"
@@ -55,7 +55,7 @@ async fn two_that_are_out_are_answered_out_of_order() {
 #[tokio::test]
 async fn a_line_break_in_a_document_does_not_break_the_line() {
     let mut stage = each("answer \"$d\"; say progress $d \"$line\"").start().joined().await;
-    stage.hand_document("echo", "d1", request("d1", "one\ntwo"));
+    stage.hand_words("d1", "one\ntwo");
     assert_eq!(stage.report().await, pong("d1"));
     stage.expect("said <progress", "one&#10;two").await;
 }
@@ -75,7 +75,7 @@ sys.stdin.read()
 "#;
     let reach = program(&["python3", "-c", script], "/".into());
     let mut stage = cast(Reach::Process(Program { by_length: true, ..reach })).start().joined().await;
-    stage.hand_document("echo", "d1", request("d1", "one\ntwo"));
+    stage.hand_words("d1", "one\ntwo");
     stage.expect("said <reply", "delivery=\"d1\">\n<pong").await;
 }
 
@@ -101,9 +101,34 @@ async fn a_reply_written_right_before_the_death_counts() {
 }
 
 #[tokio::test]
+async fn row_23_a_reply_that_breaks_off_with_the_program_is_a_loss() {
+    for (tail, counts) in [("</reply>", true), ("</reply", false), ("", false)] {
+        let script = LOOP.replace(
+            "CASE",
+            "printf '%s' \"<reply xmlns='urn:systole:listener:v1' delivery='$d'>TAIL\"; exit 1",
+        );
+        let mut stage = shell(&script.replace("TAIL", tail)).start().joined().await;
+        stage.hand("d1");
+        let begins = if counts { "said <reply" } else { "gone d1 listener.lost: exited 1 after" };
+        stage.expect(begins, "<reply").await;
+    }
+}
+
+#[tokio::test]
+async fn more_than_the_slots_is_refused_and_never_queued() {
+    let mut stage = each("say progress $d got").start().joined().await;
+    for delivery in ["d1", "d2", "d3"] {
+        stage.hand(delivery);
+    }
+    stage.expect("gone d3 listener.throttled", "").await;
+    assert_eq!(stage.report().await, said("progress", "d1", "got"));
+    assert_eq!(stage.report().await, said("progress", "d2", "got"));
+}
+
+#[tokio::test]
 async fn exit_0_without_an_answer_is_a_loss_even_with_stdin_unread() {
     let mut stage = shell("read -r first; exit 0").start().joined().await;
-    stage.hand_document("echo", "d1", request("d1", &"x".repeat(900_000)));
+    stage.hand_words("d1", &"x".repeat(900_000));
     stage.expect("gone d1 listener.lost: exited 0 without answering after", "").await;
 }
 
@@ -254,7 +279,7 @@ sys.stdin.read()
 "#;
     let mut stage =
         cast(Reach::Process(program(&["python3", "-c", script], "/".into()))).start().joined().await;
-    stage.hand_document("echo", "d1", request("d1", &"~".repeat(900_000)));
+    stage.hand_words("d1", &"~".repeat(900_000));
     stage.expect("said <progress", ">900000</progress>").await;
 }
 
@@ -283,6 +308,20 @@ async fn a_grandchild_dies_with_the_program() {
     let pid = progress.split(['>', '<']).nth(2).unwrap().to_owned();
     stage.expect("gone d1 listener.lost: killed by signal 9 (KILL)", "").await;
     until("the grandchild is gone", || !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nobody() {
+    let mut stage = each("setsid sleep 1000 & say progress $d $!; exit 1").start().joined().await;
+    stage.hand("d1");
+    let progress = stage.expect("said <progress", "").await;
+    let pid = progress.split(['>', '<']).nth(2).unwrap().parse().unwrap();
+    stage.expect("gone d1 listener.lost: exited 1", "").await;
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use systole::words::composition::{Program, Reach};
 use systole_kit::Limits;
 use systole_kit::reply::{Said, Word};
 
-use crate::stage::{Stage, cast, folder, program, request};
+use crate::stage::{Stage, cast, folder, program};
 
 /// The one block of that language in the page, which must be the file of that name, byte for byte.
 fn from_the_page(language: &str, file: &str) -> String {
@@ -44,9 +44,9 @@ async fn d3_the_five_line_script_answers() {
     assert_eq!(script.lines().count(), 5);
     let reach = program(&["/bin/sh", "answer.sh"], placed("answer.sh", &script));
     let mut stage = cast(Reach::Process(Program { stays: false, ..reach })).start().joined().await;
-    stage.hand_document("echo", "d1", request("d1", "a & b \\n"));
+    stage.hand_words("d1", "a & b \\n");
     assert!(answer(&mut stage, "d1").await.ends_with(">You asked: a &amp; b \\n</answer>"));
-    stage.hand_document("echo", "d2", request("d2", ""));
+    stage.hand_words("d2", "");
     let told = "; last words on stderr: no question";
     assert!(stage.expect("gone d2 listener.failed: exited 1 after ", told).await.ends_with(told));
 }
@@ -59,10 +59,9 @@ async fn d3_the_fifteen_line_program_answers() {
     let mut stage = cast(Reach::Process(reach)).start().joined().await;
     for (delivery, words, answered) in [("d1", "a & b", ">You asked: a &amp; b<"), ("d2", "x\ny", "x&#10;y<")]
     {
-        stage.hand_document("echo", delivery, request(delivery, words));
+        stage.hand_words(delivery, words);
         let payload = answer(&mut stage, delivery).await;
         assert!(payload.contains(answered), "{payload}");
     }
-    // It ends with its stdin, so a stop takes no signal and leaves nothing to report.
     assert!(stage.stop().await.is_empty());
 }

@@ -32,7 +32,7 @@ pub(crate) const QUICK: Pace = Pace {
     first_pause_ms: 1,
     longest_pause_ms: 300,
     deaths: 5,
-    proof_ms: 200,
+    proof_ms: 1_000,
 };
 
 pub(crate) struct Stage {
@@ -143,21 +143,13 @@ impl Stage {
         self.hand_to("echo", delivery);
     }
 
-    pub(crate) fn hand_to(&self, listener: &str, delivery: &str) {
-        self.hand_document(listener, delivery, request(delivery, "hello"));
+    /// Hands over a request with that text in it.
+    pub(crate) fn hand_words(&self, name: &str, words: &str) {
+        self.carriers.hand(delivery("echo", name, words));
     }
 
-    pub(crate) fn hand_document(&self, listener: &str, delivery: &str, document: Vec<u8>) {
-        let lease = Lease {
-            token: token(delivery),
-            listener: name(listener),
-            thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
-            call: CallPath::top(1),
-            turn: 1,
-            attempt: 1,
-            config: Digest::of(b""),
-        };
-        self.carriers.hand(Delivery { lease: Arc::new(lease), document });
+    pub(crate) fn hand_to(&self, listener: &str, name: &str) {
+        self.carriers.hand(delivery(listener, name, "hello"));
     }
 
     pub(crate) fn call_back(&self, delivery: &str, why: CallBack) {
@@ -216,8 +208,22 @@ fn line(report: Heard) -> String {
     }
 }
 
+/// A delivery to that listener under that token: `<ask>` with those words.
+pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Delivery {
+    let lease = Lease {
+        token: token(token_text),
+        listener: name(listener),
+        thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
+        call: CallPath::top(1),
+        turn: 1,
+        attempt: 1,
+        config: Digest::of(b""),
+    };
+    Delivery { lease: Arc::new(lease), document: request(token_text, words) }
+}
+
 /// A request as a listener gets it: `<ask>` with that text.
-pub(crate) fn request(delivery: &str, text: &str) -> Vec<u8> {
+fn request(delivery: &str, text: &str) -> Vec<u8> {
     let mut ask = Writer::new();
     ask.open("ask").xmlns(namespaces::TALK).text(text);
     let ask = Payload::read(&ask.finish(), &Limits::default()).unwrap();

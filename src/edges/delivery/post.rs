@@ -25,12 +25,12 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn new(
-        listener: Name,
+        (listener, in_flight): (Name, usize),
         pace: Pace,
         reports: mpsc::Sender<Heard>,
         stop: watch::Receiver<bool>,
     ) -> Post {
-        Post { listener, desk: Arc::default(), pace, reports, stop }
+        Post { listener, desk: Arc::new(Desk::new(in_flight)), pace, reports, stop }
     }
 
     async fn report(&self, heard: Heard) {

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use systole_kit::elements::{Elements, Left, Piece};
 use tokio::process::ChildStdout;
 use tokio::sync::Notify;
 
@@ -56,11 +57,25 @@ pub(super) async fn hear(
         }
         fed?;
         if ended {
-            // A last line without its line break is a document like the others.
-            heard(frames.finish(), post, words, answered).await;
+            let rest = frames.finish();
+            // A last line may lack its line break. What breaks off in the middle is no reply: the
+            // program died over it, and that is what is told.
+            if is_whole(&rest) {
+                heard(rest, post, words, answered).await;
+            } else {
+                words.hear_line(&rest);
+            }
             return Ok(());
         }
     }
+}
+
+fn is_whole(rest: &[u8]) -> bool {
+    let (mut reader, mut pieces) = (Elements::new(usize::MAX), Vec::new());
+    let fed = reader.feed(rest, &mut pieces);
+    fed.is_ok()
+        && matches!(reader.finish(), Left::Nothing)
+        && matches!(pieces.last(), Some(Piece::Element(_)))
 }
 
 async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {

@@ -39,8 +39,9 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         None => post.joined().await,
         Some(words) => post.left(words, true).await,
     }
+    let mut look_again = tokio::time::interval(Duration::from_millis(post.pace.longest_pause_ms));
+    look_again.reset();
     loop {
-        let look_again = tokio::time::sleep(Duration::from_millis(post.pace.longest_pause_ms));
         tokio::select! {
             errand = post.desk.next(), if missing.is_none() => {
                 // Of a cancel the delivery's own task knows already.
@@ -54,7 +55,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
                 post.refuse_waiting(missing.as_deref().unwrap_or_default()).await;
             }
             // A program can be put in its place, or taken away, while the organism runs.
-            () = look_again => {
+            _ = look_again.tick() => {
                 let was_missing = missing.is_some();
                 missing = program::missing(&place.program, &place.badge, &place.around);
                 match &missing {
