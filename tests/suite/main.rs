@@ -3,7 +3,10 @@
 
 mod config;
 mod core_schema;
+mod delivery_inline;
+mod delivery_once;
 mod delivery_process;
+mod first_listeners;
 mod judge;
 mod log_contract;
 mod log_faults;

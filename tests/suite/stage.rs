@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
 use systole::words::composition::{Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId};
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token};
+use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload, namespaces};
 use tokio::sync::mpsc;
 
 /// Longer than anything here takes on a busy machine.
@@ -28,7 +32,7 @@ pub(crate) const QUICK: Pace = Pace {
     first_pause_ms: 1,
     longest_pause_ms: 300,
     deaths: 5,
-    proof_ms: 200,
+    proof_ms: 1_000,
 };
 
 pub(crate) struct Stage {
@@ -91,6 +95,10 @@ pub(crate) fn cast(reach: Reach) -> Cast {
 }
 
 impl Cast {
+    pub(crate) fn in_flight(self, in_flight: usize) -> Cast {
+        Cast { in_flight, ..self }
+    }
+
     pub(crate) fn paced(self, pace: Pace) -> Cast {
         Cast { pace, ..self }
     }
@@ -135,21 +143,13 @@ impl Stage {
         self.hand_to("echo", delivery);
     }
 
-    pub(crate) fn hand_to(&self, listener: &str, delivery: &str) {
-        self.hand_document(listener, delivery, request(delivery, "hello"));
+    /// Hands over a request with that text in it.
+    pub(crate) fn hand_words(&self, name: &str, words: &str) {
+        self.carriers.hand(delivery("echo", name, words));
     }
 
-    pub(crate) fn hand_document(&self, listener: &str, delivery: &str, document: Vec<u8>) {
-        let lease = Lease {
-            token: token(delivery),
-            listener: name(listener),
-            thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
-            call: CallPath::top(1),
-            turn: 1,
-            attempt: 1,
-            config: Digest::of(b""),
-        };
-        self.carriers.hand(Delivery { lease: Arc::new(lease), document });
+    pub(crate) fn hand_to(&self, listener: &str, name: &str) {
+        self.carriers.hand(delivery(listener, name, "hello"));
     }
 
     pub(crate) fn call_back(&self, delivery: &str, why: CallBack) {
@@ -159,57 +159,98 @@ impl Stage {
     /// The next report, as a line: `joined`, `said …`, `gone TOKEN CODE: …`, `left: …`, `down: …`.
     pub(crate) async fn report(&mut self) -> String {
         let report = tokio::time::timeout(PATIENCE, self.reports.recv()).await;
-        match report.expect("no report came").expect("the carriers are gone") {
-            Heard::Said { listener, document } => {
-                assert_eq!(listener, name("echo"));
-                ["said ", &String::from_utf8_lossy(&document)].concat()
-            }
-            Heard::Gone { token, code, words } => {
-                ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat()
-            }
-            Heard::Joined { .. } => "joined".to_owned(),
-            Heard::Left { words, down: false, .. } => ["left: ", &words].concat(),
-            Heard::Left { words, down: true, .. } => ["down: ", &words].concat(),
-        }
+        line(report.expect("no report came").expect("the carriers are gone"))
     }
 
     /// The next report, which must begin and contain that; its text is given back.
-    #[track_caller]
-    pub(crate) fn expect(
-        &mut self,
-        begins: &str,
-        contains: &str,
-    ) -> impl Future<Output = String> {
-        let place = std::panic::Location::caller();
-        let (begins, contains) = (begins.to_owned(), contains.to_owned());
-        async move {
-            let report = self.report().await;
-            let fits = report.starts_with(&begins) && report.contains(&contains);
-            assert!(fits, "{place}: wanted {begins:?} with {contains:?}, came {report:?}");
-            report
-        }
+    pub(crate) async fn expect(&mut self, begins: &str, contains: &str) -> String {
+        let report = self.report().await;
+        let fits = report.starts_with(begins) && report.contains(contains);
+        assert!(fits, "wanted {begins:?} with {contains:?}, came {report:?}");
+        report
+    }
+
+    /// Waits for the listener to be up.
+    pub(crate) async fn joined(mut self) -> Stage {
+        self.expect("joined", "").await;
+        self
     }
 
     /// Stops the carriers and gives every report that still came.
     pub(crate) async fn stop(mut self) -> Vec<String> {
         let mut rest = Vec::new();
-        let carriers = Arc::new(self.carriers);
-        let stopping = carriers.stop();
-        tokio::pin!(stopping);
-        loop {
-            tokio::select! {
-                () = &mut stopping => break,
-                Some(report) = self.reports.recv() => rest.push(report),
+        {
+            let mut stopping = pin!(self.carriers.stop());
+            loop {
+                tokio::select! {
+                    () = &mut stopping => break,
+                    Some(report) = self.reports.recv() => rest.push(line(report)),
+                }
             }
         }
         while let Ok(report) = self.reports.try_recv() {
-            rest.push(report);
+            rest.push(line(report));
         }
-        rest.iter().map(|report| format!("{report:?}")).collect()
+        rest
     }
 }
 
-/// A request as a listener gets it.
-pub(crate) fn request(delivery: &str, text: &str) -> Vec<u8> {
-    ["<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><stamp xmlns=\"urn:systole:stamp:v1\" delivery=\"", delivery, "\"/></meta><ask xmlns=\"urn:t\">", text, "</ask></message>"].concat().into_bytes()
+fn line(report: Heard) -> String {
+    match report {
+        Heard::Said { listener, document } => {
+            assert_eq!(listener, name("echo"));
+            ["said ", &String::from_utf8_lossy(&document)].concat()
+        }
+        Heard::Gone { token, code, words } => ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat(),
+        Heard::Joined { .. } => "joined".to_owned(),
+        Heard::Left { words, down: false, .. } => ["left: ", &words].concat(),
+        Heard::Left { words, down: true, .. } => ["down: ", &words].concat(),
+    }
+}
+
+/// A delivery to that listener under that token: `<ask>` with those words.
+pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Delivery {
+    let lease = Lease {
+        token: token(token_text),
+        listener: name(listener),
+        thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
+        call: CallPath::top(1),
+        turn: 1,
+        attempt: 1,
+        config: Digest::of(b""),
+    };
+    Delivery { lease: Arc::new(lease), document: request(token_text, words) }
+}
+
+/// A request as a listener gets it: `<ask>` with that text.
+fn request(delivery: &str, text: &str) -> Vec<u8> {
+    let mut ask = Writer::new();
+    ask.open("ask").xmlns(namespaces::TALK).text(text);
+    let ask = Payload::read(&ask.finish(), &Limits::default()).unwrap();
+    let stamp = Stamp {
+        call: "1".into(),
+        turn: 1,
+        delivery: delivery.into(),
+        attempt: 1,
+        key: "k".into(),
+        ..Stamp::default()
+    };
+    let address = Address { from: Some("operator"), to: Some("echo"), thread: Some("sess-1f0c9a2b77d1") };
+    write_envelope(&address, Some(&stamp), &ask)
+}
+
+/// Whether a process is there and is no zombie.
+pub(crate) fn alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(["/proc/", pid, "/stat"].concat());
+    stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.trim_start().starts_with('Z'))
+}
+
+/// Waits, without a pause of its own, until that is so.
+pub(crate) async fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let waited = tokio::time::timeout(PATIENCE, async {
+        while !so() {
+            tokio::task::yield_now().await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("never came true: {what}"));
 }

@@ -5,8 +5,7 @@
 //! pump the one report about it. That it can be taken off only once is what makes it one report.
 //! In: deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
 //!
-//! Nothing here is bounded by itself: the pump counts slots, so at most `in_flight` deliveries are on
-//! the desk, and everything else on it belongs to one of them.
+//! The desk holds a bounded number of deliveries, and everything else on it belongs to one of them.
 
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
@@ -27,8 +26,17 @@ pub(super) enum Errand {
     Cancel(Token),
 }
 
-#[derive(Default)]
+/// Why a delivery was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// The listener was stopped.
+    Closed,
+    /// More is out to the listener than it may have.
+    Full,
+}
+
 pub(super) struct Desk {
+    room: usize,
     papers: Mutex<Papers>,
     arrived: Notify,
     recalled: Notify,
@@ -55,11 +63,22 @@ impl Desk {
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a delivery on the desk; gives it back if the desk is closed.
-    pub(super) fn hand(&self, delivery: Delivery) -> Result<(), Delivery> {
+    /// A desk for a listener that may have so many deliveries at once.
+    pub(super) fn new(in_flight: usize) -> Desk {
+        // The pump counts slots and hands over no more than that; the one beyond is for a pump that
+        // counts a slot free a moment before the desk does.
+        let room = in_flight.saturating_add(1);
+        Desk { room, papers: Mutex::default(), arrived: Notify::new(), recalled: Notify::new() }
+    }
+
+    /// Puts a delivery on the desk.
+    pub(super) fn hand(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
         let mut papers = self.papers();
         if papers.closed {
-            return Err(delivery);
+            return Err((delivery, Refused::Closed));
+        }
+        if papers.waiting.len() + papers.unsent.len() + papers.out.len() >= self.room {
+            return Err((delivery, Refused::Full));
         }
         papers.waiting.push_back(delivery);
         drop(papers);
@@ -87,16 +106,22 @@ impl Desk {
     /// The next errand; waits for one. May be dropped while it waits: nothing is lost. For one waiter.
     pub(super) async fn next(&self) -> Errand {
         loop {
-            if let Some(errand) = self.errand() {
+            if let Some(errand) = self.next_now() {
                 return errand;
             }
-            // `notify_one` leaves a permit if nobody waits yet, so an arrival between the look and
-            // the wait is not missed.
-            self.arrived.notified().await;
+            self.arrival().await;
         }
     }
 
-    fn errand(&self) -> Option<Errand> {
+    /// Waits until something may have arrived since the last look. For one waiter.
+    pub(super) async fn arrival(&self) {
+        // `notify_one` leaves a permit if nobody waits yet, so an arrival between the look and the
+        // wait is not missed.
+        self.arrived.notified().await;
+    }
+
+    /// The next errand that is already here.
+    pub(super) fn next_now(&self) -> Option<Errand> {
         let mut papers = self.papers();
         if let Some(token) = papers.cancels.pop_front() {
             return Some(Errand::Cancel(token));
@@ -175,10 +200,10 @@ impl Desk {
         waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
     }
 
-    /// Waits until a delivery waits on the desk. For one waiter, which must not be in `next` too.
+    /// Waits until a delivery waits on the desk. For one waiter, which is not in `next` too.
     pub(super) async fn anything_waits(&self) {
         while self.papers().waiting.is_empty() {
-            self.arrived.notified().await;
+            self.arrival().await;
         }
     }
 

@@ -1,12 +1,170 @@
-//! Placeholder.
+//! Listeners that are Rust values in this process.
+//!
+//! A carrier here never judges a reply and never waits for one listener with another one's work. In:
+//! deliveries and call-backs. Out: `Heard`, once for every delivery; a panic in a listener is one
+//! failed delivery and nothing else. An answer that is ready at once costs no task; one that has to
+//! wait gets one, so at most `in_flight` run beside each other.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
-use super::post::Post;
-use crate::edges::tasks::Task;
-use crate::edges::tasks::{self, Kind};
-/// x
-pub trait Answering: Send + Sync {}
-/// y
-pub fn answering() {}
-pub(super) fn tend(post: &Post, _a: Arc<dyn Answering>) -> Task {
-    tasks::start(Kind::Listener(post.listener.clone()), async {}, async |_| ())
+use std::task::Poll;
+use std::time::Duration;
+
+use systole_kit::envelope::{Delivered, read_delivered};
+use systole_kit::reply::{Said, Word};
+use tokio::sync::mpsc;
+
+use super::desk::Errand;
+use super::post::{Post, UNSENT, called_back};
+use crate::edges::tasks::{self, Caught, Kind, Panicked, Task};
+use crate::words::codes::Code;
+use crate::words::ports::{Delivery, Token};
+
+/// An answer on its way.
+pub type Answer = Pin<Box<dyn Future<Output = Said> + Send>>;
+
+/// A Rust listener. Its work must not block: it runs among the pump's own tasks. When its answer is no
+/// longer wanted, its future is dropped where it awaits.
+///
+/// ```
+/// use std::sync::Arc;
+/// use systole::edges::delivery::{Answer, Answering};
+/// use systole_kit::{envelope::Delivered, reply::{Item, Said}};
+///
+/// /// Says what it is told.
+/// struct Echo;
+///
+/// impl Answering for Echo {
+///     fn answer(self: Arc<Self>, asked: Delivered) -> Answer {
+///         Box::pin(async move { Said::Items(vec![Item::plain(asked.payload)]) })
+///     }
+/// }
+/// ```
+pub trait Answering: Send + Sync + 'static {
+    /// Answers a delivery.
+    fn answer(self: Arc<Self>, asked: Delivered) -> Answer;
+}
+
+/// A listener that is one closure.
+pub fn answering<F, A>(answer: F) -> Arc<dyn Answering>
+where
+    F: Fn(Delivered) -> A + Send + Sync + 'static,
+    A: Future<Output = Said> + Send + 'static,
+{
+    Arc::new(Closure(answer))
+}
+
+struct Closure<F>(F);
+
+impl<F, A> Answering for Closure<F>
+where
+    F: Fn(Delivered) -> A + Send + Sync + 'static,
+    A: Future<Output = Said> + Send + 'static,
+{
+    fn answer(self: Arc<Self>, asked: Delivered) -> Answer {
+        Box::pin((self.0)(asked))
+    }
+}
+
+/// Starts the task that brings a listener its deliveries.
+pub(super) fn tend(post: &Post, listener: Arc<dyn Answering>) -> Task {
+    let kind = Kind::Listener(post.listener.clone());
+    let fallen = post.clone();
+    tasks::start(kind, attend(post.clone(), listener), |panicked| fallen.fallen(panicked))
+}
+
+async fn attend(post: Post, listener: Arc<dyn Answering>) {
+    // Nothing is ever sent: it closes when the last delivery that holds an end of it is over.
+    let (running, mut all_over) = mpsc::channel::<Infallible>(1);
+    post.joined().await;
+    loop {
+        while let Some(errand) = post.desk.next_now() {
+            // Of a cancel the delivery's own task knows already.
+            if let Errand::Deliver(delivery) = errand {
+                bring(&delivery, &post, &listener, &running).await;
+            }
+        }
+        tokio::select! {
+            () = post.desk.arrival() => {}
+            (token, why) = post.desk.unsent() => {
+                post.gone(token, called_back(why), UNSENT.to_owned()).await;
+            }
+            () = post.stopped() => break,
+        }
+    }
+    drop(running);
+    let _closed = all_over.recv().await;
+    post.close(Code::ListenerDown, "stopped with the organism").await;
+}
+
+/// Brings one delivery: answered at once if the listener can, otherwise by a task of its own.
+async fn bring(
+    delivery: &Delivery,
+    post: &Post,
+    listener: &Arc<dyn Answering>,
+    running: &mpsc::Sender<Infallible>,
+) {
+    let token = delivery.lease.token.clone();
+    let asked = match read_delivered(&delivery.document) {
+        Ok(asked) => asked,
+        Err(fault) => return gone(post, token, Code::ListenerFailed, fault.message.into()).await,
+    };
+    let listener = listener.clone();
+    let mut answer = Caught::new(Box::pin(async move { listener.answer(asked).await }));
+    match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
+        Poll::Ready(said) => answered(post, token, said).await,
+        Poll::Pending => {
+            let (work, running) = (wait(post.clone(), token.clone(), answer), running.clone());
+            let (kind, post) = (Kind::Delivery(post.listener.clone()), post.clone());
+            let whole = async move {
+                work.await;
+                drop(running);
+            };
+            // `running` is how its end is waited for.
+            let _counted = tasks::start(kind, whole, async move |panicked| {
+                gone(&post, token, Code::ListenerFailed, panic_words(&panicked)).await;
+            });
+        }
+    }
+}
+
+async fn wait(post: Post, token: Token, answer: Caught<Said>) {
+    let grace = Duration::from_millis(post.pace.eof_ms.saturating_add(post.pace.term_ms));
+    let last_moment = async {
+        post.stopped().await;
+        tokio::time::sleep(grace).await;
+    };
+    let (code, words) = tokio::select! {
+        said = answer => return answered(&post, token, said).await,
+        why = post.desk.recall_of(&token) => (called_back(why), "called back; its work was dropped"),
+        () = last_moment => (Code::ListenerLost, "still at work when the organism stopped"),
+    };
+    gone(&post, token, code, words.to_owned()).await;
+}
+
+async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
+    let said = match said {
+        Ok(said) => said,
+        Err(panicked) => return gone(post, token, Code::ListenerFailed, panic_words(&panicked)).await,
+    };
+    match (Word::Reply { delivery: token.0.to_string(), said }).document() {
+        Ok(document) => {
+            if post.desk.settle(&token.0) {
+                post.said(document).await;
+            }
+        }
+        Err(fault) => gone(post, token, Code::ListenerFailed, fault.message.into()).await,
+    }
+}
+
+fn panic_words(panicked: &Panicked) -> String {
+    ["panicked: ", &panicked.0].concat()
+}
+
+async fn gone(post: &Post, token: Token, code: Code, words: String) {
+    if post.desk.settle(&token.0) {
+        post.gone(token, code, words).await;
+    }
 }

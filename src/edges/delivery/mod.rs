@@ -10,7 +10,7 @@ mod pace;
 mod post;
 mod process;
 
-pub use inline::{Answering, answering};
+pub use inline::{Answer, Answering, answering};
 pub use pace::Pace;
 pub use process::Surroundings;
 
@@ -24,6 +24,7 @@ use crate::words::codes::Code;
 use crate::words::composition::{Composition, Reach};
 use crate::words::ids::Name;
 use crate::words::ports::{CallBack, Carrier, Delivery, Heard, Token};
+use desk::Refused;
 use post::Post;
 use process::Workplace;
 
@@ -65,14 +66,14 @@ impl Carriers {
         let mut work = Vec::new();
         for listener in composition.listeners.values() {
             let name = &listener.name;
-            let post = Post::new(name.clone(), pace, reports.clone(), is_stopped.clone());
+            let post =
+                Post::new((name.clone(), listener.in_flight), pace, reports.clone(), is_stopped.clone());
             let reach = match &listener.reach {
                 Reach::Inline => Err(inline.get(name).cloned().ok_or_else(|| NoValue(name.clone()))?),
                 Reach::Process(program) => Ok(Workplace::new(
                     program.clone(),
                     (composition.organism.clone(), name.clone()),
                     around.clone(),
-                    composition.message_bytes,
                 )),
             };
             posts.insert(name.clone(), post.clone());
@@ -118,8 +119,14 @@ impl Carrier for Carriers {
         let Some(post) = self.posts.get(&delivery.lease.listener) else {
             return self.gone_apart(&delivery, Code::Unavailable, Code::Unavailable.meaning());
         };
-        if let Err(delivery) = post.desk.hand(delivery) {
-            self.gone_apart(&delivery, Code::ListenerDown, "the listener was stopped");
+        match post.desk.hand(delivery) {
+            Ok(()) => {}
+            Err((delivery, Refused::Closed)) => {
+                self.gone_apart(&delivery, Code::ListenerDown, "the listener was stopped");
+            }
+            Err((delivery, Refused::Full)) => {
+                self.gone_apart(&delivery, Code::ListenerThrottled, Code::ListenerThrottled.meaning());
+            }
         }
     }
 

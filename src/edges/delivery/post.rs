@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::desk::Desk;
 use super::pace::Pace;
+use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
 use crate::words::ports::{CallBack, Heard, Token};
@@ -24,12 +25,12 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn new(
-        listener: Name,
+        (listener, in_flight): (Name, usize),
         pace: Pace,
         reports: mpsc::Sender<Heard>,
         stop: watch::Receiver<bool>,
     ) -> Post {
-        Post { listener, desk: Arc::default(), pace, reports, stop }
+        Post { listener, desk: Arc::new(Desk::new(in_flight)), pace, reports, stop }
     }
 
     async fn report(&self, heard: Heard) {
@@ -73,6 +74,13 @@ impl Post {
         self.refuse_waiting(words).await;
     }
 
+    /// The listener's task panicked: the fault is ours, and everybody who waits for it is told.
+    pub(super) async fn fallen(self, panicked: Panicked) {
+        let words = ["the carrier panicked: ", &panicked.0].concat();
+        self.left(&words, true).await;
+        self.close(Code::ListenerLost, &words).await;
+    }
+
     /// Waits until the carrier is stopped.
     pub(super) async fn stopped(&self) {
         // That the carrier was dropped without a word is a stop too.
@@ -80,6 +88,9 @@ impl Post {
         let _carrier_is_gone = stop.wait_for(|stop| *stop).await;
     }
 }
+
+/// What is said of a delivery that was called back while it was still here.
+pub(super) const UNSENT: &str = "called back before the listener had it";
 
 /// The code under which a delivery that was called back is gone.
 pub(super) fn called_back(why: CallBack) -> Code {

@@ -1,17 +1,159 @@
-//! Placeholder
+//! How documents follow one another on the pipes of a program: one to a line, or each with its length
+//! before it.
+//!
+//! It never looks into a document. What is no frame where one should begin is handed on like one: the
+//! next room knows stray text when it sees it. In: bytes in any chunking, or a document to send. Out:
+//! frames, or a document's bytes for the pipe.
+
+use systole_kit::framing::{Lines, line_form, with_length};
+use systole_kit::writer::Writer;
+use systole_kit::{Fault, namespaces};
+
 use crate::words::ports::Token;
-pub(super) struct Frames { buf: Vec<u8>, cap: usize }
+
+/// A document as a program reads it.
+pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault> {
+    if by_length {
+        return Ok(with_length(document));
+    }
+    let mut line = line_form(document)?.into_owned();
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The word that an answer is no longer wanted.
+pub(super) fn cancel(token: &Token) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.open("cancel").xmlns(namespaces::LISTENER).attr("delivery", &token.0).empty();
+    writer.finish()
+}
+
+/// Takes a program's output apart.
+pub(super) enum Frames {
+    Lines(Lines),
+    Lengths(Lengths),
+}
+
 impl Frames {
-    pub(super) fn new(_by_length: bool, cap: usize) -> Frames { Frames { buf: Vec::new(), cap } }
-    pub(super) fn feed(&mut self, chunk: &[u8]) { self.buf.extend_from_slice(chunk) }
-    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
-        match self.buf.iter().position(|b| *b == b'\n') {
-            Some(at) => { let mut rest = self.buf.split_off(at + 1); std::mem::swap(&mut rest, &mut self.buf); rest.pop(); Ok(Some(rest)) }
-            None if self.buf.len() > self.cap => Err("too long".into()),
-            None => Ok(None),
+    /// Frames of at most `cap` bytes.
+    pub(super) fn new(by_length: bool, cap: usize) -> Frames {
+        if by_length {
+            Frames::Lengths(Lengths { cap, held: Vec::new(), wanted: None })
+        } else {
+            Frames::Lines(Lines::new(cap))
         }
     }
-    pub(super) fn finish(&mut self) -> Vec<u8> { std::mem::take(&mut self.buf) }
+
+    /// Takes what was read and adds every frame it completes. After an error, whose words say what the
+    /// program did, nothing more can be read; what was added before it is whole.
+    pub(super) fn feed(&mut self, chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
+        match self {
+            Frames::Lines(lines) => lines
+                .feed(chunk, frames)
+                .map_err(|fault| ["its output cannot be read: ", &fault.message].concat()),
+            Frames::Lengths(lengths) => lengths.feed(chunk, frames),
+        }
+    }
+
+    /// What is left at the end.
+    pub(super) fn finish(self) -> Vec<u8> {
+        match self {
+            Frames::Lines(lines) => lines.finish().unwrap_or_default(),
+            Frames::Lengths(lengths) => lengths.held,
+        }
+    }
 }
-pub(super) fn framed(document: &[u8], _by_length: bool) -> Vec<u8> { [document, b"\n"].concat() }
-pub(super) fn cancel(token: &Token) -> Vec<u8> { ["<cancel xmlns=\"urn:systole:listener:v1\" delivery=\"", &token.0, "\"/>"].concat().into_bytes() }
+
+/// Splits by lengths. A line that is none, where one should stand, is a frame by itself: a program that
+/// prints a greeting is not to blame for more than that.
+pub(super) struct Lengths {
+    cap: usize,
+    held: Vec<u8>,
+    wanted: Option<usize>,
+}
+
+impl Lengths {
+    fn feed(&mut self, mut chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
+        loop {
+            let take = match self.wanted {
+                Some(wanted) => wanted - self.held.len(),
+                None => chunk.iter().position(|byte| *byte == b'\n').unwrap_or(chunk.len()),
+            };
+            let (part, rest) = chunk.split_at(take.min(chunk.len()));
+            if self.wanted.is_none() && self.held.len() + part.len() > self.cap {
+                return Err(self.over("a line"));
+            }
+            self.held.extend_from_slice(part);
+            chunk = match self.wanted {
+                Some(wanted) if self.held.len() < wanted => return Ok(()),
+                Some(_) => {
+                    self.wanted = None;
+                    frames.push(std::mem::take(&mut self.held));
+                    rest
+                }
+                None => {
+                    let Some(after) = rest.strip_prefix(b"\n") else { return Ok(()) };
+                    self.line(frames)?;
+                    after
+                }
+            };
+        }
+    }
+
+    fn line(&mut self, frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
+        let line = std::mem::take(&mut self.held);
+        let digits = std::str::from_utf8(&line).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        match digits.map(str::parse::<usize>) {
+            Some(Ok(length)) if length <= self.cap => self.wanted = Some(length),
+            Some(Ok(_)) => return Err(self.over("a document")),
+            // No digits at all, or so many that no document has that length: text.
+            _ => frames.push(line),
+        }
+        Ok(())
+    }
+
+    fn over(&self, what: &str) -> String {
+        ["its output cannot be read: ", what, " has more than ", &self.cap.to_string(), " bytes"].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(by_length: bool, chunks: &[&[u8]]) -> (Vec<String>, Result<(), String>, String) {
+        let mut splitter = Frames::new(by_length, 9);
+        let mut frames = Vec::new();
+        let fed = chunks.iter().try_for_each(|chunk| splitter.feed(chunk, &mut frames));
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (frames.into_iter().map(text).collect(), fed, text(splitter.finish()))
+    }
+
+    #[test]
+    fn lengths_are_read_in_any_chunking() {
+        let whole: &[u8] = b"hello\n4\n<a/>0\n\n3\n\n\n\n7\n<b";
+        let by_byte: Vec<&[u8]> = whole.chunks(1).collect();
+        for chunks in [vec![whole], by_byte] {
+            let (frames, fed, left) = split(true, &chunks);
+            assert_eq!(frames, ["hello", "<a/>", "", "", "\n\n\n"]);
+            assert_eq!((fed, left.as_str()), (Ok(()), "<b"));
+        }
+    }
+
+    #[test]
+    fn row_13_more_than_the_cap_is_refused_before_it_is_read() {
+        let (frames, fed, _) = split(true, &[b"2\n<>10\n"]);
+        assert_eq!(frames, ["<>"]);
+        assert_eq!(fed, Err("its output cannot be read: a document has more than 9 bytes".to_owned()));
+        assert!(split(true, &[b"ten bytes!"]).1.is_err());
+        let (frames, fed, _) = split(false, &[b"<>\nten bytes", b"!"]);
+        assert_eq!(frames, ["<>"]);
+        assert!(fed.is_err());
+    }
+
+    #[test]
+    fn a_cancel_names_its_delivery() {
+        let document = String::from_utf8(cancel(&Token("d<1".into()))).unwrap();
+        assert_eq!(document, r#"<cancel xmlns="urn:systole:listener:v1" delivery="d&lt;1"/>"#);
+    }
+}

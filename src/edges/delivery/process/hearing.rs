@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use systole_kit::elements::{Elements, Left, Piece};
 use tokio::process::ChildStdout;
 use tokio::sync::Notify;
 
@@ -46,19 +47,35 @@ pub(super) async fn hear(
     words: &LastWords,
     answered: &Answered,
 ) -> Result<(), String> {
+    let mut complete = Vec::new();
     loop {
         let chunk = pipe.read().await;
         let ended = chunk.is_empty();
-        frames.feed(chunk);
-        while let Some(frame) = frames.next()? {
+        let fed = frames.feed(chunk, &mut complete);
+        for frame in complete.drain(..) {
             heard(frame, post, words, answered).await;
         }
+        fed?;
         if ended {
             let rest = frames.finish();
-            words.hear_line(&rest);
+            // A last line may lack its line break. What breaks off in the middle is no reply: the
+            // program died over it, and that is what is told.
+            if is_whole(&rest) {
+                heard(rest, post, words, answered).await;
+            } else {
+                words.hear_line(&rest);
+            }
             return Ok(());
         }
     }
+}
+
+fn is_whole(rest: &[u8]) -> bool {
+    let (mut reader, mut pieces) = (Elements::new(usize::MAX), Vec::new());
+    let fed = reader.feed(rest, &mut pieces);
+    fed.is_ok()
+        && matches!(reader.finish(), Left::Nothing)
+        && matches!(pieces.last(), Some(Piece::Element(_)))
 }
 
 async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {

@@ -9,18 +9,21 @@
 mod frames;
 mod hearing;
 mod last_words;
+mod once;
 mod pipe;
 mod program;
 mod root;
 mod stay;
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 pub use program::Surroundings;
 
+use systole_kit::Limits;
+
 use super::post::Post;
 use crate::edges::tasks::{self, Kind, Task};
-use crate::words::codes::Code;
 use crate::words::composition::Program;
 use crate::words::ids::Name;
 
@@ -30,7 +33,7 @@ pub(super) struct Workplace {
     pub(super) program: Program,
     pub(super) badge: program::Badge,
     pub(super) around: Arc<Surroundings>,
-    /// The longest thing a program may say at once.
+    /// The most bytes a program may say at once.
     pub(super) output_bytes: usize,
 }
 
@@ -39,26 +42,23 @@ impl Workplace {
         program: Program,
         (organism, listener): (Name, Name),
         around: Arc<Surroundings>,
-        message_bytes: usize,
     ) -> Workplace {
-        // Twice a message: a reply may hold several items that are each within the limit, and one
-        // that is a little over it is better told so by the judge than ended here.
-        let output_bytes = message_bytes.saturating_mul(2);
+        // What the judge would take gets to the judge, who tells the sender of what is too large in it;
+        // the program is ended only for more than a reply may ever have.
+        let output_bytes = Limits::default().reply_bytes;
         Workplace { program, badge: program::Badge { organism, listener }, around, output_bytes }
     }
 }
 
 /// Starts the task that tends a program.
 pub(super) fn tend(post: &Post, place: Workplace) -> Task {
-    let fallen = {
-        let post = post.clone();
-        async move |panicked: tasks::Panicked| {
-            let words = ["the carrier panicked: ", &panicked.0].concat();
-            post.left(&words, true).await;
-            post.close(Code::ListenerLost, &words).await;
-        }
-    };
     let kind = Kind::Listener(post.listener.clone());
-    let (post, place) = (post.clone(), Arc::new(place));
-    tasks::start(kind, stay::tend(post, place), fallen)
+    let fallen = post.clone();
+    let place = Arc::new(place);
+    let work: Pin<Box<dyn Future<Output = ()> + Send>> = if place.program.stays {
+        Box::pin(stay::tend(post.clone(), place))
+    } else {
+        Box::pin(once::tend(post.clone(), place))
+    };
+    tasks::start(kind, work, |panicked| fallen.fallen(panicked))
 }

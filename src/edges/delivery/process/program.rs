@@ -5,7 +5,8 @@
 //! whose end, by `Group::end` or by being dropped, is the end of the program and of what it started.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -44,21 +45,12 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
     let environment = environment(program, badge, around);
     // A relative path is meant from the organism's folder, whatever ours is.
     let path = if name.contains('/') { program.directory.join(name).into_os_string() } else { name.into() };
-    let mut command = CommandWrap::with_new(&path, |command| {
+    let mut command = CommandWrap::with_new(path, |command| {
         command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     command.wrap(ProcessGroup::leader());
-    let mut child = command.spawn().map_err(|error| {
-        let tried = path.to_string_lossy();
-        let mut words = ["cannot start ", &tried].concat();
-        if !name.contains('/') {
-            let searched = environment.get(&OsString::from("PATH")).map(|p| p.to_string_lossy());
-            words.extend([", looked for in ", searched.as_deref().unwrap_or("no PATH")]);
-        }
-        words.extend([", from ", &program.directory.to_string_lossy(), ": ", &error.to_string()]);
-        words
-    })?;
+    let mut child = command.spawn().map_err(|error| cannot_start(program, &environment, &error))?;
     let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
     let group = Group { child, began: Instant::now(), over: false, hurt: false };
     match pipes {
@@ -66,6 +58,40 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
         // Not seen to happen, since all three were asked for; the group ends with its drop.
         _ => Err("the system gave no pipes".to_owned()),
     }
+}
+
+/// Why a program cannot be started, as far as can be seen without starting it; none if nothing speaks
+/// against it.
+pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -> Option<String> {
+    let environment = environment(program, badge, around);
+    let name = program.run.first().map(String::as_str).unwrap_or_default();
+    let tries: Vec<PathBuf> = if name.contains('/') {
+        vec![program.directory.join(name)]
+    } else {
+        let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
+        std::env::split_paths(path).map(|folder| program.directory.join(folder).join(name)).collect()
+    };
+    let mut refusal = rustix::io::Errno::NOENT;
+    for path in &tries {
+        match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
+            Ok(()) => return None,
+            // That it is there and may not be run says more than that it is not elsewhere.
+            Err(rustix::io::Errno::NOENT) => {}
+            Err(other) => refusal = other,
+        }
+    }
+    Some(cannot_start(program, &environment, &refusal.into()))
+}
+
+fn cannot_start(program: &Program, environment: &Surroundings, error: &std::io::Error) -> String {
+    let name = program.run.first().map(String::as_str).unwrap_or_default();
+    let mut words = ["cannot start ", name].concat();
+    if !name.contains('/') {
+        let path = environment.get(OsStr::new("PATH")).map(|path| path.to_string_lossy());
+        words.extend([", looked for in ", path.as_deref().unwrap_or("no PATH")]);
+    }
+    words.extend([" from ", &program.directory.to_string_lossy(), ": ", &error.to_string()]);
+    words
 }
 
 /// The whole environment of a program, as the reference promises it. Later sources win: ours, what is

@@ -1,11 +1,11 @@
 //! Looks at the start tag of what a program wrote: is it a document of the listener protocol, and
 //! which delivery does it answer.
 //!
-//! It is no parser and judges nothing: it says `Reply` only of a start tag that every parser reads the
-//! same way, because on that word a delivery stops being owed. In: one frame. Out: a `Root`.
+//! It judges nothing, and says `Reply` only where the kit's reader, given the whole document, finds the
+//! same delivery: on that word a delivery stops being owed. In: one frame. Out: a `Root`.
 
-/// The namespace of the listener protocol.
-pub(super) const PROTOCOL: &str = "urn:systole:listener:v1";
+use systole_kit::reply::Word;
+use systole_kit::{Limits, namespaces};
 
 /// What a frame is, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,36 +21,46 @@ pub(super) enum Root {
     Stray,
 }
 
-/// What a frame is. Only its start tag is looked at.
+/// What a frame is. Nothing after its start tag is looked at.
 pub(super) fn root_of(frame: &[u8]) -> Root {
-    // Cut to what a start tag of the protocol can take, so that a long frame is not walked here.
-    let head = frame.get(..4096).unwrap_or(frame);
-    let text = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(head.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or(""),
-    };
-    let Some(tag) = after_declaration(text.trim_start()).strip_prefix('<') else { return Root::Stray };
-    let end = tag.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(tag.len());
-    let (name, rest) = tag.split_at(end);
-    let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+    let Some((head, name)) = start_tag(frame) else { return Root::Stray };
+    let local = name.split_once(':').map_or(name, |(_, local)| local);
     if !matches!(local, "reply" | "notice" | "progress" | "journal" | "ask") {
         return Root::Stray;
     }
-    let declares = |name: &str| match prefix {
-        "" => name == "xmlns",
-        prefix => name.strip_prefix("xmlns:") == Some(prefix),
-    };
-    let Some(attributes) = attributes(rest) else { return Root::Other };
-    match attributes.iter().find(|(name, _)| declares(name)) {
+    // The kit reads the delivery of a reply that breaks off after its start tag as of a whole one.
+    match Word::read(head.as_bytes(), &Limits::default()) {
+        Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
+        Ok(_) => Root::Other,
         // A namespace left out is the commonest slip; the judge tells the sender.
-        None => Root::Other,
-        Some((_, namespace)) if *namespace != PROTOCOL => Root::Stray,
-        Some(_) if local != "reply" => Root::Other,
-        Some(_) => match attributes.iter().find(|(name, _)| *name == "delivery") {
-            Some((_, delivery)) => Root::Reply { delivery: (*delivery).to_owned() },
-            None => Root::Other,
-        },
+        Err(_) if head.contains(namespaces::LISTENER) || !head.contains("xmlns") => Root::Other,
+        Err(_) => Root::Stray,
     }
+}
+
+/// The longest start tag that is looked at, the same as the kit's.
+const START_TAG_BYTES: usize = 64 << 10;
+
+/// The frame up to the end of its first start tag, or of what can be read of it, and the element's name.
+fn start_tag(frame: &[u8]) -> Option<(&str, &str)> {
+    let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+    };
+    let tag = after_declaration(text.trim_start()).strip_prefix('<')?;
+    let name = tag.split(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).next()?;
+    let before = text.len() - tag.len();
+    let mut quote = None;
+    let end = tag.bytes().position(|byte| {
+        match (quote, byte) {
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+        quote.is_none() && byte == b'>'
+    });
+    Some((end.and_then(|end| text.get(..=before + end)).unwrap_or(text), name))
 }
 
 fn after_declaration(text: &str) -> &str {
@@ -60,41 +70,38 @@ fn after_declaration(text: &str) -> &str {
     }
 }
 
-/// The attributes of a start tag up to its `>`; none if it does not get there cleanly.
-fn attributes(mut rest: &str) -> Option<Vec<(&str, &str)>> {
-    let mut found = Vec::new();
-    loop {
-        let next = rest.trim_start();
-        if next.starts_with('>') || next.starts_with("/>") {
-            return Some(found);
-        }
-        let (name, value) = next.split_once('=')?;
-        let value = value.trim_start();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-        let (value, after) = value.get(1..)?.split_once(quote)?;
-        // A reference would have to be resolved to be compared; no delivery and no namespace needs one.
-        let plain = !value.contains(['<', '&']) && !name.contains(['<', '>', '"', '\'']);
-        found.push(plain.then_some((name.trim_end(), value))?);
-        rest = after;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn reply(delivery: &str) -> Root {
-        Root::Reply { delivery: delivery.to_owned() }
-    }
 
     #[test]
     fn a_reply_is_known_by_its_start_tag() {
         for frame in [
             r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"/>"#,
-            r#"  <?xml version='1.0' encoding='us-ascii'?> <reply delivery='d1' xmlns='urn:systole:listener:v1'>"#,
+            r#"<?xml version='1.0' encoding='utf-8'?> <reply delivery='d1' xmlns='urn:systole:listener:v1'>"#,
             r#"<ns0:reply xmlns:ns0="urn:systole:listener:v1" delivery = "d1" note=">">x</broken"#,
         ] {
-            assert_eq!(root_of(frame.as_bytes()), reply("d1"), "{frame}");
+            assert_eq!(root_of(frame.as_bytes()), Root::Reply { delivery: "d1".to_owned() }, "{frame}");
+        }
+    }
+
+    #[test]
+    fn a_reply_is_owed_no_more_only_if_the_judge_can_tell_whose_it_is() {
+        for frame in [
+            r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"/>"#,
+            r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"><a></b>"#,
+            r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"note="x"/>"#,
+            r#"<reply xmlns="urn:systole:listener:v1" delivery="d1" delivery="d2"/>"#,
+            r#"<reply xmlns="urn:systole:listener:v1" delivery="d1" p:a="1"/>"#,
+            r#"<?xml version="1.0" encoding="us-ascii"?><reply xmlns="urn:systole:listener:v1" delivery="d1"/>"#,
+            r#"<reply xmlns="urn:systole:listener:v1" delivery="d1" a="&nope;"><x/></reply>"#,
+            r#"<notice xmlns="urn:systole:listener:v1" delivery="d1" code="x">y</notice>"#,
+        ] {
+            let judged = match Word::read(frame.as_bytes(), &Limits::default()) {
+                Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
+                _ => Root::Other,
+            };
+            assert_eq!(root_of(frame.as_bytes()), judged, "{frame}");
         }
     }
 
@@ -104,8 +111,6 @@ mod tests {
             r#"<reply delivery="d1"/>"#,
             r#"<reply xmlns="urn:systole:listener:v1"/>"#,
             r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"#,
-            r#"<reply xmlns="urn:systole:listener:v1" delivery="&#100;1"/>"#,
-            r#"<notice xmlns="urn:systole:listener:v1" delivery="d1" code="x"/>"#,
             "<reply",
         ] {
             assert_eq!(root_of(frame.as_bytes()), Root::Other, "{frame}");

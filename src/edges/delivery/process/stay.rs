@@ -20,7 +20,7 @@ use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started};
 use crate::edges::delivery::desk::Errand;
-use crate::edges::delivery::post::{Post, called_back};
+use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::words::codes::Code;
 use crate::words::time::spoken;
 
@@ -66,8 +66,6 @@ async fn pause(post: &Post, deaths: u32, down: bool, words: &str) -> std::ops::C
         }
     }
 }
-
-const UNSENT: &str = "called back before the program had it";
 
 /// How one life of the program ended.
 struct End {
@@ -115,8 +113,7 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
         let _ended_already = broke.send(heard);
     };
     // All three on this task: the program's output is read to its end before what it owes is counted.
-    let (fate, (), ()) =
-        tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+    let (fate, (), ()) = tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
     let owed = post.desk.settle_all();
     let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
     for (token, recall) in owed {
@@ -166,10 +163,19 @@ async fn cause(
 /// Writes errands to the program; returns when it does not take them any more.
 async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     loop {
-        let document = match post.desk.next().await {
-            Errand::Deliver(delivery) => frames::framed(&delivery.document, place.program.by_length),
-            Errand::Cancel(token) => frames::framed(&frames::cancel(&token), place.program.by_length),
+        let by_length = place.program.by_length;
+        let framed = match post.desk.next().await {
+            Errand::Cancel(token) => frames::framed(&frames::cancel(&token), by_length),
+            Errand::Deliver(delivery) => match frames::framed(&delivery.document, by_length) {
+                Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
+                    let words = ["the stored document has no line form: ", &fault.message].concat();
+                    post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;
+                    continue;
+                }
+                framed => framed,
+            },
         };
+        let Ok(document) = framed else { continue };
         if stdin.write_all(&document).await.is_err() {
             return;
         }
@@ -180,7 +186,9 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
 async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
     let (ladder, because) = match cause {
         Cause::Exited(status) => return Fate::Ended(status),
-        Cause::Unplugged => (Ladder::rest(&post.pace), "it closed its stdin or stdout and went on".to_owned()),
+        Cause::Unplugged => {
+            (Ladder::rest(&post.pace), "it closed its stdin or stdout and went on".to_owned())
+        }
         Cause::Broke(words) => (Ladder::kill(), words),
         Cause::Overdue => (Ladder::kill(), "it held on to a delivery that was called back".to_owned()),
         Cause::Stop => {

@@ -1,0 +1,283 @@
+//! A program that is started once for each message: the document on its stdin, then the end of it; on
+//! its stdout payload elements; and its exit code says whether that was the answer.
+//!
+//! It never judges an element: what the program wrote is put into a `<reply>` as it is. Nothing of the
+//! program outlives it: what it left running in its process group is killed when it exits. In: the desk
+//! of the listener. Out: one report for every delivery.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_kit::elements::{Elements, Left, Piece};
+use systole_kit::namespaces;
+use systole_kit::writer::Writer;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Workplace;
+use super::frames::framed;
+use super::last_words::{LastWords, ending};
+use super::pipe::Pipe;
+use super::program::{self, Group, Ladder, Started};
+use crate::edges::delivery::desk::Errand;
+use crate::edges::delivery::post::{Post, UNSENT, called_back};
+use crate::edges::tasks::{self, Kind, Panicked};
+use crate::words::codes::Code;
+use crate::words::ports::{CallBack, Delivery, Token};
+use crate::words::time::spoken;
+
+/// Starts a program for each delivery until the carrier is stopped.
+pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
+    // Nothing is ever sent: it closes when the last delivery that holds an end of it is over.
+    let (running, mut all_over) = mpsc::channel::<Infallible>(1);
+    let mut missing = program::missing(&place.program, &place.badge, &place.around);
+    match &missing {
+        None => post.joined().await,
+        Some(words) => post.left(words, true).await,
+    }
+    let mut look_again = tokio::time::interval(Duration::from_millis(post.pace.longest_pause_ms));
+    look_again.reset();
+    loop {
+        tokio::select! {
+            errand = post.desk.next(), if missing.is_none() => {
+                // Of a cancel the delivery's own task knows already.
+                if let Errand::Deliver(delivery) = errand {
+                    begin(&post, &place, delivery, &running);
+                }
+            }
+            (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+            () = post.stopped() => break,
+            () = post.desk.anything_waits(), if missing.is_some() => {
+                post.refuse_waiting(missing.as_deref().unwrap_or_default()).await;
+            }
+            // A program can be put in its place, or taken away, while the organism runs.
+            _ = look_again.tick() => {
+                let was_missing = missing.is_some();
+                missing = program::missing(&place.program, &place.badge, &place.around);
+                match &missing {
+                    None if was_missing => post.joined().await,
+                    Some(words) if !was_missing => post.left(words, true).await,
+                    _ => {}
+                }
+            }
+        }
+    }
+    drop(running);
+    let _closed = all_over.recv().await;
+    post.close(Code::ListenerDown, "stopped with the organism").await;
+}
+
+fn begin(post: &Post, place: &Arc<Workplace>, delivery: Delivery, running: &mpsc::Sender<Infallible>) {
+    let token = delivery.lease.token.clone();
+    let fallen = {
+        let (post, token) = (post.clone(), token.clone());
+        async move |panicked: Panicked| {
+            let words = ["the carrier panicked: ", &panicked.0].concat();
+            settle(&post, token, Outcome::Gone(Code::ListenerLost, words)).await;
+        }
+    };
+    let kind = Kind::Delivery(post.listener.clone());
+    let (post, place, running) = (post.clone(), place.clone(), running.clone());
+    let whole = async move {
+        let outcome = carry(&delivery, &post, &place).await;
+        settle(&post, token, outcome).await;
+        drop(running);
+    };
+    // `running` is how its end is waited for.
+    let _counted = tasks::start(kind, whole, fallen);
+}
+
+/// What came of a delivery.
+enum Outcome {
+    Said(Vec<u8>),
+    Gone(Code, String),
+}
+
+async fn settle(post: &Post, token: Token, outcome: Outcome) {
+    if post.desk.settle(&token.0) {
+        match outcome {
+            Outcome::Said(document) => post.said(document).await,
+            Outcome::Gone(code, words) => post.gone(token, code, words).await,
+        }
+    }
+}
+
+/// Why a program is over, or has to be.
+enum Cause {
+    Exited(Option<ExitStatus>),
+    Broke(String),
+    Recalled(CallBack),
+    Stop,
+}
+
+async fn carry(delivery: &Delivery, post: &Post, place: &Workplace) -> Outcome {
+    let document = match framed(&delivery.document, place.program.by_length) {
+        Ok(document) => document,
+        Err(fault) => {
+            let words = ["the stored document has no line form: ", &fault.message].concat();
+            return Outcome::Gone(Code::ListenerFailed, words);
+        }
+    };
+    let Started { stdin, stdout, stderr, mut group } =
+        match program::start(&place.program, &place.badge, &place.around) {
+            Ok(started) => started,
+            Err(words) => return Outcome::Gone(Code::ListenerDown, words),
+        };
+    let words = LastWords::default();
+    let (over, is_over) = watch::channel(false);
+    let (broke, breaking) = oneshot::channel();
+    let token = &delivery.lease.token;
+    let watching = async {
+        let cause = cause(stdin, &document, &mut group, post, token, breaking).await;
+        let ladder = match cause {
+            Cause::Exited(_) => None,
+            Cause::Broke(_) => Some(Ladder::kill()),
+            Cause::Recalled(_) => Some(Ladder::term(&post.pace)),
+            Cause::Stop => Some(Ladder::drain(&post.pace)),
+        };
+        let status = match ladder {
+            Some(ladder) => group.end(ladder).await,
+            None => None,
+        };
+        over.send_replace(true);
+        match cause {
+            // Told to end by the end of its stdin alone, it may still have answered in time.
+            Cause::Stop if !group.was_hurt() => Cause::Exited(status),
+            cause => cause,
+        }
+    };
+    let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
+    let hearing = async {
+        let mut reply = Reply::default();
+        if let Err(why) = reply.hear(pipe, place.output_bytes, &words).await {
+            // Nobody listens any more if the program has ended by itself.
+            let _ended_already = broke.send(why.clone());
+            return Err(why);
+        }
+        Ok(reply)
+    };
+    let (cause, reply, ()) =
+        tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+    judge_end(cause, reply, &group, &words, token)
+}
+
+async fn cause(
+    mut stdin: ChildStdin,
+    document: &[u8],
+    group: &mut Group,
+    post: &Post,
+    token: &Token,
+    breaking: oneshot::Receiver<String>,
+) -> Cause {
+    let mut bringing = pin!(async move {
+        // A program may answer without reading what it was asked.
+        let _unread = stdin.write_all(document).await;
+    });
+    let mut breaking = pin!(breaking);
+    let (mut brought, mut heard) = (false, false);
+    loop {
+        tokio::select! {
+            status = group.exited() => return Cause::Exited(status),
+            () = &mut bringing, if !brought => brought = true,
+            broke = &mut breaking, if !heard => match broke {
+                Ok(words) => return Cause::Broke(words),
+                Err(_) => heard = true,
+            },
+            why = post.desk.recall_of(token) => return Cause::Recalled(why),
+            () = post.stopped() => return Cause::Stop,
+        }
+    }
+}
+
+fn judge_end(
+    cause: Cause,
+    reply: Result<Reply, String>,
+    group: &Group,
+    words: &LastWords,
+    token: &Token,
+) -> Outcome {
+    let age = group.age_ms();
+    let stopped = |because: &str| ["stopped after ", &spoken(age), " because ", because].concat();
+    let (code, sentence) = match (cause, reply) {
+        (Cause::Exited(Some(status)), Ok(reply)) if status.success() => {
+            return Outcome::Said(reply.write(token));
+        }
+        (Cause::Broke(why), _) | (Cause::Exited(_), Err(why)) => (Code::ListenerFailed, stopped(&why)),
+        (Cause::Exited(status), Ok(_)) => {
+            let exited = status.is_some_and(|status| status.code().is_some());
+            let code = if exited { Code::ListenerFailed } else { Code::ListenerLost };
+            (code, ending(status, age, false))
+        }
+        (Cause::Recalled(why), _) => (called_back(why), stopped("it was called back")),
+        (Cause::Stop, _) => (Code::ListenerLost, stopped("the organism stops")),
+    };
+    Outcome::Gone(code, words.after(&sentence))
+}
+
+/// The reply that is made of a program's output.
+#[derive(Default)]
+struct Reply {
+    elements: Vec<u8>,
+}
+
+impl Reply {
+    /// Reads a program's output to its end; what stands beside its elements goes to its last words.
+    async fn hear(
+        &mut self,
+        mut pipe: Pipe<ChildStdout>,
+        cap: usize,
+        words: &LastWords,
+    ) -> Result<(), String> {
+        let mut reader = Elements::new(cap);
+        let mut pieces = Vec::new();
+        loop {
+            let chunk = pipe.read().await;
+            let ended = chunk.is_empty();
+            let fed = reader.feed(chunk, &mut pieces);
+            for piece in pieces.drain(..) {
+                match piece {
+                    Piece::Element(element) => self.elements.extend(element),
+                    Piece::Stray(stray) => words.hear(&stray),
+                }
+            }
+            if let Err(fault) = fed {
+                return Err(["its output cannot be read: ", &fault.message].concat());
+            }
+            if self.elements.len() > cap {
+                return Err(["its output has more than ", &cap.to_string(), " bytes"].concat());
+            }
+            if ended {
+                break;
+            }
+        }
+        match reader.finish() {
+            Left::Nothing => {}
+            Left::Stray(stray) => words.hear_line(&stray),
+            // An element that breaks off is part of what the program said; the judge tells it so.
+            Left::Open(open) => self.elements.extend(open),
+        }
+        Ok(())
+    }
+
+    /// The document. The elements stand in it byte for byte, judged by nobody yet, which is why the
+    /// writer makes only the tags around them.
+    fn write(self, token: &Token) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(self.elements.len() + 256);
+        // With a prefix nobody else has, an element that forgot its own namespace is not given this one.
+        writer
+            .open("systole-once:reply")
+            .attr("xmlns:systole-once", namespaces::LISTENER)
+            .attr("delivery", &token.0)
+            .content(|_| ());
+        let mut document = writer.finish();
+        let end = document.len().saturating_sub(REPLY_END.len());
+        document.splice(end..end, self.elements);
+        document
+    }
+}
+
+const REPLY_END: &str = "</systole-once:reply>";
