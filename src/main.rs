@@ -1,2 +1,2 @@
-//! systole
+//! The one binary: reads its arguments, runs one command, says how it ended.
 fn main() {}
