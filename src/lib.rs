@@ -11,6 +11,12 @@
 //!
 //! The rooms, in reading order; `docs/ARCHITECTURE.md` says what each may not do:
 
-pub mod edges;
-pub mod organism;
 pub mod words;
+
+pub mod rules;
+
+pub mod pump;
+
+pub mod edges;
+
+pub mod organism;

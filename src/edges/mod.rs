@@ -1,6 +1,5 @@
-//! The outside: everything that touches a file, a socket, a process or a foreign library.
-//!
-//! Each edge stands behind a port of `words` and knows nothing of the rules. What comes in is turned
-//! into words at once; no type of a foreign library leaves its edge.
+//! The outside: what the pump's ports stand for on a real machine. The only rooms that read clocks,
+//! draw random bytes and do I/O; they import `words` and nothing else of the house.
 
+pub mod log;
 pub mod schemas;

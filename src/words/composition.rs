@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use systole_kit::payload::QName;
+use systole_kit::QName;
 
 use super::ids::{Digest, Name};
 

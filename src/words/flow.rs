@@ -1,1 +1,205 @@
-//! flow
+//! The values that move from room to room. Each is made only from the one before it, so code that
+//! skips a check does not compile: a payload becomes `Admitted` only with a judge's `Verdict`, and
+//! only what is `Admitted` can be decided upon.
+
+use std::sync::Arc;
+
+use systole_kit::payload::Payload;
+
+use super::codes::Code;
+use super::composition::SchemaId;
+use super::ids::{Digest, Key, Name, ThreadId};
+use super::ports::Lease;
+use super::refusal::Refusal;
+
+/// A judge's word that a payload fits a schema. Only a `Judge` makes one.
+#[derive(Debug)]
+#[must_use = "a verdict that admits nothing was not needed"]
+pub struct Verdict {
+    payload: Payload,
+}
+
+impl Verdict {
+    /// The judge swears that it found these very bytes valid.
+    pub fn sworn(payload: Payload) -> Verdict {
+        Verdict { payload }
+    }
+}
+
+/// Judges payloads by the schemas of a composition.
+pub trait Judge {
+    /// Whether the payload is valid under that schema; consumes it, so that nothing else is routed
+    /// than what was judged.
+    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused>;
+}
+
+/// What an admitted payload is, by the name of its root element and its sender's place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// A request or a call for that listener.
+    For(Name),
+    /// In the sender's own root tag.
+    Note,
+    /// It answers the call.
+    Final,
+    /// `<spawn-thread>`: the label that was suggested, whom the child's first payload is for, and
+    /// that payload.
+    Spawn {
+        /// The suggested label.
+        label: Option<String>,
+        /// Whom the initial payload is for.
+        to: Name,
+        /// The initial payload, judged by its addressee's schema.
+        initial: Arc<[u8]>,
+    },
+}
+
+/// A payload that may move.
+#[derive(Debug)]
+#[must_use = "an admitted payload must be recorded"]
+pub struct Admitted {
+    what: What,
+    payload: Payload,
+}
+
+impl Admitted {
+    /// Admits what a judge found valid.
+    pub fn new(what: What, verdict: Verdict) -> Admitted {
+        Admitted { what, payload: verdict.payload }
+    }
+
+    /// What it is.
+    pub fn what(&self) -> &What {
+        &self.what
+    }
+
+    /// The judged bytes: these are stored, hashed and routed.
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        self.payload.bytes()
+    }
+}
+
+/// Something that may not move: what its sender is told, and the bytes that the log keeps.
+#[derive(Debug)]
+#[must_use = "a refusal that nobody is told is a silent loss"]
+pub struct Refused {
+    /// What the sender is told.
+    pub refusal: Refusal,
+    /// The refused bytes, as far as they are kept.
+    pub kept: Option<Arc<[u8]>>,
+}
+
+/// One item of a reply, as the door judged it.
+#[derive(Debug)]
+#[must_use = "every item has exactly one answer"]
+pub enum Item {
+    /// It may move.
+    Admitted(Admitted),
+    /// It may not.
+    Refused(Refused),
+    /// It names a thread; only the pump knows which threads are the sender's.
+    ForThread {
+        /// The thread as the sender wrote it.
+        thread: String,
+        /// The payload, unjudged.
+        payload: Arc<[u8]>,
+    },
+}
+
+/// What a listener said, as the door judged it.
+#[derive(Debug)]
+pub enum Said {
+    /// A reply with its items.
+    Items(Vec<Item>),
+    /// The listener says that it failed.
+    Failure {
+        /// Its own code.
+        code: String,
+        /// Whether trying again may help.
+        retry: bool,
+        /// Its words.
+        words: String,
+    },
+    /// The listener's output was unusable; the next turn opens with this feedback.
+    Again {
+        /// Its own code.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+    /// Feedback for the next turn, before the reply.
+    Notice {
+        /// Its own code.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+    /// A sign of life.
+    Progress {
+        /// For the live view.
+        words: String,
+    },
+}
+
+/// A listener's document after the door: who said what under which lease.
+#[derive(Debug)]
+pub struct Judged {
+    /// The lease it answers.
+    pub lease: Arc<Lease>,
+    /// What was said.
+    pub said: Said,
+}
+
+/// A listener's document that could not be connected to any work.
+#[derive(Debug)]
+pub struct Unconnected {
+    /// The listener, from the connection.
+    pub listener: Name,
+    /// Why.
+    pub refused: Refused,
+}
+
+/// Where an asker waits for its receipt.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Ticket(pub u64);
+
+/// A message from outside after the door.
+#[derive(Debug)]
+pub struct Asked {
+    /// Where the asker waits.
+    pub ticket: Ticket,
+    /// The client, from the credential.
+    pub client: Name,
+    /// The idempotency key, chosen or drawn.
+    pub key: Key,
+    /// The thread it goes on with; none opens a root.
+    pub thread: Option<ThreadId>,
+    /// The payload and its addressee, or why not.
+    pub payload: Result<Admitted, Refused>,
+}
+
+/// What an asker gets when its message is on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Receipt {
+    /// The thread it opened or joined.
+    pub thread: ThreadId,
+    /// The place in that thread.
+    pub seq: u64,
+    /// The record's id.
+    pub id: super::ids::MessageId,
+    /// The call it opened.
+    pub call: super::ids::CallPath,
+    /// The name that stands as its sender.
+    pub sender: Name,
+    /// Whether the same key and bytes had come before.
+    pub repeated: bool,
+}
+
+/// A failure as the pump words it: code and words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failing {
+    /// The code.
+    pub code: Code,
+    /// The words.
+    pub words: String,
+}

@@ -279,3 +279,65 @@ pub enum Heard {
         down: bool,
     },
 }
+
+/// The live table of leases: written by the pump when a delivery goes out, read where replies come in.
+pub trait Leases: Send + Sync {
+    /// A delivery goes out.
+    fn put(&self, lease: Arc<Lease>);
+    /// Its lease, also a while after it is over, so that a late reply is refused in its own thread.
+    fn find(&self, token: &str) -> Option<Arc<Lease>>;
+    /// The delivery is over.
+    fn retire(&self, token: &Token);
+}
+
+/// Makes tokens that nobody can guess.
+pub trait Tokens: Send + Sync {
+    /// The token of an attempt; the same for the same attempt, also after a restart.
+    fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> Token;
+}
+
+/// Where askers wait.
+pub trait Askers: Send + Sync {
+    /// The message is on disk. The position is known unless the receipt repeats an earlier one.
+    fn receipt(&self, ticket: super::flow::Ticket, receipt: super::flow::Receipt, position: Option<Position>);
+    /// The message, or the order, was refused.
+    fn refused(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
+    /// The order was carried out.
+    fn done(&self, ticket: super::flow::Ticket);
+}
+
+/// The steps of the pump at which a fault may strike, as the reliability tests name them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// K1: bytes came in.
+    Received,
+    /// K2: they passed the gate.
+    GatePassed,
+    /// K3: a schema admitted them.
+    SchemaPassed,
+    /// K4: what follows is decided.
+    Decided,
+    /// K6: it is on disk, and nobody knows yet.
+    Stored,
+    /// K7: the sender has its receipt.
+    Acknowledged,
+    /// K8: a delivery was handed to its carrier.
+    Delivered,
+    /// K9: the listener has it.
+    Running,
+    /// K10: its reply came in.
+    Replied,
+    /// K11: the reply is on disk.
+    ReplyStored,
+    /// K12: the delivery's slot is free again.
+    Released,
+    /// During recovery, after each record that is folded.
+    Recovering,
+}
+
+/// Told of every step that is passed. In production nobody listens; a test's may kill the process.
+/// (K5, between a commit's write and its fsync, lies below this code and is struck with strace.)
+pub trait Steps: Send + Sync {
+    /// The step was passed.
+    fn passed(&self, step: Step);
+}

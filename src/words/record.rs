@@ -82,6 +82,10 @@ pub enum Mark {
     Code(Code),
     /// A call that closed without a payload, as its `returns` allow.
     Handled,
+    /// A delivery that will not be tried again; the outcome of its call follows.
+    DeadLetter,
+    /// The first final of a call with running children; the next is taken.
+    ChildrenOpen,
 }
 
 impl Mark {
@@ -91,15 +95,19 @@ impl Mark {
             Mark::Role(role) => role.as_str(),
             Mark::Code(code) => code.as_str(),
             Mark::Handled => "handled",
+            Mark::DeadLetter => "dead-letter",
+            Mark::ChildrenOpen => "children-open",
         }
     }
 
     /// Reads the field.
     pub fn parse(text: &str) -> Option<Mark> {
-        if text == "handled" {
-            return Some(Mark::Handled);
+        match text {
+            "handled" => Some(Mark::Handled),
+            "dead-letter" => Some(Mark::DeadLetter),
+            "children-open" => Some(Mark::ChildrenOpen),
+            _ => Role::parse(text).map(Mark::Role).or_else(|| Code::parse(text).map(Mark::Code)),
         }
-        Role::parse(text).map(Mark::Role).or_else(|| Code::parse(text).map(Mark::Code))
     }
 }
 
@@ -299,7 +307,7 @@ mod tests {
 
     #[test]
     fn marks_read_back() {
-        for text in ["request", "final", "handled", "payload.invalid"] {
+        for text in ["request", "final", "handled", "dead-letter", "children-open", "payload.invalid"] {
             assert_eq!(Mark::parse(text).map(Mark::as_str), Some(text));
         }
     }

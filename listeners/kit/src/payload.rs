@@ -1,10 +1,242 @@
-//! A payload: one self-contained element.
+//! A payload: one element, cut out of the document that carried it so that it means the same anywhere.
+//!
+//! These are the bytes that are judged, hashed, stored and routed. Only two things are ever written into them, both
+//! right after the element's name and in order of prefix: the namespace declarations that the payload uses and
+//! that stood outside it, and `xmlns=""` where it has elements in no namespace and no default of its own, since
+//! any carrier with a default namespace would otherwise claim them. Never judges by schema. A document, or a gate
+//! that stands at the element, comes in; a payload or a fault goes out.
+
+use std::ops::Range;
 use std::sync::Arc;
-/// An expanded name.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct QName {
-    /// Namespace.
-    pub ns: Arc<str>,
-    /// Local name.
-    pub local: Arc<str>,
+
+use crate::attributes::Attribute;
+use crate::gate::{Gate, Step, Tag};
+use crate::place::{Fault, Place};
+use crate::{Limits, QName, codes, namespaces, writer};
+
+/// The self-contained bytes of one element that has passed the gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    bytes: Arc<[u8]>,
+    name: QName,
+    /// Where the element stood in the document of its sender.
+    start: Place,
+    /// Which of the bytes were written into the start tag, and so stood nowhere.
+    graft: Range<usize>,
+}
+
+impl Payload {
+    /// Reads a bare payload: a document whose root is the payload. An XML declaration, comments and white space
+    /// beside the root fall away.
+    ///
+    /// # Errors
+    /// The first thing wrong with the document.
+    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(document, limits)?;
+        let payload = match gate.step()? {
+            Step::Open(tag) => Self::cut(&mut gate, tag)?,
+            _ => return Err(gate.fault(codes::MALFORMED, "the document holds no element", 0)),
+        };
+        while gate.step()? != Step::Done {}
+        Ok(payload)
+    }
+
+    /// Takes back bytes that were a payload's before, such as those of a stored record.
+    ///
+    /// Only the start tag is read again, for the name. Whoever calls this vouches that the bytes came from
+    /// [`Payload::bytes`] and were kept safe since; bytes of any other origin go through [`Payload::read`].
+    ///
+    /// # Errors
+    /// When the bytes do not even begin with an element in a namespace, so the store is damaged.
+    pub fn trusted(bytes: Arc<[u8]>) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(&bytes, &Limits::FROM_PUMP)?;
+        let Step::Open(tag) = gate.step()? else {
+            return Err(gate.fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
+        };
+        let Some(ns) = gate.ns(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
+        let name = QName::new(ns, tag.local);
+        Ok(Self { bytes, name, start: Place::START, graft: 0..0 })
+    }
+
+    /// The bytes, exactly as judged, stored and routed.
+    #[must_use]
+    pub fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// The element's expanded name.
+    #[must_use]
+    pub fn name(&self) -> &QName {
+        &self.name
+    }
+
+    /// Where `offset` of the bytes stands in the document as its sender wrote it. What was written in by the cut
+    /// stands at the end of the element's name.
+    #[must_use]
+    pub fn place_of(&self, offset: usize) -> Place {
+        let kept = |from: usize, to: usize| self.bytes.get(from..to.max(from)).unwrap_or_default();
+        let offset = offset.min(self.bytes.len());
+        let head = self.start.after(kept(0, offset.min(self.graft.start)));
+        head.after(kept(self.graft.end, offset))
+    }
+
+    /// The value of an attribute of its root element that is in no namespace.
+    #[must_use]
+    pub fn attribute(&self, local: &str) -> Option<String> {
+        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP).ok()?;
+        gate.step().ok()?;
+        gate.attribute(local).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The payload that stands in its root's first child element, as the initial payload of a thread does.
+    ///
+    /// # Errors
+    /// When there is none, or it is in no namespace.
+    pub fn inner(&self) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP)?;
+        let mut opened = 0;
+        loop {
+            match gate.step()? {
+                Step::Open(tag) if opened == 2 => {
+                    let mut inner = Self::cut(&mut gate, tag)?;
+                    inner.start = self.place_of(tag.offset);
+                    return Ok(inner);
+                }
+                Step::Open(_) => opened += 1,
+                Step::Close | Step::Done => {
+                    let message = format!("<{}> holds no payload", self.name.local);
+                    return Err(Fault::new(codes::INVALID, message, self.start));
+                }
+                Step::Text(_) | Step::Instruction => {}
+            }
+        }
+    }
+
+    /// Cuts the element that `gate` has just opened, and reads to its end.
+    ///
+    /// The depth limit counts from it. In a lenient gate, a fault noted since the last one was taken refuses it.
+    pub(crate) fn cut<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
+        let root = gate.depth();
+        let start = gate.place(tag.offset);
+        gate.set_floor(root - 1);
+        let name = match gate.ns(&tag) {
+            Some(ns) => QName::new(ns, tag.local),
+            None => {
+                gate.refuse(tag.offset, |place| no_namespace(tag.local, place))?;
+                QName::new("", tag.local)
+            }
+        };
+        let declared = gate.declared_here();
+        let mut outside = Outside::new(root);
+        outside.note(gate, tag);
+        while gate.depth() >= root {
+            if let Step::Open(tag) = gate.step()? {
+                outside.note(gate, tag);
+            }
+        }
+        gate.set_floor(0);
+        let end = gate.end();
+        if outside.count() > 0 && declared + outside.count() > gate.limits().declarations {
+            let most = gate.limits().declarations;
+            gate.refuse(tag.offset, |place| {
+                let message =
+                    format!("a payload uses more than {most} namespace declarations of its carrier");
+                Fault::new(codes::TOO_LARGE, message, place)
+            })?;
+        }
+        let at = tag.name_end() - tag.offset;
+        let (bytes, graft) = outside.written_into(gate, gate.source(tag.offset, end), at);
+        let (length, most) = (bytes.len(), gate.limits().message_bytes);
+        if length > most {
+            gate.refuse(tag.offset, |place| {
+                let message = format!("the payload has {length} bytes, the limit is {most}");
+                Fault::new(codes::TOO_LARGE, message, place).expected(format!("at most {most} bytes"))
+            })?;
+        }
+        match gate.take_fault() {
+            Some(fault) => Err(fault),
+            None => Ok(Self { bytes, name, start, graft: at..at + graft }),
+        }
+    }
+}
+
+fn no_namespace(local: &str, place: Place) -> Fault {
+    let local = crate::place::excerpt(local);
+    Fault::new(codes::NO_NAMESPACE, format!("<{local}> is in no namespace"), place)
+        .expected("the namespace of the payload, which says who takes it")
+        .fix(format!("write <{local} xmlns=\"…\"> with the namespace of the payload"))
+}
+
+/// What a payload uses of the declarations around it.
+struct Outside {
+    /// The depth of the payload's own element in the carrier.
+    root: usize,
+    /// The bindings it uses that were declared further out.
+    used: Vec<usize>,
+    /// Whether a name without prefix in it is in no namespace because nothing in the payload says otherwise.
+    bare: bool,
+}
+
+impl Outside {
+    fn new(root: usize) -> Self {
+        Self { root, used: Vec::new(), bare: false }
+    }
+
+    /// How many declarations must be written in.
+    fn count(&self) -> usize {
+        self.used.len() + usize::from(self.bare)
+    }
+
+    /// Notes what the element just opened uses: its own name, its attributes' names, and the name in `xsi:type`.
+    fn note(&mut self, gate: &Gate<'_>, tag: Tag<'_>) {
+        self.note_name(gate, tag.prefix, tag.binding);
+        for attribute in gate.attributes().iter().filter(|attribute| !attribute.prefix.is_empty()) {
+            self.note_name(gate, attribute.prefix, attribute.binding);
+            if attribute.local == "type" && gate.attribute_ns(attribute) == Some(namespaces::XSI) {
+                self.note_type(gate, attribute);
+            }
+        }
+    }
+
+    fn note_type(&mut self, gate: &Gate<'_>, attribute: &Attribute<'_>) {
+        let value = attribute.value();
+        let prefix = value.trim().split_once(':').map_or("", |(prefix, _)| prefix);
+        self.note_name(gate, prefix, gate.find_binding(prefix));
+    }
+
+    fn note_name(&mut self, gate: &Gate<'_>, prefix: &str, binding: Option<usize>) {
+        let Some((number, bound)) = binding.and_then(|number| Some((number, gate.binding(number)?))) else {
+            self.bare |= prefix.is_empty();
+            return;
+        };
+        if bound.depth >= self.root || bound.depth == 0 {
+            return;
+        }
+        if bound.uri.is_empty() {
+            self.bare = true;
+        } else if self.used.len() <= gate.limits().declarations && !self.used.contains(&number) {
+            self.used.push(number);
+        }
+    }
+
+    /// The source with the declarations written in at `at`, and how many bytes they take.
+    fn written_into(&mut self, gate: &Gate<'_>, source: &str, at: usize) -> (Arc<[u8]>, usize) {
+        if self.count() == 0 {
+            return (Arc::from(source.as_bytes()), 0);
+        }
+        let mut declared: Vec<_> = self.used.iter().filter_map(|number| gate.binding(*number)).collect();
+        declared.sort_unstable_by_key(|binding| binding.prefix);
+        let (head, tail) = source.split_at_checked(at).unwrap_or((source, ""));
+        let mut bytes = Vec::with_capacity(source.len() + 64 * self.count());
+        bytes.extend_from_slice(head.as_bytes());
+        if self.bare {
+            writer::declare(&mut bytes, "", "");
+        }
+        for binding in declared {
+            writer::declare(&mut bytes, binding.prefix, &binding.uri);
+        }
+        let graft = bytes.len() - head.len();
+        bytes.extend_from_slice(tail.as_bytes());
+        (Arc::from(bytes), graft)
+    }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use systole_kit::payload::QName;
+use systole_kit::QName;
 
 use super::declared::{Declared, Party};
 use super::desk::Desk;

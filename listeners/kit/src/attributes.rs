@@ -1,0 +1,123 @@
+//! The attributes of one start tag, in order, with exact offsets.
+//!
+//! Holds what the tokeniser lets pass: white space between attributes, one `=`, quotes, no `<` and no unknown
+//! reference in a value. Never resolves a prefix and never counts: the gate does. The text between an element's
+//! name and the end of its tag comes in; names and values as written, or the first flaw, go out.
+
+use std::borrow::Cow;
+
+use crate::characters::{self, ValueFlaw};
+
+/// One attribute as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attribute<'d> {
+    /// The prefix, empty if there is none.
+    pub prefix: &'d str,
+    /// The local name.
+    pub local: &'d str,
+    /// The value as written, between its quotes.
+    pub raw: &'d str,
+    /// Where its name begins, in bytes of the document.
+    pub offset: usize,
+    /// The binding of its prefix; an attribute without a prefix is in no namespace.
+    pub(crate) binding: Option<usize>,
+}
+
+impl<'d> Attribute<'d> {
+    /// The value as a parser reads it.
+    #[must_use]
+    pub fn value(&self) -> Cow<'d, str> {
+        characters::value(self.raw)
+    }
+}
+
+/// An attribute before its name has been judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Written<'d> {
+    pub(crate) name: &'d str,
+    pub(crate) raw: &'d str,
+    pub(crate) offset: usize,
+}
+
+/// What is wrong with a tag, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+    pub(crate) fix: Option<&'static str>,
+}
+
+/// Walks over the attributes of a tag. After a flaw nothing more comes.
+#[derive(Debug)]
+pub(crate) struct Walk<'d> {
+    rest: &'d str,
+    offset: usize,
+}
+
+impl<'d> Walk<'d> {
+    /// `text` is what stands after the element's name, `offset` where it begins in the document.
+    pub(crate) fn new(text: &'d str, offset: usize) -> Self {
+        Self { rest: text, offset }
+    }
+
+    fn flaw(&mut self, offset: usize, message: impl Into<String>, fix: Option<&'static str>) -> Flaw {
+        self.rest = "";
+        Flaw { offset, message: message.into(), fix }
+    }
+
+    fn read(&mut self, text: &'d str, offset: usize) -> Result<Written<'d>, Flaw> {
+        let Some((before, after)) = text.split_once('=') else {
+            let word = text.split(characters::is_white).next().unwrap_or_default();
+            let message = format!("attribute {} has no value", crate::place::excerpt(word));
+            return Err(self.flaw(offset, message, Some("write name=\"value\"")));
+        };
+        let name = before.trim_end_matches(characters::is_white);
+        let quoted = after.trim_start_matches(characters::is_white);
+        let quote = quoted.chars().next().filter(|quote| matches!(quote, '"' | '\''));
+        let body = quote.and_then(|quote| Some((quote, quoted.strip_prefix(quote)?)));
+        let at = offset + text.len() - quoted.len();
+        let Some((raw, rest)) = body.and_then(|(quote, body)| body.split_once(quote)) else {
+            let message = format!("the value of attribute {} is not in quotes", crate::place::excerpt(name));
+            return Err(self.flaw(at, message, Some("write name=\"value\"")));
+        };
+        if let Err((within, flaw)) = characters::check_value(raw) {
+            let (message, fix) = value_words(name, flaw);
+            return Err(self.flaw(at + 1 + within, message, Some(fix)));
+        }
+        self.offset += self.rest.len() - rest.len();
+        self.rest = rest;
+        Ok(Written { name, raw, offset })
+    }
+}
+
+fn value_words(name: &str, flaw: ValueFlaw<'_>) -> (String, &'static str) {
+    let name = crate::place::excerpt(name);
+    match flaw {
+        ValueFlaw::Less => (format!("the value of attribute {name} contains <"), "write &lt; for <"),
+        ValueFlaw::Ampersand => (
+            format!("the value of attribute {name} contains an & that begins no reference"),
+            "write &amp; for &",
+        ),
+        ValueFlaw::Reference(reference) => (
+            format!("&{}; in attribute {name} is no reference XML knows", crate::place::excerpt(reference)),
+            "only &lt; &gt; &amp; &quot; &apos; and the numbers of legal characters stand for something",
+        ),
+    }
+}
+
+impl<'d> Iterator for Walk<'d> {
+    type Item = Result<Written<'d>, Flaw>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let text = self.rest.trim_start_matches(characters::is_white);
+        if text.is_empty() {
+            return None;
+        }
+        let offset = self.offset + self.rest.len() - text.len();
+        if text.len() == self.rest.len() {
+            let message = "white space is missing before an attribute";
+            return Some(Err(self.flaw(offset, message, Some("separate attributes by a blank"))));
+        }
+        Some(self.read(text, offset))
+    }
+}

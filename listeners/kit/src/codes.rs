@@ -1,0 +1,22 @@
+//! The codes that the kit itself refuses with, each with its meaning.
+//!
+//! The project's whole table stands with the pump; here are only those that can be decided from bytes alone.
+//! Nothing comes in; constants go out.
+
+/// The bytes are no XML 1.0 document with namespaces: wrong encoding, unbalanced tags, an illegal character or
+/// name, a duplicate attribute, a second root, a namespace declaration that the recommendation forbids.
+pub const MALFORMED: &str = "payload.malformed";
+/// The document, a name, or the number of attributes or declarations of one element is over its limit.
+pub const TOO_LARGE: &str = "payload.too-large";
+/// Elements are nested deeper than the limit.
+pub const TOO_DEEP: &str = "payload.too-deep";
+/// Legal XML that has no place here: a DOCTYPE or a processing instruction.
+pub const FORBIDDEN_CONSTRUCT: &str = "payload.forbidden-construct";
+/// A namespace in which nobody but the pump, or nobody at all, may send a payload.
+pub const FORBIDDEN_NAMESPACE: &str = "payload.forbidden-namespace";
+/// The payload's element is in no namespace, so nobody can be its taker.
+pub const NO_NAMESPACE: &str = "payload.no-namespace";
+/// A prefix is used that no declaration in scope binds.
+pub const UNDECLARED: &str = "payload.undeclared";
+/// Well-formed, but not the envelope or protocol document that was expected at this place.
+pub const INVALID: &str = "payload.invalid";

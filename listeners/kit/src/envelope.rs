@@ -1,0 +1,154 @@
+//! The envelope around a payload: what may come from outside, and what the pump writes for a listener.
+//!
+//! Never believes an outsider's `from`: it is handed on only so that a receipt can say that it was replaced. A
+//! document comes in and a [`Letter`] or a [`Delivered`] goes out, or the other way round.
+
+use crate::gate::{Gate, Step};
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{Limits, Payload, codes, namespaces};
+
+mod parts;
+mod stamp;
+
+pub(crate) use parts::{Parts, Stamping};
+pub use stamp::Stamp;
+
+/// What a sender from outside handed in: a bare payload, or one in the plain form of the envelope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Who the sender says it is; only an envelope says it.
+    pub from: Option<String>,
+    /// Whom it is for, where it is said.
+    pub to: Option<String>,
+    /// The thread it belongs to; `new`, or none in a bare payload, opens a root.
+    pub thread: Option<String>,
+    /// The one payload.
+    pub payload: Payload,
+}
+
+impl Letter {
+    /// Reads what came from outside.
+    ///
+    /// # Errors
+    /// The first thing wrong with the document or with the shape of its envelope.
+    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(document, limits)?;
+        let Step::Open(tag) = gate.step()? else {
+            return Err(gate.fault(codes::MALFORMED, "the document holds no element", 0));
+        };
+        let letter = match gate.ns(&tag) {
+            Some(namespaces::ENVELOPE) => {
+                let parts = Parts::read(&mut gate, tag, Stamping::Ignored)?;
+                let closed = gate.offset();
+                Self {
+                    from: Some(required(&mut gate, parts.from, "from", closed)?),
+                    to: parts.to,
+                    thread: Some(required(&mut gate, parts.thread, "thread", closed)?),
+                    payload: parts.payload,
+                }
+            }
+            Some(ns) if ns.to_ascii_lowercase().contains("xml-pipeline.org/ns/envelope") => {
+                let received = ns.to_owned();
+                let fault =
+                    gate.fault(codes::INVALID, "the envelope is in a namespace that is not its own", 0);
+                return Err(fault.expected(namespaces::ENVELOPE).received(&received));
+            }
+            _ => Self { from: None, to: None, thread: None, payload: Payload::cut(&mut gate, tag)? },
+        };
+        while gate.step()? != Step::Done {}
+        Ok(letter)
+    }
+}
+
+fn required(gate: &mut Gate<'_>, part: Option<String>, name: &str, offset: usize) -> Result<String, Fault> {
+    part.ok_or_else(|| {
+        gate.fault(codes::INVALID, format!("the envelope has no <{name}>"), offset)
+            .expected("from, to (may be left out), thread in meta, then one payload")
+            .fix(format!("add <{name}>…</{name}> to meta"))
+    })
+}
+
+/// What the pump delivered to a listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivered {
+    /// The sender, stamped by the pump.
+    pub from: String,
+    /// The listener it was delivered to, where it is said.
+    pub to: Option<String>,
+    /// The thread.
+    pub thread: String,
+    /// What the pump stamped on it.
+    pub stamp: Stamp,
+    /// The request, or from the second turn on `<answers>`.
+    pub payload: Payload,
+}
+
+/// Reads what the pump delivered. The document is held to well-formedness and to the pump's own limits.
+///
+/// # Errors
+/// When it is no stamped envelope, so it did not come from a pump.
+pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
+    let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
+    let tag = match gate.step()? {
+        Step::Open(tag) if gate.ns(&tag) == Some(namespaces::ENVELOPE) => tag,
+        _ => {
+            let fault = gate.fault(codes::INVALID, "the delivered document is no envelope", 0);
+            return Err(fault.expected(namespaces::ENVELOPE));
+        }
+    };
+    let parts = Parts::read(&mut gate, tag, Stamping::Read)?;
+    let closed = gate.offset();
+    let from = required(&mut gate, parts.from, "from", closed)?;
+    let thread = required(&mut gate, parts.thread, "thread", closed)?;
+    let Some(stamp) = parts.stamp else {
+        return Err(gate.fault(codes::INVALID, "the delivered envelope bears no stamp", closed));
+    };
+    while gate.step()? != Step::Done {}
+    Ok(Delivered { from, to: parts.to, thread, stamp, payload: parts.payload })
+}
+
+/// Who an envelope is from, for whom, and where it belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Address<'a> {
+    /// The sender.
+    pub from: Option<&'a str>,
+    /// The receiver, if one is named.
+    pub to: Option<&'a str>,
+    /// The thread.
+    pub thread: Option<&'a str>,
+}
+
+/// Writes an envelope: with a stamp the pump's, without one the plain form.
+#[must_use]
+pub fn write_envelope(address: &Address<'_>, stamp: Option<&Stamp>, payload: &Payload) -> Vec<u8> {
+    // The wrapping with a full stamp takes about 700 bytes.
+    let mut writer = Writer::with_capacity(payload.bytes().len() + 768);
+    write_envelope_into(&mut writer, address, stamp, payload);
+    writer.finish()
+}
+
+pub(crate) fn write_envelope_into(
+    writer: &mut Writer,
+    address: &Address<'_>,
+    stamp: Option<&Stamp>,
+    payload: &Payload,
+) {
+    writer.open("message").xmlns(namespaces::ENVELOPE).content(|message| {
+        message.open("meta").content(|meta| {
+            if let Some(from) = address.from {
+                meta.open("from").text(from);
+            }
+            if let Some(to) = address.to {
+                meta.open("to").text(to);
+            }
+            if let Some(thread) = address.thread {
+                meta.open("thread").text(thread);
+            }
+            if let Some(stamp) = stamp {
+                stamp.write(meta);
+            }
+        });
+        message.payload(payload);
+    });
+}

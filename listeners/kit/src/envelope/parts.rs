@@ -1,0 +1,124 @@
+//! The parts of an envelope, as it stands in a document from outside, from a listener, or from the pump.
+//!
+//! Never decides which parts must be there: that differs by door. A gate that has just opened `<message>` comes
+//! in; the parts, or the first thing wrong with them, go out.
+
+use super::Stamp;
+use crate::gate::{Gate, Tag};
+use crate::place::Fault;
+use crate::{Payload, codes, namespaces};
+
+/// Whether a stamp in the envelope is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamping {
+    /// From anybody but the pump a stamp says nothing, like every foreign extra.
+    Ignored,
+    /// From the pump.
+    Read,
+}
+
+/// What stood in an envelope.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) from: Option<String>,
+    pub(crate) to: Option<String>,
+    pub(crate) thread: Option<String>,
+    pub(crate) stamp: Option<Stamp>,
+    pub(crate) payload: Payload,
+}
+
+/// The parts of `meta`.
+#[derive(Debug, Default)]
+struct Meta {
+    from: Option<String>,
+    to: Option<String>,
+    thread: Option<String>,
+    stamp: Option<Stamp>,
+}
+
+impl Parts {
+    /// Reads the envelope that `gate` has just opened, to its end.
+    pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: Tag<'d>, stamping: Stamping) -> Result<Self, Fault> {
+        if tag.local != "message" {
+            let message = format!("<{}> is no element of the envelope", tag.local);
+            return Err(gate.fault(codes::INVALID, message, tag.offset).expected("<message>"));
+        }
+        let meta = match gate.child()? {
+            Some(meta) if is_own(gate, &meta) && meta.local == "meta" => Meta::read(gate, stamping)?,
+            other => {
+                let offset = other.map_or(gate.offset(), |tag| tag.offset);
+                let fault = gate.fault(codes::INVALID, "the envelope does not begin with <meta>", offset);
+                return Err(fault.expected("<meta>, then one payload"));
+            }
+        };
+        let Some(first) = gate.child()? else {
+            let offset = gate.offset();
+            let fault = gate.fault(codes::INVALID, "the envelope holds no payload", offset);
+            return Err(fault.expected("one payload after </meta>"));
+        };
+        if is_own(gate, &first) {
+            let message =
+                format!("<{}> of the envelope's namespace stands in place of a payload", first.local);
+            let fault = gate.fault(codes::FORBIDDEN_NAMESPACE, message, first.offset);
+            return Err(fault.expected("a payload in the namespace of its taker"));
+        }
+        let payload = Payload::cut(gate, first)?;
+        if let Some(second) = gate.child()? {
+            let message = format!("<{}> is a second payload in one envelope", second.local);
+            let fault = gate.fault(codes::INVALID, message, second.offset).expected("one payload");
+            return Err(fault.fix("send each payload in an envelope of its own"));
+        }
+        if let Some(fault) = gate.take_fault() {
+            return Err(fault);
+        }
+        Ok(Self { from: meta.from, to: meta.to, thread: meta.thread, stamp: meta.stamp, payload })
+    }
+}
+
+impl Meta {
+    fn read(gate: &mut Gate<'_>, stamping: Stamping) -> Result<Self, Fault> {
+        let mut meta = Self::default();
+        while let Some(tag) = gate.child()? {
+            match gate.ns(&tag) {
+                Some(namespaces::ENVELOPE) => meta.read_own(gate, tag)?,
+                Some(namespaces::STAMP) if stamping == Stamping::Read && tag.local == "stamp" => {
+                    meta.stamp = Some(Stamp::read(gate, tag.offset)?);
+                    gate.skip()?;
+                }
+                Some(_) => gate.skip()?,
+                None => return Err(unknown(gate, &tag)),
+            }
+        }
+        Ok(meta)
+    }
+
+    fn read_own<'d>(&mut self, gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<(), Fault> {
+        let slot = match tag.local {
+            "from" => &mut self.from,
+            "to" => &mut self.to,
+            "thread" => &mut self.thread,
+            _ => return Err(unknown(gate, &tag)),
+        };
+        if slot.is_some() {
+            let message = format!("<{}> stands twice in meta", tag.local);
+            return Err(gate.fault(codes::INVALID, message, tag.offset).fix("leave one of them out"));
+        }
+        let text = gate.text_inside()?;
+        let word = text.trim_matches(crate::characters::is_white);
+        if word.is_empty() {
+            let message = format!("<{}> is empty", tag.local);
+            return Err(gate.fault(codes::INVALID, message, tag.offset).expected("a name or an id"));
+        }
+        *slot = Some(word.to_owned());
+        Ok(())
+    }
+}
+
+fn is_own<'d>(gate: &Gate<'d>, tag: &Tag<'d>) -> bool {
+    gate.ns(tag) == Some(namespaces::ENVELOPE)
+}
+
+fn unknown<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Fault {
+    gate.fault(codes::INVALID, format!("<{}> is not known in meta", tag.local), tag.offset)
+        .expected("from, to, thread, or elements of another namespace")
+}

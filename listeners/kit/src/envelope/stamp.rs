@@ -1,0 +1,100 @@
+//! The pump's stamp on an envelope: which piece of work this is, and which attempt at it.
+//!
+//! Never checked here for truth: a delivery proves itself to the pump. Attributes come in, a value goes out, or the
+//! other way round.
+
+use std::str::FromStr;
+
+use crate::gate::Gate;
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{codes, namespaces};
+
+/// What the pump stamps on a delivery. What it leaves out for `<answers>`, which is no record, is optional.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stamp {
+    /// The record's id.
+    pub id: Option<String>,
+    /// The record's place in its thread.
+    pub seq: Option<u64>,
+    /// When it was recorded (RFC 3339, milliseconds, UTC).
+    pub at: Option<String>,
+    /// The call's path in its thread.
+    pub call: String,
+    /// The turn of the call, from 1.
+    pub turn: u32,
+    /// The record that caused it.
+    pub cause: Option<String>,
+    /// Names this attempt and cannot be guessed; a reply bears it back.
+    pub delivery: String,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// Names the work and is equal over attempts: the key for effects outside.
+    pub key: String,
+    /// When this attempt ends whatever happens.
+    pub deadline: Option<String>,
+    /// The hash of the stored payload.
+    pub sha256: Option<String>,
+    /// How many journal entries earlier attempts of this turn left.
+    pub journal: Option<u32>,
+}
+
+impl Stamp {
+    /// Reads the stamp that `gate` has just opened.
+    pub(super) fn read(gate: &mut Gate<'_>, offset: usize) -> Result<Self, Fault> {
+        Ok(Self {
+            id: text(gate, "id"),
+            seq: number(gate, "seq", offset)?,
+            at: text(gate, "at"),
+            call: present(gate, "call", offset)?,
+            turn: number(gate, "turn", offset)?.unwrap_or(1),
+            cause: text(gate, "cause"),
+            delivery: present(gate, "delivery", offset)?,
+            attempt: number(gate, "attempt", offset)?.unwrap_or(1),
+            key: present(gate, "key", offset)?,
+            deadline: text(gate, "deadline"),
+            sha256: text(gate, "sha256"),
+            journal: number(gate, "journal", offset)?,
+        })
+    }
+
+    pub(super) fn write(&self, meta: &mut Writer) {
+        let journal = self.journal.map(|entries| entries.to_string());
+        let seq = self.seq.map(|seq| seq.to_string());
+        meta.open("stamp")
+            .xmlns(namespaces::STAMP)
+            .attr_if("id", self.id.as_deref())
+            .attr_if("seq", seq.as_deref())
+            .attr_if("at", self.at.as_deref())
+            .attr("call", &self.call)
+            .number("turn", u64::from(self.turn))
+            .attr_if("cause", self.cause.as_deref())
+            .attr("delivery", &self.delivery)
+            .number("attempt", u64::from(self.attempt))
+            .attr("key", &self.key)
+            .attr_if("deadline", self.deadline.as_deref())
+            .attr_if("sha256", self.sha256.as_deref())
+            .attr_if("journal", journal.as_deref())
+            .empty();
+    }
+}
+
+fn text(gate: &Gate<'_>, name: &str) -> Option<String> {
+    gate.attribute(name).map(std::borrow::Cow::into_owned)
+}
+
+fn present(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<String, Fault> {
+    text(gate, name)
+        .ok_or_else(|| gate.fault(codes::INVALID, format!("the stamp has no attribute {name}"), offset))
+}
+
+fn number<N: FromStr>(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<Option<N>, Fault> {
+    let Some(value) = text(gate, name) else { return Ok(None) };
+    match value.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => {
+            let message = format!("attribute {name} of the stamp is no whole number in range");
+            Err(gate.fault(codes::INVALID, message, offset).received(&value))
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! The gate: reads one document step by step and refuses what is not well-formed or breaks a limit.
+//!
+//! quick-xml finds the tokens; what it lets pass is held here. One pass, no recursion, memory bounded by the
+//! document. Never repairs, never resolves anything outside the document, never judges by schema. Bytes come in;
+//! steps, or the first [`Fault`] with its place, go out.
+
+use quick_xml::events::Event;
+use quick_xml::reader::Reader;
+
+use crate::attributes::{Attribute, Flaw, Walk};
+use crate::place::{Fault, Place, Ruler, excerpt};
+use crate::scope::{Binding, Scope};
+use crate::{Limits, characters, codes, name, namespaces};
+
+mod content;
+mod doorstep;
+mod words;
+
+/// Checks that `document` is one well-formed document within `limits`, and nothing else.
+///
+/// # Errors
+/// The first thing wrong with it.
+pub fn check(document: &[u8], limits: &Limits) -> Result<(), Fault> {
+    let mut gate = Gate::strict(document, limits)?;
+    while gate.step()? != Step::Done {}
+    Ok(())
+}
+
+/// What the gate came upon. Comments are passed over in silence, since no value depends on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'d> {
+    /// An element begins; its attributes are at [`Gate::attributes`] until the next step.
+    Open(Tag<'d>),
+    /// The innermost open element ends.
+    Close,
+    /// A part of a text. One value may come in many parts.
+    Text(Text<'d>),
+    /// A processing instruction, of a lenient gate only, which has noted the fault.
+    Instruction,
+    /// The document has ended as it should.
+    Done,
+}
+
+/// A part of a text, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text<'d> {
+    /// Plain text between markup.
+    Plain(&'d str),
+    /// The content of a CDATA section.
+    Literal(&'d str),
+    /// What a reference stands for.
+    Character(char),
+}
+
+impl Text<'_> {
+    /// Adds this part as a parser reads it.
+    pub fn append_to(&self, value: &mut String) {
+        match self {
+            Self::Plain(text) | Self::Literal(text) => value.push_str(&characters::line_ends(text)),
+            Self::Character(character) => value.push(*character),
+        }
+    }
+
+    /// Whether there is nothing but white space in it.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Plain(text) | Self::Literal(text) => text.chars().all(characters::is_white),
+            Self::Character(character) => characters::is_white(*character),
+        }
+    }
+}
+
+/// The start of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag<'d> {
+    /// The prefix, empty if there is none.
+    pub prefix: &'d str,
+    /// The local name.
+    pub local: &'d str,
+    /// Where its `<` stands, in bytes of the document.
+    pub offset: usize,
+    pub(crate) binding: Option<usize>,
+}
+
+impl Tag<'_> {
+    /// Where its name ends, in bytes of the document.
+    pub(crate) fn name_end(&self) -> usize {
+        let colon = usize::from(!self.prefix.is_empty());
+        self.offset + 1 + self.prefix.len() + colon + self.local.len()
+    }
+}
+
+/// A reader that yields only what is well-formed and within the limits.
+///
+/// A *strict* gate ends at the first fault. A *lenient* one notes a fault that leaves the structure readable (a
+/// limit, a processing instruction, a namespace mistake) for [`Gate::take_fault`] and reads on, so that one item
+/// of a reply can be refused alone; what breaks the structure ends it too.
+#[derive(Debug)]
+pub struct Gate<'d> {
+    document: &'d str,
+    limits: Limits,
+    reader: Reader<&'d [u8]>,
+    scope: Scope<'d>,
+    attributes: Vec<Attribute<'d>>,
+    /// The names of the open elements, outermost first.
+    open: Vec<&'d str>,
+    /// How many of the open elements do not count for the depth limit.
+    floor: usize,
+    lenient: bool,
+    noted: Option<Fault>,
+    ruler: Ruler<'d>,
+    from: usize,
+    to: usize,
+    closes_next: bool,
+    root_seen: bool,
+    broken: bool,
+}
+
+impl<'d> Gate<'d> {
+    /// A gate that ends at the first fault.
+    ///
+    /// # Errors
+    /// When the document is too large, is not UTF-8, or holds a character that XML forbids.
+    pub fn strict(document: &'d [u8], limits: &Limits) -> Result<Self, Fault> {
+        Self::new(document, limits, limits.message_bytes, false)
+    }
+
+    /// A gate for a reply: its size is that of a reply, and it reads on after faults that spoil only one item.
+    pub(crate) fn lenient(document: &'d [u8], limits: &Limits) -> Result<Self, Fault> {
+        Self::new(document, limits, limits.reply_bytes, true)
+    }
+
+    fn new(document: &'d [u8], limits: &Limits, most: usize, lenient: bool) -> Result<Self, Fault> {
+        let text = doorstep::text(document, most)?;
+        let mut reader = Reader::from_str(text);
+        let config = reader.config_mut();
+        config.enable_all_checks(true);
+        config.allow_dangling_amp = false;
+        config.allow_unmatched_ends = false;
+        Ok(Self {
+            document: text,
+            limits: *limits,
+            reader,
+            scope: Scope::new(),
+            attributes: Vec::new(),
+            open: Vec::with_capacity(8),
+            floor: 0,
+            lenient,
+            noted: None,
+            ruler: Ruler::new(document),
+            from: 0,
+            to: 0,
+            closes_next: false,
+            root_seen: false,
+            broken: false,
+        })
+    }
+
+    /// Reads on to the next step. After [`Step::Done`] it stays there.
+    ///
+    /// # Errors
+    /// The fault that ends the reading; nothing useful comes after it.
+    pub fn step(&mut self) -> Result<Step<'d>, Fault> {
+        let step = self.advance();
+        self.broken |= step.is_err();
+        step
+    }
+
+    /// The attributes of the element that the last step opened, declarations left out.
+    #[must_use]
+    pub fn attributes(&self) -> &[Attribute<'d>] {
+        &self.attributes
+    }
+
+    /// The value of the attribute `local` without a prefix, of the element that the last step opened.
+    #[must_use]
+    pub fn attribute(&self, local: &str) -> Option<std::borrow::Cow<'d, str>> {
+        self.attributes
+            .iter()
+            .find(|found| found.prefix.is_empty() && found.local == local)
+            .map(Attribute::value)
+    }
+
+    /// The namespace of an element while it is open; `None` if it is in none.
+    #[must_use]
+    pub fn ns(&self, tag: &Tag<'d>) -> Option<&str> {
+        self.bound(tag.binding)
+    }
+
+    /// The namespace of an attribute of the element that the last step opened; `None` if it is in none.
+    #[must_use]
+    pub fn attribute_ns(&self, attribute: &Attribute<'d>) -> Option<&str> {
+        self.bound(attribute.binding)
+    }
+
+    /// How many elements are open.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Where the last step begins, in bytes of the document.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.from
+    }
+
+    /// The place of an offset in the document.
+    pub fn place(&mut self, offset: usize) -> Place {
+        self.ruler.place(offset)
+    }
+
+    /// A fault at an offset of this document.
+    pub fn fault(&mut self, code: &'static str, message: impl Into<Box<str>>, offset: usize) -> Fault {
+        Fault::new(code, message, self.ruler.place(offset))
+    }
+
+    /// Where the last step ends, in bytes of the document.
+    pub(crate) fn end(&self) -> usize {
+        self.to
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn source(&self, from: usize, to: usize) -> &'d str {
+        // The tokeniser's offsets fall on character boundaries, as all markup is ASCII; were one ever wrong, the
+        // empty text would be refused further on instead of bringing the process down.
+        self.document.get(from..to).unwrap_or_default()
+    }
+
+    pub(crate) fn binding(&self, number: usize) -> Option<&Binding<'d>> {
+        self.scope.binding(number)
+    }
+
+    pub(crate) fn find_binding(&self, prefix: &str) -> Option<usize> {
+        self.scope.find(prefix)
+    }
+
+    pub(crate) fn declared_here(&self) -> usize {
+        self.scope.declared_at(self.open.len())
+    }
+
+    /// Lets the depth limit count from the element that is `floor` + 1 deep.
+    pub(crate) fn set_floor(&mut self, floor: usize) {
+        self.floor = floor;
+    }
+
+    /// Whether the structure is lost, so that nothing more can be read.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// The first fault noted since the last call, of a lenient gate.
+    pub(crate) fn take_fault(&mut self) -> Option<Fault> {
+        self.noted.take()
+    }
+
+    /// Reads on until fewer than `depth` elements are open.
+    pub(crate) fn skip_out_of(&mut self, depth: usize) -> Result<(), Fault> {
+        while self.open.len() >= depth {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses something without losing the structure: a strict gate ends here, a lenient one notes it.
+    pub(crate) fn refuse(&mut self, offset: usize, fault: impl FnOnce(Place) -> Fault) -> Result<(), Fault> {
+        if self.lenient {
+            if self.noted.is_none() {
+                self.noted = Some(fault(self.ruler.place(offset)));
+            }
+            return Ok(());
+        }
+        self.broken = true;
+        Err(fault(self.ruler.place(offset)))
+    }
+
+    fn bound(&self, binding: Option<usize>) -> Option<&str> {
+        self.scope.binding(binding?).map(|binding| &*binding.uri).filter(|uri| !uri.is_empty())
+    }
+
+    fn advance(&mut self) -> Result<Step<'d>, Fault> {
+        if self.closes_next {
+            self.closes_next = false;
+            self.from = self.to;
+            return Ok(self.close());
+        }
+        loop {
+            self.from = self.to;
+            let event = match self.reader.read_event() {
+                Ok(event) => event,
+                Err(error) => return Err(self.syntax(&error)),
+            };
+            self.to = usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX);
+            match event {
+                Event::Start(_) => return self.open(1),
+                Event::Empty(_) => {
+                    self.closes_next = true;
+                    return self.open(2);
+                }
+                Event::End(_) => return Ok(self.close()),
+                Event::Text(_) => {
+                    if let Some(text) = self.plain()? {
+                        return Ok(Step::Text(text));
+                    }
+                }
+                Event::CData(_) => {
+                    // Nine bytes of `<![CDATA[` before it and three of `]]>` after it.
+                    let text = Text::Literal(self.source(self.from + 9, self.to - 3));
+                    return self.inside(text);
+                }
+                Event::GeneralRef(_) => return self.reference(),
+                Event::Comment(_) => {}
+                Event::Decl(_) if self.from == 0 => self.declaration()?,
+                Event::PI(_) | Event::Decl(_) => {
+                    self.refuse(self.from, words::instruction)?;
+                    return Ok(Step::Instruction);
+                }
+                Event::DocType(_) => return Err(words::doctype(self.ruler.place(self.from))),
+                Event::Eof => return self.finish(),
+            }
+        }
+    }
+
+    fn close(&mut self) -> Step<'d> {
+        self.scope.leave(self.open.len());
+        self.open.pop();
+        Step::Close
+    }
+
+    /// Text between markup. Outside the root only white space may stand, and says nothing.
+    fn plain(&mut self) -> Result<Option<Text<'d>>, Fault> {
+        let text = self.source(self.from, self.to);
+        if let Some(at) = text.find("]]>") {
+            let place = self.ruler.place(self.from + at);
+            return Err(Fault::new(codes::MALFORMED, "]]> stands in text", place).fix("write ]]&gt;"));
+        }
+        if self.open.is_empty() && text.chars().all(characters::is_white) {
+            return Ok(None);
+        }
+        match self.inside(Text::Plain(text))? {
+            Step::Text(text) => Ok(Some(text)),
+            _ => Ok(None),
+        }
+    }
+
+    fn inside(&mut self, text: Text<'d>) -> Result<Step<'d>, Fault> {
+        if self.open.is_empty() {
+            let source = self.source(self.from, self.to);
+            let skipped = source.len() - source.trim_start_matches(characters::is_white).len();
+            let place = self.ruler.place(self.from + skipped);
+            return Err(words::outside_root(source, self.root_seen, place));
+        }
+        Ok(Step::Text(text))
+    }
+
+    fn reference(&mut self) -> Result<Step<'d>, Fault> {
+        let written = self.source(self.from + 1, self.to - 1);
+        match characters::reference(written) {
+            Some(character) => self.inside(Text::Character(character)),
+            None => Err(words::unknown_reference(written, self.ruler.place(self.from))),
+        }
+    }
+
+    fn declaration(&mut self) -> Result<(), Fault> {
+        // Five bytes of `<?xml` before what it declares and two of `?>` after it.
+        let declared = self.source(self.from + 5, self.to - 2);
+        doorstep::declaration(declared, 5).map_err(|flaw| self.flawed(flaw))
+    }
+
+    fn finish(&mut self) -> Result<Step<'d>, Fault> {
+        let end = self.document.len();
+        if let Some(innermost) = self.open.last() {
+            let innermost = excerpt(innermost);
+            let message = format!("the document ends inside <{innermost}>");
+            return Err(self
+                .fault(codes::MALFORMED, message, end)
+                .fix(format!("close it with </{innermost}>")));
+        }
+        if !self.root_seen {
+            let fault = self.fault(codes::MALFORMED, "the document holds no element", end);
+            return Err(fault.expected("exactly one element"));
+        }
+        Ok(Step::Done)
+    }
+
+    /// A start tag; `tail` is how many bytes of it stand after the last attribute.
+    fn open(&mut self, tail: usize) -> Result<Step<'d>, Fault> {
+        let content = self.source(self.from + 1, self.to - tail);
+        let (written, rest) = match content.find(characters::is_white) {
+            Some(end) => content.split_at(end),
+            None => (content, ""),
+        };
+        if self.open.is_empty() && self.root_seen {
+            let place = self.ruler.place(self.from);
+            return Err(words::outside_root(self.source(self.from, self.to), true, place));
+        }
+        self.root_seen = true;
+        let offset = self.from;
+        let (prefix, local) = self.name(written, offset + 1)?;
+        self.open.push(written);
+        let (depth, most) = (self.open.len() - self.floor, self.limits.depth);
+        if depth > most {
+            self.refuse(offset, |place| words::too_deep(most, place))?;
+        }
+        self.attributes.clear();
+        self.read_attributes(rest, offset + 1 + written.len())?;
+        let binding = self.resolve(prefix, offset + 1)?;
+        self.resolve_attributes()?;
+        Ok(Step::Open(Tag { prefix, local, offset, binding }))
+    }
+
+    fn name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {
+        let most = self.limits.name_bytes;
+        if written.len() > most {
+            self.refuse(offset, |place| words::long_name(written, most, place))?;
+        }
+        name::split(written).ok_or_else(|| words::illegal_name(written, self.ruler.place(offset)))
+    }
+
+    fn read_attributes(&mut self, text: &'d str, offset: usize) -> Result<(), Fault> {
+        let mut declared = 0;
+        for written in Walk::new(text, offset) {
+            let written = written.map_err(|flaw| self.flawed(flaw))?;
+            let (prefix, local) = self.name(written.name, written.offset)?;
+            let declares = match (prefix, local) {
+                ("", "xmlns") => Some(""),
+                ("xmlns", prefix) => Some(prefix),
+                _ => None,
+            };
+            // Beyond a limit the rest of the tag is not read: it costs nothing, and the element is refused.
+            if let Some(bound) = declares {
+                declared += 1;
+                let most = self.limits.declarations;
+                if declared > most {
+                    return self.refuse(written.offset, |place| words::too_many("declarations", most, place));
+                }
+                self.declare(bound, written.raw, written.offset)?;
+                continue;
+            }
+            let most = self.limits.attributes;
+            if self.attributes.len() == most {
+                return self.refuse(written.offset, |place| words::too_many("attributes", most, place));
+            }
+            if self.attributes.iter().any(|other| other.local == local && other.prefix == prefix) {
+                return Err(words::duplicate(written.name, self.ruler.place(written.offset)));
+            }
+            let attribute =
+                Attribute { prefix, local, raw: written.raw, offset: written.offset, binding: None };
+            self.attributes.push(attribute);
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, prefix: &'d str, raw: &'d str, offset: usize) -> Result<(), Fault> {
+        let depth = self.open.len();
+        let uri = characters::value(raw);
+        let already = self.scope.find(prefix).and_then(|number| self.scope.binding(number));
+        if already.is_some_and(|binding| binding.depth == depth) {
+            return Err(words::duplicate(&words::declared_as(prefix), self.ruler.place(offset)));
+        }
+        let forbidden = match prefix {
+            "xml" => uri != namespaces::XML,
+            "xmlns" => true,
+            _ => uri == namespaces::XML || uri == namespaces::XMLNS || (uri.is_empty() && !prefix.is_empty()),
+        };
+        if forbidden {
+            return self.refuse(offset, |place| words::forbidden_binding(prefix, &uri, place));
+        }
+        self.scope.declare(prefix, uri, depth);
+        Ok(())
+    }
+
+    fn resolve(&mut self, prefix: &'d str, offset: usize) -> Result<Option<usize>, Fault> {
+        let binding = self.scope.find(prefix);
+        if binding.is_none() && !prefix.is_empty() {
+            self.refuse(offset, |place| words::undeclared(prefix, place))?;
+        }
+        Ok(binding)
+    }
+
+    fn resolve_attributes(&mut self) -> Result<(), Fault> {
+        let mut prefixed = 0;
+        for index in 0..self.attributes.len() {
+            let Some(attribute) =
+                self.attributes.get(index).copied().filter(|found| !found.prefix.is_empty())
+            else {
+                continue;
+            };
+            prefixed += 1;
+            let binding = self.resolve(attribute.prefix, attribute.offset)?;
+            if let Some(place) = self.attributes.get_mut(index) {
+                place.binding = binding;
+            }
+        }
+        if prefixed > 1 { self.expanded_twice() } else { Ok(()) }
+    }
+
+    /// Two attributes whose prefixes differ but mean the same namespace are one attribute twice.
+    fn expanded_twice(&mut self) -> Result<(), Fault> {
+        let twice = self.attributes.iter().enumerate().find_map(|(index, attribute)| {
+            let ns = self.bound(attribute.binding)?;
+            let before = self.attributes.get(..index).unwrap_or_default();
+            let same = |other: &&Attribute<'d>| {
+                other.local == attribute.local && self.bound(other.binding) == Some(ns)
+            };
+            before.iter().find(same).map(|_| *attribute)
+        });
+        match twice {
+            None => Ok(()),
+            Some(attribute) => {
+                self.refuse(attribute.offset, |place| words::same_expanded_name(attribute.local, place))
+            }
+        }
+    }
+
+    fn flawed(&mut self, flaw: Flaw) -> Fault {
+        let fault = self.fault(codes::MALFORMED, flaw.message, flaw.offset);
+        match flaw.fix {
+            Some(fix) => fault.fix(fix),
+            None => fault,
+        }
+    }
+
+    fn syntax(&mut self, error: &quick_xml::Error) -> Fault {
+        let offset = usize::try_from(self.reader.error_position()).unwrap_or(usize::MAX);
+        let innermost = self.open.last().copied();
+        words::syntax(error, innermost, self.ruler.place(offset))
+    }
+}

@@ -1,0 +1,68 @@
+//! Reading what stands inside an element of known shape: its child elements one by one, or its text as one value.
+//!
+//! Never accepts what the shape does not allow. A gate that stands inside an element comes in; tags and texts, or
+//! a fault, go out.
+
+use super::{Gate, Step, Tag};
+use crate::codes;
+use crate::place::Fault;
+
+impl<'d> Gate<'d> {
+    /// The next child of the innermost open element, opened; `None` when that element has closed instead.
+    ///
+    /// # Errors
+    /// When text stands between the children, or the reading ends.
+    pub fn child(&mut self) -> Result<Option<Tag<'d>>, Fault> {
+        loop {
+            match self.step()? {
+                Step::Open(tag) => return Ok(Some(tag)),
+                Step::Close | Step::Done => return Ok(None),
+                Step::Text(text) if text.is_blank() => {}
+                Step::Text(_) => return Err(self.stray_text()),
+                Step::Instruction => return Err(self.noted_here()),
+            }
+        }
+    }
+
+    /// The text of the element that was opened last, as one value, whatever it was split by; reads to its end.
+    ///
+    /// # Errors
+    /// When an element stands in it, or the reading ends.
+    pub fn text_inside(&mut self) -> Result<String, Fault> {
+        let mut value = String::new();
+        loop {
+            match self.step()? {
+                Step::Text(text) => text.append_to(&mut value),
+                Step::Close | Step::Done => return Ok(value),
+                Step::Open(tag) => {
+                    let message = format!("<{}> stands where only text is allowed", tag.local);
+                    return Err(self.fault(codes::INVALID, message, tag.offset).expected("text"));
+                }
+                Step::Instruction => return Err(self.noted_here()),
+            }
+        }
+    }
+
+    /// Reads to the end of the element that was opened last.
+    ///
+    /// # Errors
+    /// When the reading ends.
+    pub fn skip(&mut self) -> Result<(), Fault> {
+        self.skip_out_of(self.depth())
+    }
+
+    /// The fault for text that the last step read where only elements may stand.
+    pub(crate) fn stray_text(&mut self) -> Fault {
+        let source = self.source(self.offset(), self.end());
+        let skipped = source.len() - source.trim_start().len();
+        self.fault(codes::INVALID, "text stands where only elements are allowed", self.offset() + skipped)
+            .expected("elements, with nothing but white space and comments between them")
+            .received(source.trim())
+            .fix("leave the text out, or write it inside a payload")
+    }
+
+    fn noted_here(&mut self) -> Fault {
+        let place = self.place(self.offset());
+        self.take_fault().unwrap_or_else(|| super::words::instruction(place))
+    }
+}

@@ -1,0 +1,45 @@
+//! The limits that the gate holds every document to.
+//!
+//! Never decides what happens to a document beyond them: that is the gate's. Numbers go out.
+
+/// What one document may cost. A payload's depth counts from its own element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of one payload, and of a document from outside that carries one.
+    pub message_bytes: usize,
+    /// The most bytes of one reply, which may carry several payloads.
+    pub reply_bytes: usize,
+    /// The most elements inside one another.
+    pub depth: usize,
+    /// The most attributes of one element, declarations not counted.
+    pub attributes: usize,
+    /// The most namespace declarations of one element.
+    pub declarations: usize,
+    /// The most bytes of one element or attribute name, prefix and all.
+    pub name_bytes: usize,
+}
+
+impl Limits {
+    /// The limits for documents that the pump wrote. Its payloads passed the gate one by one, and a later turn
+    /// carries many of them inside `<answers>`, so only what bounds the reader's own memory is left.
+    pub const FROM_PUMP: Self =
+        Self { message_bytes: usize::MAX, reply_bytes: usize::MAX, depth: 256, ..Self::DEFAULT };
+
+    const DEFAULT: Self = Self {
+        message_bytes: 1 << 20,
+        reply_bytes: 8 << 20,
+        depth: 64,
+        attributes: 64,
+        declarations: 32,
+        name_bytes: 256,
+    };
+}
+
+// A reply must be able to carry at least one payload of the largest size with its wrapping.
+const _: () = assert!(Limits::DEFAULT.reply_bytes > 2 * Limits::DEFAULT.message_bytes);
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}

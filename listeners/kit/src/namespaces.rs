@@ -1,0 +1,26 @@
+//! The namespaces that the wire is made of; routing compares them byte for byte.
+//!
+//! Nothing comes in; constants go out.
+
+/// The envelope.
+pub const ENVELOPE: &str = "https://xml-pipeline.org/ns/envelope/v1";
+/// Primitives and system payloads.
+pub const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
+/// Introspection.
+pub const META: &str = "https://xml-pipeline.org/ns/meta/v1";
+/// `<ask>` and `<answer>`.
+pub const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
+/// Workflows.
+pub const WORKFLOW: &str = "https://xml-pipeline.org/ns/workflow/v1";
+/// The pump's stamp on an envelope.
+pub const STAMP: &str = "urn:systole:stamp:v1";
+/// The listener protocol: replies, notices, progress.
+pub const LISTENER: &str = "urn:systole:listener:v1";
+/// Annotations in a schema.
+pub const SCHEMA: &str = "urn:systole:schema:v1";
+/// `xsi:type` and its kin, whose values are names with a prefix.
+pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+/// What the prefix `xml` is always bound to.
+pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
+/// What the prefix `xmlns` is always bound to; nothing else may be.
+pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";

@@ -1,0 +1,156 @@
+//! Where something stands in a document, and the kit's refusal, which always knows its place.
+//!
+//! Never holds the document itself, and never shows more of it than a bounded excerpt. An offset and bytes come
+//! in; a line and a column that a person or an agent can find again go out.
+
+use std::fmt;
+
+pub use crate::name::QName;
+
+/// A position in a document as its sender wrote it. Line and column count from 1, columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The line, from 1. Only a line feed ends a line, so a CR LF counts once.
+    pub line: u32,
+    /// The column, from 1, in characters.
+    pub column: u32,
+    /// The offset in bytes, from 0.
+    pub offset: usize,
+}
+
+impl Place {
+    /// The very start of a document.
+    pub const START: Self = Self { line: 1, column: 1, offset: 0 };
+
+    /// The place of `offset` in `document`; an offset beyond the end means the end.
+    #[must_use]
+    pub fn of(document: &[u8], offset: usize) -> Self {
+        let before = document.get(..offset).unwrap_or(document);
+        Self::START.after(before)
+    }
+
+    /// The place reached by reading `passed` from here on.
+    #[must_use]
+    pub fn after(self, passed: &[u8]) -> Self {
+        let breaks = passed.iter().filter(|byte| **byte == b'\n').count();
+        let tail = match passed.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => passed.get(at + 1..).unwrap_or_default(),
+            None => passed,
+        };
+        let characters = narrow(tail.iter().filter(|byte| !is_continuation(**byte)).count());
+        let column = if breaks == 0 { self.column.saturating_add(characters) } else { 1 + characters };
+        Self {
+            line: self.line.saturating_add(narrow(breaks)),
+            column,
+            offset: self.offset.saturating_add(passed.len()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// A byte that continues a UTF-8 character begun before it.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Turns rising offsets into places without reading any byte of the document twice.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ruler<'d> {
+    document: &'d [u8],
+    reached: Place,
+}
+
+impl<'d> Ruler<'d> {
+    pub(crate) fn new(document: &'d [u8]) -> Self {
+        Self { document, reached: Place::START }
+    }
+
+    /// The place of `offset`. An offset before the last one asked for costs a fresh start.
+    pub(crate) fn place(&mut self, offset: usize) -> Place {
+        let offset = offset.min(self.document.len());
+        if offset < self.reached.offset {
+            self.reached = Place::START;
+        }
+        self.reached = self.reached.after(self.document.get(self.reached.offset..offset).unwrap_or_default());
+        self.reached
+    }
+}
+
+/// Why bytes were refused, worded so that an agent can mend them from this alone.
+///
+/// The strings are boxed because a fault travels by value in nearly every `Result` of the kit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at {place}")]
+pub struct Fault {
+    /// One of [`crate::codes`].
+    pub code: &'static str,
+    /// What is wrong: lower case, naming the value and the limit.
+    pub message: Box<str>,
+    /// Where, in the document as its sender wrote it.
+    pub place: Place,
+    /// The path of the element concerned, such as `/search/limit`.
+    pub path: Option<Box<str>>,
+    /// What would have been right.
+    pub expected: Option<Box<str>>,
+    /// What was there instead.
+    pub received: Option<Box<str>>,
+    /// What to write in its stead.
+    pub fix: Option<Box<str>>,
+}
+
+impl Fault {
+    /// A fault with nothing but its code, words and place.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<Box<str>>, place: Place) -> Self {
+        Self { code, message: message.into(), place, path: None, expected: None, received: None, fix: None }
+    }
+
+    /// Adds what would have been right.
+    #[must_use]
+    pub fn expected(mut self, words: impl Into<Box<str>>) -> Self {
+        self.expected = Some(words.into());
+        self
+    }
+
+    /// Adds what was there, cut to a length that a refusal may show.
+    #[must_use]
+    pub fn received(mut self, source: &str) -> Self {
+        self.received = Some(excerpt(source).into());
+        self
+    }
+
+    /// Adds what to write instead.
+    #[must_use]
+    pub fn fix(mut self, words: impl Into<Box<str>>) -> Self {
+        self.fix = Some(words.into());
+        self
+    }
+
+    /// Adds the path of the element concerned.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<Box<str>>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+}
+
+/// The most characters of hostile text that a refusal quotes.
+const EXCERPT_CHARS: usize = 80;
+
+/// The beginning of `source`, short enough for a refusal; an ellipsis says that there was more.
+#[must_use]
+pub fn excerpt(source: &str) -> String {
+    match source.char_indices().nth(EXCERPT_CHARS) {
+        None => source.to_owned(),
+        Some((end, _)) => source.get(..end).unwrap_or_default().to_owned() + "…",
+    }
+}

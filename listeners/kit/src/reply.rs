@@ -1,0 +1,207 @@
+//! The documents that a listener sends: replies, notices, progress, journal entries, questions.
+//!
+//! One pass, and a fault in one item leaves the others whole. Never decides what an item is: that is the pump's. A
+//! document comes in and a [`Word`] goes out, or the other way round.
+
+use crate::gate::{Gate, Step, Tag};
+use crate::place::Fault;
+use crate::{Limits, Payload, codes, namespaces};
+
+mod items;
+mod write;
+
+/// One document from a listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// The reply that ends a turn.
+    Reply {
+        /// The delivery it answers.
+        delivery: String,
+        /// What it says.
+        said: Said,
+    },
+    /// Feedback that is recorded and shown in the next turn.
+    Notice {
+        /// The delivery it belongs to.
+        delivery: String,
+        /// What happened, such as `agent.second-action`.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+    /// A sign of life, for the live view only.
+    Progress {
+        /// The delivery it belongs to.
+        delivery: String,
+        /// What is being done.
+        words: String,
+    },
+    /// An entry that must be durable before the listener goes on. Only recognised so far.
+    Journal {
+        /// The delivery it belongs to.
+        delivery: String,
+        /// The number its answer will bear.
+        id: u64,
+    },
+    /// A question to the pump. Only recognised so far.
+    Ask {
+        /// The delivery it belongs to.
+        delivery: String,
+        /// The number its answer will bear.
+        id: u64,
+    },
+}
+
+/// What a reply says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// Its items, in order; none is a reply that only says "handled".
+    Items(Vec<Item>),
+    /// The listener could not do it.
+    Failure {
+        /// The listener's own name for what went wrong.
+        code: String,
+        /// Whether the same work may succeed later.
+        retry: bool,
+        /// What went wrong.
+        words: String,
+    },
+    /// The output was unusable, and the next turn shall say why.
+    Again {
+        /// Which reason, such as `agent.prose-only`.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+}
+
+/// One item of a reply, or what was found in the place of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Whom it is for, where it is said.
+    pub to: Option<String>,
+    /// The thread it is for, where it is said.
+    pub thread: Option<String>,
+    /// The payload, or why this item alone is refused.
+    pub payload: Result<Payload, Fault>,
+}
+
+impl Item {
+    /// An item that names neither receiver nor thread.
+    #[must_use]
+    pub fn plain(payload: Payload) -> Self {
+        Self { to: None, thread: None, payload: Ok(payload) }
+    }
+
+    fn refused(fault: Fault) -> Self {
+        Self { to: None, thread: None, payload: Err(fault) }
+    }
+}
+
+impl Word {
+    /// Reads one document from a listener.
+    ///
+    /// A reply that is not well-formed, but whose delivery can be read, comes as one refused item, so that its
+    /// sender can be told in the thread it concerns.
+    ///
+    /// # Errors
+    /// When nobody can be told: the document is none of the protocol, or names no delivery.
+    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
+        read_whole(document, limits).or_else(|fault| match delivery_of_broken(document, limits) {
+            Some(delivery) => Ok(Self::Reply { delivery, said: Said::Items(vec![Item::refused(fault)]) }),
+            None => Err(fault),
+        })
+    }
+
+    /// The delivery that the document belongs to.
+    #[must_use]
+    pub fn delivery(&self) -> &str {
+        match self {
+            Self::Reply { delivery, .. }
+            | Self::Notice { delivery, .. }
+            | Self::Progress { delivery, .. }
+            | Self::Journal { delivery, .. }
+            | Self::Ask { delivery, .. } => delivery,
+        }
+    }
+}
+
+fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
+    let mut gate = Gate::lenient(document, limits)?;
+    let tag = match gate.step()? {
+        Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
+        _ => return Err(not_protocol(&mut gate)),
+    };
+    if let Some(fault) = gate.take_fault() {
+        return Err(fault);
+    }
+    let delivery = attribute(&mut gate, &tag, "delivery")?;
+    let word = match tag.local {
+        "reply" => Word::Reply { delivery, said: items::read(&mut gate)? },
+        "notice" => {
+            let code = attribute(&mut gate, &tag, "code")?;
+            Word::Notice { delivery, code, words: gate.text_inside()? }
+        }
+        "progress" => Word::Progress { delivery, words: gate.text_inside()? },
+        "journal" => {
+            let id = number(&mut gate, &tag)?;
+            gate.skip()?;
+            Word::Journal { delivery, id }
+        }
+        "ask" => {
+            let id = number(&mut gate, &tag)?;
+            gate.skip()?;
+            Word::Ask { delivery, id }
+        }
+        _ => return Err(not_protocol(&mut gate)),
+    };
+    while gate.step()? != Step::Done {}
+    match gate.take_fault() {
+        Some(fault) => Err(fault),
+        None => Ok(word),
+    }
+}
+
+fn not_protocol(gate: &mut Gate<'_>) -> Fault {
+    let offset = gate.offset();
+    let fault = gate.fault(codes::INVALID, "the document is none of the listener protocol", offset);
+    fault.expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
+}
+
+fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+    match gate.attribute(name).filter(|value| !value.is_empty()) {
+        Some(value) => Ok(value.into_owned()),
+        None => {
+            let message = format!("<{}> has no attribute {name}", tag.local);
+            Err(gate.fault(codes::INVALID, message, tag.offset).fix(format!("add {name}=\"…\"")))
+        }
+    }
+}
+
+fn number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+    let value = attribute(gate, tag, "id")?;
+    value.parse().map_err(|_| {
+        let message = format!("attribute id of <{}> is no whole number", tag.local);
+        gate.fault(codes::INVALID, message, tag.offset).received(&value)
+    })
+}
+
+/// The longest start tag of a broken reply that is still looked at: 64 attributes of 256 bytes and some room.
+const SALVAGE_BYTES: usize = 64 << 10;
+
+/// The delivery of a reply that could not be read whole, from its start tag alone.
+fn delivery_of_broken(document: &[u8], limits: &Limits) -> Option<String> {
+    let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
+    let readable = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+    };
+    let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
+    let mut gate = Gate::lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
+    let Step::Open(tag) = gate.step().ok()? else { return None };
+    let is_reply = tag.local == "reply" && gate.ns(&tag) == Some(namespaces::LISTENER);
+    if !is_reply || gate.take_fault().is_some() {
+        return None;
+    }
+    attribute(&mut gate, &tag, "delivery").ok()
+}

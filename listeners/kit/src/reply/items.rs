@@ -1,0 +1,105 @@
+//! The content of a reply: its items, or the one failure or `again` that stands instead of them.
+//!
+//! A fault inside an item refuses that item and no other. Only what breaks the structure of the document ends the
+//! reading. A gate that has just opened `<reply>` comes in; what the reply says goes out.
+
+use super::{Item, Said, attribute};
+use crate::envelope::{Parts, Stamping};
+use crate::gate::{Gate, Step, Tag};
+use crate::place::Fault;
+use crate::{Payload, codes, namespaces};
+
+/// Reads the items to the end of the reply.
+pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
+    let mut items = Vec::with_capacity(1);
+    let mut instead = None;
+    // Consecutive parts of one stray text are one fault, not one for each reference in it.
+    let mut in_stray_text = false;
+    loop {
+        match gate.step()? {
+            Step::Close | Step::Done => break,
+            Step::Text(text) => {
+                if !text.is_blank() && !in_stray_text {
+                    items.push(Item::refused(gate.stray_text()));
+                    in_stray_text = true;
+                }
+                continue;
+            }
+            Step::Instruction => items.extend(gate.take_fault().map(Item::refused)),
+            Step::Open(tag) => match one(gate, tag)? {
+                Entry::Item(item) => items.push(item),
+                Entry::Instead(said, fault) => {
+                    if items.is_empty() && instead.is_none() {
+                        instead = Some((said, fault));
+                    } else {
+                        items.push(Item::refused(fault));
+                    }
+                }
+            },
+        }
+        in_stray_text = false;
+    }
+    match instead {
+        None => Ok(Said::Items(items)),
+        Some((said, _)) if items.is_empty() => Ok(said),
+        Some((_, fault)) => {
+            items.insert(0, Item::refused(fault));
+            Ok(Said::Items(items))
+        }
+    }
+}
+
+/// What one element of a reply is.
+enum Entry {
+    Item(Item),
+    /// What stands instead of items, and the fault that it is beside one.
+    Instead(Said, Fault),
+}
+
+fn one<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
+    let depth = gate.depth();
+    let entry = match gate.ns(&tag) {
+        Some(namespaces::ENVELOPE) => Parts::read(gate, tag, Stamping::Ignored).map(|parts| {
+            Entry::Item(Item { to: parts.to, thread: parts.thread, payload: Ok(parts.payload) })
+        }),
+        Some(namespaces::LISTENER) => instead(gate, tag),
+        _ => Payload::cut(gate, tag).map(|payload| Entry::Item(Item::plain(payload))),
+    };
+    match entry {
+        Err(fault) if gate.is_broken() => Err(fault),
+        Err(fault) => {
+            gate.skip_out_of(depth)?;
+            gate.take_fault();
+            Ok(Entry::Item(Item::refused(fault)))
+        }
+        Ok(entry) => Ok(entry),
+    }
+}
+
+fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
+    let said = match tag.local {
+        "failure" => {
+            let code = attribute(gate, &tag, "code")?;
+            let retry = match gate.attribute("retry").as_deref() {
+                None | Some("false" | "0") => false,
+                Some("true" | "1") => true,
+                Some(other) => {
+                    let message = "attribute retry of <failure> is neither true nor false";
+                    return Err(gate.fault(codes::INVALID, message, tag.offset).received(other));
+                }
+            };
+            Said::Failure { code, retry, words: gate.text_inside()? }
+        }
+        "again" => Said::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
+        other => {
+            let message = format!("<{other}> of the listener protocol stands in place of an item");
+            return Err(gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope"));
+        }
+    };
+    if let Some(fault) = gate.take_fault() {
+        return Err(fault);
+    }
+    let message = format!("<{}> stands beside other items of a reply", tag.local);
+    let fault = gate.fault(codes::INVALID, message, tag.offset);
+    Ok(Entry::Instead(said, fault.expected(format!("<{}> alone", tag.local))))
+}

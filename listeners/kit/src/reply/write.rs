@@ -1,0 +1,67 @@
+//! Writing the documents of the listener protocol, for listeners written in Rust.
+//!
+//! What is written here is read back to the same value. A [`Word`] comes in; bytes go out.
+
+use super::{Item, Said, Word};
+use crate::envelope::{Address, write_envelope_into};
+use crate::namespaces::LISTENER;
+use crate::place::Fault;
+use crate::writer::Writer;
+
+impl Word {
+    /// The document that says this.
+    ///
+    /// # Errors
+    /// The fault of an item that is refused already: there is nothing to send for it.
+    pub fn document(&self) -> Result<Vec<u8>, Fault> {
+        let mut writer = Writer::with_capacity(256);
+        match self {
+            Self::Reply { delivery, said } => return reply(writer, delivery, said),
+            Self::Notice { delivery, code, words } => {
+                writer
+                    .open("notice")
+                    .xmlns(LISTENER)
+                    .attr("delivery", delivery)
+                    .attr("code", code)
+                    .text(words);
+            }
+            Self::Progress { delivery, words } => {
+                writer.open("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
+            }
+            Self::Journal { delivery, id } => {
+                writer.open("journal").xmlns(LISTENER).number("id", *id).attr("delivery", delivery).empty();
+            }
+            Self::Ask { delivery, id } => {
+                writer.open("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery).empty();
+            }
+        }
+        Ok(writer.finish())
+    }
+}
+
+fn reply(mut writer: Writer, delivery: &str, said: &Said) -> Result<Vec<u8>, Fault> {
+    let mut refused = None;
+    writer.open("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
+        Said::Items(items) => refused = items.iter().find_map(|item| write_item(inside, item).err()),
+        Said::Failure { code, retry, words } => {
+            let retry = if *retry { "true" } else { "false" };
+            inside.open("failure").attr("code", code).attr("retry", retry).text(words);
+        }
+        Said::Again { code, words } => inside.open("again").attr("code", code).text(words),
+    });
+    match refused {
+        Some(fault) => Err(fault),
+        None => Ok(writer.finish()),
+    }
+}
+
+fn write_item(writer: &mut Writer, item: &Item) -> Result<(), Fault> {
+    let payload = item.payload.as_ref().map_err(Clone::clone)?;
+    if item.to.is_none() && item.thread.is_none() {
+        writer.payload(payload);
+    } else {
+        let address = Address { from: None, to: item.to.as_deref(), thread: item.thread.as_deref() };
+        write_envelope_into(writer, &address, None, payload);
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Which namespace each prefix is bound to, at the point of the document that has been read.
+//!
+//! Never judges a declaration: the gate does. Declarations come in with the depth of their element and go when it
+//! closes; bindings go out by number. A look-up costs the logarithm of the prefixes in scope, so a document
+//! that declares thousands and uses them everywhere stays linear.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::namespaces;
+
+/// One declaration in scope.
+#[derive(Debug)]
+pub(crate) struct Binding<'d> {
+    /// The prefix, empty for the default namespace.
+    pub(crate) prefix: &'d str,
+    /// The namespace, empty where the default is undeclared.
+    pub(crate) uri: Cow<'d, str>,
+    /// The depth of the element that declares it, from 1; 0 for what is bound without a declaration.
+    pub(crate) depth: usize,
+    shadows: Option<usize>,
+}
+
+/// The declarations in scope, innermost last.
+#[derive(Debug)]
+pub(crate) struct Scope<'d> {
+    bindings: Vec<Binding<'d>>,
+    innermost: BTreeMap<&'d str, usize>,
+}
+
+impl<'d> Scope<'d> {
+    pub(crate) fn new() -> Self {
+        let mut scope = Self { bindings: Vec::with_capacity(4), innermost: BTreeMap::new() };
+        scope.declare("xml", Cow::Borrowed(namespaces::XML), 0);
+        scope
+    }
+
+    pub(crate) fn declare(&mut self, prefix: &'d str, uri: Cow<'d, str>, depth: usize) {
+        let shadows = self.innermost.insert(prefix, self.bindings.len());
+        self.bindings.push(Binding { prefix, uri, depth, shadows });
+    }
+
+    /// Forgets what elements at `depth` and deeper declared.
+    pub(crate) fn leave(&mut self, depth: usize) {
+        while let Some(binding) = self.bindings.pop_if(|binding| binding.depth >= depth) {
+            match binding.shadows {
+                Some(outer) => self.innermost.insert(binding.prefix, outer),
+                None => self.innermost.remove(binding.prefix),
+            };
+        }
+    }
+
+    /// The number of the binding of `prefix`, if it has one.
+    pub(crate) fn find(&self, prefix: &str) -> Option<usize> {
+        self.innermost.get(prefix).copied()
+    }
+
+    pub(crate) fn binding(&self, number: usize) -> Option<&Binding<'d>> {
+        self.bindings.get(number)
+    }
+
+    /// How many declarations the element at `depth`, the innermost open one, makes itself.
+    pub(crate) fn declared_at(&self, depth: usize) -> usize {
+        self.bindings.iter().rev().take_while(|binding| binding.depth == depth).count()
+    }
+}

@@ -1,0 +1,191 @@
+//! The writer through which all XML leaves.
+//!
+//! Whatever text it is given, what it writes is well-formed: it always escapes, an element cannot be left open,
+//! and a name it was not given in the source must be a [`Name`]. Never indents, never adds a byte that was not
+//! asked for. Names, texts and payloads come in; bytes go out.
+
+use crate::{Payload, characters, name};
+
+mod visible;
+
+pub use visible::visible;
+
+/// Bytes being written.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+}
+
+/// A qualified name that is legal, for names that come from a schema or a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name<'n>(&'n str);
+
+impl<'n> Name<'n> {
+    /// The name, if it is legal.
+    #[must_use]
+    pub fn new(text: &'n str) -> Option<Self> {
+        name::split(text).map(|_| Self(text))
+    }
+}
+
+impl From<&'static str> for Name<'static> {
+    /// A name that stands in the source is taken at its word; the test that reads the result would show a slip.
+    fn from(text: &'static str) -> Self {
+        Self(text)
+    }
+}
+
+impl Writer {
+    /// An empty writer.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty writer with room for `bytes`.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes) }
+    }
+
+    /// Opens an element. What is returned takes its attributes and then its content, and always closes it.
+    pub fn open<'w, 'n>(&'w mut self, name: impl Into<Name<'n>>) -> Start<'w, 'n> {
+        let name = name.into();
+        self.bytes.push(b'<');
+        self.bytes.extend_from_slice(name.0.as_bytes());
+        Start { writer: self, name, closed: false }
+    }
+
+    /// Writes text, escaped.
+    pub fn text(&mut self, text: &str) {
+        escape(&mut self.bytes, text, false);
+    }
+
+    /// Writes a payload, byte for byte: it means the same wherever it stands.
+    pub fn payload(&mut self, payload: &Payload) {
+        self.bytes.extend_from_slice(payload.bytes());
+    }
+
+    /// What was written.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// A start tag that is not finished yet. Let go as it is, it becomes an empty element.
+#[derive(Debug)]
+pub struct Start<'w, 'n> {
+    writer: &'w mut Writer,
+    name: Name<'n>,
+    closed: bool,
+}
+
+impl Start<'_, '_> {
+    /// Adds an attribute, escaped.
+    #[must_use]
+    pub fn attr<'a>(self, name: impl Into<Name<'a>>, value: &str) -> Self {
+        attribute(&mut self.writer.bytes, name.into().0, value);
+        self
+    }
+
+    /// Adds an attribute if there is a value for it.
+    #[must_use]
+    pub fn attr_if<'a>(self, name: impl Into<Name<'a>>, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.attr(name, value),
+            None => self,
+        }
+    }
+
+    /// Adds an attribute whose value is a number.
+    #[must_use]
+    pub fn number<'a>(self, name: impl Into<Name<'a>>, value: u64) -> Self {
+        self.attr(name, &value.to_string())
+    }
+
+    /// Declares the default namespace.
+    #[must_use]
+    pub fn xmlns(self, ns: &str) -> Self {
+        declare(&mut self.writer.bytes, "", ns);
+        self
+    }
+
+    /// Closes it as an empty element.
+    pub fn empty(self) {}
+
+    /// Closes it around escaped text.
+    pub fn text(self, text: &str) {
+        self.content(|inside| inside.text(text));
+    }
+
+    /// Closes it around a payload.
+    pub fn payload(self, payload: &Payload) {
+        self.content(|inside| inside.payload(payload));
+    }
+
+    /// Closes it around whatever `write` writes.
+    pub fn content(mut self, write: impl FnOnce(&mut Writer)) {
+        self.closed = true;
+        self.writer.bytes.push(b'>');
+        write(self.writer);
+        self.writer.bytes.extend_from_slice(b"</");
+        self.writer.bytes.extend_from_slice(self.name.0.as_bytes());
+        self.writer.bytes.push(b'>');
+    }
+}
+
+impl Drop for Start<'_, '_> {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.writer.bytes.extend_from_slice(b"/>");
+        }
+    }
+}
+
+/// Writes a namespace declaration into a start tag.
+pub(crate) fn declare(bytes: &mut Vec<u8>, prefix: &str, uri: &str) {
+    if prefix.is_empty() {
+        attribute(bytes, "xmlns", uri);
+    } else {
+        attribute_named(bytes, &["xmlns:", prefix], uri);
+    }
+}
+
+fn attribute(bytes: &mut Vec<u8>, name: &str, value: &str) {
+    attribute_named(bytes, &[name], value);
+}
+
+fn attribute_named(bytes: &mut Vec<u8>, name: &[&str], value: &str) {
+    bytes.push(b' ');
+    name.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
+    bytes.extend_from_slice(b"=\"");
+    escape(bytes, value, true);
+    bytes.push(b'"');
+}
+
+/// Writes text so that a parser reads exactly it. In an attribute white space other than the blank must be written
+/// as references, or it would be read as blanks; in text a carriage return, or it would be read as a line feed.
+///
+/// A character that XML forbids even as a reference is written as U+FFFD: the document could not be read by anyone
+/// otherwise, and leaving the character out would join what it kept apart.
+pub(crate) fn escape(bytes: &mut Vec<u8>, text: &str, in_attribute: bool) {
+    let mut plain = 0;
+    for (at, character) in text.char_indices() {
+        let written = match character {
+            '&' => "&amp;",
+            '<' => "&lt;",
+            '>' => "&gt;",
+            '\r' => "&#13;",
+            '"' if in_attribute => "&quot;",
+            '\t' if in_attribute => "&#9;",
+            '\n' if in_attribute => "&#10;",
+            legal if characters::is_legal(legal) => continue,
+            _ => "\u{fffd}",
+        };
+        bytes.extend_from_slice(text.get(plain..at).unwrap_or_default().as_bytes());
+        bytes.extend_from_slice(written.as_bytes());
+        plain = at + character.len_utf8();
+    }
+    bytes.extend_from_slice(text.get(plain..).unwrap_or_default().as_bytes());
+}

@@ -1,0 +1,46 @@
+//! Text for terminals: what would move the cursor, colour the screen or reorder a line is shown, not sent.
+//!
+//! Never changes what is stored: this is for showing only. Hostile text comes in; text that prints as it reads
+//! goes out.
+
+use std::borrow::Cow;
+
+/// `text` with every control character, bidirectional override and invisible character written as `\u{…}`.
+///
+/// Line feeds and tabs stay. A backslash that begins what looks like such an escape is written as `\u{5c}`, so
+/// that text cannot pretend to have held a control character.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let pretends = text.contains("\\u{");
+    if !pretends && !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for (at, character) in text.char_indices() {
+        let begins_escape = character == '\\' && text.get(at..).is_some_and(|rest| rest.starts_with("\\u{"));
+        if is_hidden(character) || begins_escape {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_hidden(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        // Soft hyphen, Arabic letter mark, Hangul fillers, Khmer inherent vowels, Mongolian separators.
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' => true,
+        // Zero width, marks and embeddings of direction, separators, overrides, isolates, deprecated formatting.
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
+        // Hangul filler, byte order mark, half-width filler, interlinear marks, tags.
+        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e0fff}' => true,
+        other => other.is_control(),
+    }
+}

@@ -1,0 +1,276 @@
+//! The documents of the listener protocol: read, refused item by item, written and read back.
+
+use proptest::prelude::*;
+use systole_kit::reply::{Item, Said, Word};
+use systole_kit::{Limits, Payload, codes};
+
+fn read(document: &str) -> Word {
+    Word::read(document.as_bytes(), &Limits::default()).expect(document)
+}
+
+fn reply(inside: &str) -> Vec<Item> {
+    let document = format!("<reply xmlns='urn:systole:listener:v1' delivery='d1'>{inside}</reply>");
+    match read(&document) {
+        Word::Reply { delivery, said: Said::Items(items) } if delivery == "d1" => items,
+        other => panic!("not items: {other:?}"),
+    }
+}
+
+/// What became of each item: the text of its payload, or the code of its fault.
+fn outcomes(items: &[Item]) -> Vec<String> {
+    let outcome = |item: &Item| match &item.payload {
+        Ok(payload) => String::from_utf8(payload.bytes().to_vec()).expect("UTF-8"),
+        Err(fault) => fault.code.to_owned(),
+    };
+    items.iter().map(outcome).collect()
+}
+
+#[test]
+fn a_plain_reply_yields_its_payloads() {
+    let items = reply("\n <a xmlns='u'>1</a> <!-- between --> <b xmlns='u'/>\n");
+    assert_eq!(outcomes(&items), ["<a xmlns='u'>1</a>", "<b xmlns='u'/>"]);
+    assert!(reply("").is_empty());
+}
+
+#[test]
+fn a_spoilt_item_leaves_the_others_whole() {
+    let deep = "<x>".repeat(64) + &"</x>".repeat(64);
+    let attributes: String = (0..65).map(|n| format!(" a{n}=''")).collect();
+    let spoilt = [
+        (format!("<a xmlns='u'>{deep}</a>"), codes::TOO_DEEP),
+        (format!("<a xmlns='u'{attributes}/>"), codes::TOO_LARGE),
+        ("<a xmlns='u'><?go?></a>".to_owned(), codes::FORBIDDEN_CONSTRUCT),
+        ("<?go?>".to_owned(), codes::FORBIDDEN_CONSTRUCT),
+        ("<a xmlns=''/>".to_owned(), codes::NO_NAMESPACE),
+        ("<p:a/>".to_owned(), codes::UNDECLARED),
+        ("<a xmlns='u'><p:b/></a>".to_owned(), codes::UNDECLARED),
+        ("stray &amp; text <![CDATA[and more]]>".to_owned(), codes::INVALID),
+        (format!("<a xmlns='u'>{}</a>", "x".repeat(1 << 20)), codes::TOO_LARGE),
+        (envelope("<to>b</to>", "<a xmlns='u'/><b xmlns='u'/>"), codes::INVALID),
+        (envelope("<to>b</to>", ""), codes::INVALID),
+        (envelope("<who>b</who>", "<a xmlns='u'/>"), codes::INVALID),
+        (envelope("<to>b<c/></to>", "<a xmlns='u'/>"), codes::INVALID),
+        (envelope("<to>b</to>", "<a xmlns='u'><?go?></a>"), codes::FORBIDDEN_CONSTRUCT),
+        (envelope("<?go?><to>b</to>", "<a xmlns='u'/>"), codes::FORBIDDEN_CONSTRUCT),
+        (envelope("", "<message/>"), codes::FORBIDDEN_NAMESPACE),
+        ("<failure code='x'>beside</failure>".to_owned(), codes::INVALID),
+        ("<unknown/>".to_owned(), codes::INVALID),
+    ];
+    for (item, code) in spoilt {
+        let items = reply(&format!("<ok xmlns='u'/>{item}<ok xmlns='u'/>"));
+        assert_eq!(outcomes(&items), ["<ok xmlns='u'/>", code, "<ok xmlns='u'/>"], "{item:.200}");
+    }
+}
+
+#[test]
+fn two_faults_in_a_row_are_two_refused_items() {
+    let attributes: String = (0..65).map(|n| format!(" a{n}=''")).collect();
+    let items = reply(&format!("<?go?><a xmlns='u'{attributes}/><b xmlns='u'/>"));
+    assert_eq!(outcomes(&items), [codes::FORBIDDEN_CONSTRUCT, codes::TOO_LARGE, "<b xmlns='u'/>"]);
+}
+
+#[test]
+fn places_count_in_the_whole_document() {
+    let items = reply("\n<a xmlns='u'/>\n  oops\n<b xmlns='u'>\n <?go?></b>");
+    let places: Vec<_> = items
+        .iter()
+        .filter_map(|item| item.payload.as_ref().err())
+        .map(|f| (f.place.line, f.place.column))
+        .collect();
+    assert_eq!(places, [(3, 3), (5, 2)]);
+}
+
+fn envelope(meta: &str, payload: &str) -> String {
+    format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'><meta>{meta}</meta>{payload}</message>")
+}
+
+#[test]
+fn an_item_may_name_its_receiver_and_thread() {
+    let items = reply(&envelope("<from>liar</from><to> critic </to><thread>t.x</thread>", "<a xmlns='u'/>"));
+    let [item] = items.as_slice() else { panic!("one item") };
+    assert_eq!((item.to.as_deref(), item.thread.as_deref()), (Some("critic"), Some("t.x")));
+    assert_eq!(outcomes(&items), ["<a xmlns='u'/>"]);
+}
+
+#[test]
+fn a_prefix_declared_on_the_reply_reaches_its_items() {
+    let document = "<ns0:reply xmlns:ns0=\"urn:systole:listener:v1\" xmlns:ns1=\"u\" delivery=\"d\"><ns1:a/></ns0:reply>";
+    let Word::Reply { said: Said::Items(items), .. } = read(document) else { panic!("items") };
+    assert_eq!(outcomes(&items), ["<ns1:a xmlns:ns1=\"u\"/>"]);
+}
+
+#[test]
+fn an_element_without_namespace_of_its_own_belongs_to_the_protocol() {
+    // A forgotten xmlns puts the payload into the listener protocol, and the words must say so.
+    let items = reply("<search><query>x</query></search>");
+    let fault = items[0].payload.as_ref().expect_err("refused");
+    assert_eq!(
+        (fault.code, &*fault.message),
+        (codes::INVALID, "<search> of the listener protocol stands in place of an item")
+    );
+}
+
+#[test]
+fn failures_and_again_stand_instead_of_items() {
+    let failure = "<reply xmlns='urn:systole:listener:v1' delivery='d'><failure code='upstream-down' retry='true'>\
+                   the service answered 503</failure></reply>";
+    let Word::Reply { said, .. } = read(failure) else { panic!("a reply") };
+    let words = "the service answered 503".to_owned();
+    assert_eq!(said, Said::Failure { code: "upstream-down".to_owned(), retry: true, words });
+    let again = "<reply xmlns='urn:systole:listener:v1' delivery='d'> <again code='agent.prose-only'>a<![CDATA[<]]>&gt;\
+                 </again> </reply>";
+    let Word::Reply { said, .. } = read(again) else { panic!("a reply") };
+    assert_eq!(said, Said::Again { code: "agent.prose-only".to_owned(), words: "a<>".to_owned() });
+    let beside = reply("<failure code='x'/><a xmlns='u'/>");
+    assert_eq!(outcomes(&beside), [codes::INVALID, "<a xmlns='u'/>"]);
+    assert_eq!(outcomes(&reply("<failure>no code</failure>")), [codes::INVALID]);
+    assert_eq!(outcomes(&reply("<failure code='x' retry='maybe'/>")), [codes::INVALID]);
+}
+
+#[test]
+fn the_other_documents_are_recognised() {
+    let ns = "xmlns='urn:systole:listener:v1'";
+    let delivery = "d".to_owned();
+    assert_eq!(
+        read(&format!("<notice {ns} delivery='d' code='agent.second-action'>told</notice>")),
+        Word::Notice { delivery: delivery.clone(), code: "agent.second-action".into(), words: "told".into() }
+    );
+    assert_eq!(
+        read(&format!("<progress {ns} delivery='d'>page 3</progress>")),
+        Word::Progress { delivery: delivery.clone(), words: "page 3".into() }
+    );
+    assert_eq!(
+        read(&format!("<journal {ns} id='8' delivery='d' kind='model-started'/>")),
+        Word::Journal { delivery: delivery.clone(), id: 8 }
+    );
+    assert_eq!(
+        read(&format!("<ask {ns} id='7' delivery='d'><view from-seq='0'/></ask>")),
+        Word::Ask { delivery, id: 7 }
+    );
+}
+
+#[test]
+fn a_broken_reply_still_tells_whose_it_is() {
+    let head = "<reply xmlns='urn:systole:listener:v1' delivery='d1'>";
+    let broken: [&[u8]; 6] = [
+        b"<a xmlns='u'>",
+        b"<a xmlns='u'></b></reply>",
+        b"\xff",
+        b"\x00</reply>",
+        b"</reply>junk",
+        b"&x;</reply>",
+    ];
+    for tail in broken {
+        let document = [head.as_bytes(), tail].concat();
+        let word = Word::read(&document, &Limits::default()).expect("the delivery can be read");
+        assert_eq!(word.delivery(), "d1");
+        let Word::Reply { said: Said::Items(items), .. } = word else { panic!("items") };
+        assert_eq!(outcomes(&items), [codes::MALFORMED]);
+    }
+    let large = format!("{head}{}</reply>", "<a xmlns='u'/>".repeat(1 << 20));
+    let Word::Reply { said: Said::Items(items), .. } = read(&large) else { panic!("items") };
+    assert_eq!(outcomes(&items), [codes::TOO_LARGE]);
+}
+
+#[test]
+fn what_names_no_delivery_or_is_none_of_the_protocol_is_a_fault() {
+    for document in [
+        "<reply xmlns='urn:systole:listener:v1'/>",
+        "<reply xmlns='urn:systole:listener:v1' delivery=''/>",
+        "<reply delivery='d'/>",
+        "<reply xmlns='urn:systole:listener:v2' delivery='d'/>",
+        "<other xmlns='urn:systole:listener:v1' delivery='d'/>",
+        "<notice xmlns='urn:systole:listener:v1' delivery='d'>no code</notice>",
+        "<notice xmlns='urn:systole:listener:v1' delivery='d' code='x'><b/></notice>",
+        "<progress xmlns='urn:systole:listener:v1' delivery='d'><?go?></progress>",
+        "<ask xmlns='urn:systole:listener:v1' delivery='d' id='x'/>",
+        "<reply delivery='d'",
+        "",
+    ] {
+        Word::read(document.as_bytes(), &Limits::default()).expect_err(document);
+    }
+}
+
+fn words() -> impl Strategy<Value = String> {
+    // Every character that XML can hold, the awkward ones often.
+    let awkward = prop::sample::select(vec![
+        '&',
+        '<',
+        '>',
+        '"',
+        '\'',
+        '\r',
+        '\n',
+        '\t',
+        ']',
+        ' ',
+        '\u{fffd}',
+        '\u{1f600}',
+    ]);
+    let any = any::<char>().prop_filter("legal", |c| systole_kit::characters::is_legal(*c));
+    prop::collection::vec(prop_oneof![awkward, any], 0..24).prop_map(String::from_iter)
+}
+
+fn named() -> impl Strategy<Value = String> {
+    "[a-z][a-z0-9.-]{0,12}"
+}
+
+fn payload() -> impl Strategy<Value = Payload> {
+    (named(), words(), words()).prop_map(|(local, ns, text)| {
+        let mut writer = systole_kit::writer::Writer::new();
+        let name = systole_kit::writer::Name::new(&local).expect("a legal name");
+        writer.open(name).xmlns(&format!("u{ns}")).attr("note", &text).text(&text);
+        Payload::read(&writer.finish(), &Limits::default()).expect("the writer writes what the gate takes")
+    })
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    (prop::option::of(named()), prop::option::of(named()), payload()).prop_map(|(to, thread, payload)| Item {
+        to,
+        thread,
+        payload: Ok(payload),
+    })
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    let said = prop_oneof![
+        prop::collection::vec(item(), 0..4).prop_map(Said::Items),
+        (named(), any::<bool>(), words()).prop_map(|(code, retry, words)| Said::Failure {
+            code,
+            retry,
+            words
+        }),
+        (named(), words()).prop_map(|(code, words)| Said::Again { code, words }),
+    ];
+    prop_oneof![
+        (named(), said).prop_map(|(delivery, said)| Word::Reply { delivery, said }),
+        (named(), named(), words()).prop_map(|(delivery, code, words)| Word::Notice {
+            delivery,
+            code,
+            words
+        }),
+        (named(), words()).prop_map(|(delivery, words)| Word::Progress { delivery, words }),
+        (named(), any::<u64>()).prop_map(|(delivery, id)| Word::Journal { delivery, id }),
+        (named(), any::<u64>()).prop_map(|(delivery, id)| Word::Ask { delivery, id }),
+    ]
+}
+
+/// A word without the places in its payloads, which change with the document around them.
+fn comparable(word: &Word) -> String {
+    match word {
+        Word::Reply { delivery, said: Said::Items(items) } => {
+            let addressed: Vec<_> = items.iter().map(|item| (&item.to, &item.thread)).collect();
+            format!("{delivery:?} {addressed:?} {:?}", outcomes(items))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(word in word()) {
+        let document = word.document().expect("nothing in it is refused");
+        let back = Word::read(&document, &Limits::default()).expect("the kit reads what it writes");
+        prop_assert_eq!(comparable(&word), comparable(&back));
+    }
+}

@@ -1,0 +1,235 @@
+//! The log in memory: for tests, rehearsals and organisms that need not remember.
+//!
+//! It keeps the same rules as the log on disk and can be told how the next commits end, so that what
+//! the pump does after a full disk or an unknown commit can be seen without breaking a disk. Batches
+//! come in, records go out as they came; nothing is ever written to a file.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Breach, Rule};
+use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use crate::words::ports::{Batch, Commit, LogFault, LogReader, LogWriter, Opening, Position, ReadBack, Row};
+use crate::words::record::{Header, Record};
+
+/// How a commit is to end other than well: a door for tests, and for rehearsing faults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// `Commit::Unknown`, and the batch is stored.
+    UnknownStored,
+    /// `Commit::Unknown`, and nothing is stored.
+    UnknownAbsent,
+    /// `Commit::Conflict`, and nothing is stored.
+    Conflict,
+    /// `Commit::NotNow`, and nothing is stored.
+    NotNow,
+}
+
+type Item = (ThreadId, CallPath, u32, u32);
+type Keyed = (ThreadId, Name, Key);
+
+fn item_of(header: &Header) -> Option<Item> {
+    Some((header.thread.clone(), header.call.clone()?, header.turn?, header.ordinal?))
+}
+
+fn keyed_of(header: &Header) -> Option<Keyed> {
+    Some((header.thread.clone(), header.from.clone(), header.key.clone()?))
+}
+
+/// A log in memory. Clones are handles to the same log: one writes, any number read.
+#[derive(Clone, Default)]
+pub struct Memory {
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// Position n is at index n - 1.
+    records: Vec<Record>,
+    /// Indexes into `records`, in the order of the thread: seq n is at index n - 1.
+    threads: BTreeMap<ThreadId, Vec<usize>>,
+    /// Threads in the order of their first record.
+    born: Vec<ThreadId>,
+    items: HashSet<Item>,
+    keys: HashMap<Keyed, usize>,
+    rows: BTreeMap<ThreadId, Row>,
+    documents: HashMap<Digest, Arc<[u8]>>,
+    checkpoint: usize,
+    endings: VecDeque<Ending>,
+}
+
+impl Memory {
+    /// An empty log.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    /// Says how the next commits end, one each, in this order; the ones after that end well.
+    pub fn next_commits(&self, endings: impl IntoIterator<Item = Ending>) {
+        self.held().endings.extend(endings);
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // A reader that panicked while it held the lock cannot have left a batch half stored: only
+        // `store` changes anything, and it does not panic.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn last(&self) -> Position {
+        Position(self.records.len() as u64)
+    }
+
+    fn last_seq(&self, thread: &ThreadId) -> u64 {
+        self.threads.get(thread).map_or(0, |of| of.len() as u64)
+    }
+
+    /// The first rule that the batch would break, against what is stored and within itself.
+    fn breach(&self, batch: &Batch) -> Option<String> {
+        let mut seqs: HashMap<&ThreadId, u64> = HashMap::new();
+        let (mut items, mut keys) = (HashSet::new(), HashSet::new());
+        for record in &batch.records {
+            let header = &record.header;
+            let last = seqs.entry(&header.thread).or_insert_with(|| self.last_seq(&header.thread));
+            let rule = if header.seq != *last + 1 {
+                Some(Rule::Sequence { last: *last })
+            } else if item_of(header).is_some_and(|i| self.items.contains(&i) || !items.insert(i)) {
+                Some(Rule::Item)
+            } else if keyed_of(header).is_some_and(|k| self.keys.contains_key(&k) || !keys.insert(k)) {
+                Some(Rule::Key)
+            } else {
+                None
+            };
+            if let Some(rule) = rule {
+                return Some(Breach(rule, header).to_string());
+            }
+            *last = header.seq;
+        }
+        None
+    }
+
+    /// Stores a batch that breaks no rule.
+    fn store(&mut self, batch: &Batch) {
+        for document in &batch.documents {
+            self.documents.entry(document.hash).or_insert_with(|| Arc::clone(&document.bytes));
+        }
+        for record in &batch.records {
+            let index = self.records.len();
+            let of = self.threads.entry(record.header.thread.clone()).or_default();
+            if of.is_empty() {
+                self.born.push(record.header.thread.clone());
+            }
+            of.push(index);
+            self.items.extend(item_of(&record.header));
+            self.keys.extend(keyed_of(&record.header).map(|k| (k, index)));
+            self.records.push(record.clone());
+        }
+        for row in &batch.rows {
+            self.rows.insert(row.thread.clone(), row.clone());
+        }
+        if batch.checkpoint {
+            self.checkpoint = self.records.len();
+        }
+    }
+
+    fn placed(&self, index: usize) -> Option<(Position, Record)> {
+        self.records.get(index).map(|record| (Position(index as u64 + 1), record.clone()))
+    }
+}
+
+impl LogWriter for Memory {
+    fn commit(&mut self, batch: &Batch) -> Commit {
+        let mut held = self.held();
+        let ending = held.endings.pop_front();
+        match ending {
+            Some(Ending::NotNow) => return Commit::NotNow("told to have no space".into()),
+            Some(Ending::Conflict) => return Commit::Conflict("told to conflict".into()),
+            Some(Ending::UnknownAbsent) => return Commit::Unknown("told to lose the batch".into()),
+            Some(Ending::UnknownStored) | None => {}
+        }
+        if let Some(words) = held.breach(batch) {
+            return Commit::Conflict(words);
+        }
+        held.store(batch);
+        match ending {
+            Some(_) => Commit::Unknown("told to keep the batch and not say so".into()),
+            None => Commit::Committed(held.last()),
+        }
+    }
+
+    fn read_back(&mut self, batch: &Batch) -> ReadBack {
+        let held = self.held();
+        let stored = batch.records.last().is_some_and(|last| {
+            let of = held.threads.get(&last.header.thread);
+            let ids = of.into_iter().flatten().filter_map(|at| held.records.get(*at));
+            ids.rev().any(|record| record.header.id == last.header.id)
+        });
+        // A batch without records only sets rows and documents, which may be set again.
+        if stored { ReadBack::Stored(held.last()) } else { ReadBack::Absent }
+    }
+}
+
+impl LogReader for Memory {
+    fn opening(&self) -> Result<Opening, LogFault> {
+        let held = self.held();
+        Ok(Opening {
+            last: held.last(),
+            rows: held.rows.values().filter(|row| row.working).cloned().collect(),
+            records: held.records.iter().skip(held.checkpoint).cloned().collect(),
+        })
+    }
+
+    fn last(&self) -> Result<Position, LogFault> {
+        Ok(self.held().last())
+    }
+
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+        Ok(self.held().rows.get(thread).cloned())
+    }
+
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
+        let held = self.held();
+        let skip = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
+        let of = held.threads.get(thread).into_iter().flatten();
+        Ok(of.skip(skip).take(limit).filter_map(|at| held.placed(*at)).collect())
+    }
+
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        let held = self.held();
+        let from = usize::try_from(position.0).unwrap_or(usize::MAX);
+        Ok((from..held.records.len()).take(limit).filter_map(|at| held.placed(at)).collect())
+    }
+
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault> {
+        let held = self.held();
+        let at = held.keys.get(&(thread.clone(), sender.clone(), key.clone()));
+        Ok(at.and_then(|at| held.placed(*at)))
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        Ok(self.held().born.iter().rev().filter(|id| !id.is_sys()).take(limit).cloned().collect())
+    }
+
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        let held = self.held();
+        let from = held.threads.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        let like = from.map(|(id, _)| id).take_while(|id| id.as_str().starts_with(prefix));
+        Ok(like.take(limit).cloned().collect())
+    }
+
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        Ok(self.held().documents.get(&hash).cloned())
+    }
+}

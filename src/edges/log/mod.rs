@@ -1,0 +1,56 @@
+//! The log: where records become durable. Two of them keep the contract of `words::ports`: one in
+//! memory and one in a SQLite file; the thread that owns whichever is chosen stands in `writer`.
+//!
+//! Batches come in and positions go out. Nothing here knows what a record means, and nothing here
+//! forgets an error of the machine: what is not certainly stored is never called committed.
+
+pub mod memory;
+pub mod sqlite;
+pub mod writer;
+
+use std::fmt;
+
+use crate::words::record::Header;
+
+/// The uniqueness rules that every log holds, whatever it is made of. They are what makes an effect
+/// happen once, so they are checked by the log and not only by the pump that should never break them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rule {
+    /// A thread's records are numbered from 1 without a gap; the thread's last number is given.
+    Sequence {
+        /// The number of the thread's last record; 0 where it has none.
+        last: u64,
+    },
+    /// `(thread, call, turn, ordinal)` names one item.
+    Item,
+    /// `(thread, sender, key)` names one message.
+    Key,
+}
+
+/// A rule and the record that would break it, in words for the operator.
+struct Breach<'a>(Rule, &'a Header);
+
+impl fmt::Display for Breach<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Breach(rule, header) = self;
+        let thread = &header.thread;
+        match rule {
+            Rule::Sequence { last } => {
+                write!(f, "thread {thread}: record {} does not follow record {last}", header.seq)
+            }
+            Rule::Item => write!(
+                f,
+                "thread {thread}: item {} of turn {} of call {} is already recorded",
+                header.ordinal.unwrap_or_default(),
+                header.turn.unwrap_or_default(),
+                header.call.as_ref().map_or("-", |c| c.as_str()),
+            ),
+            Rule::Key => write!(
+                f,
+                "thread {thread}: key {} of {} is already recorded",
+                header.key.as_ref().map_or("-", |k| k.as_str()),
+                header.from,
+            ),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A record as it comes out of its row: the interned parts put back, every column checked against the
+//! grammar of what it should be, the leaf computed again. A row goes in; a record, or in words what
+//! does not fit, comes out. What the row claims of hashes is never believed here: `verify` compares.
+
+use std::sync::Arc;
+
+use rusqlite::Row;
+use rusqlite::types::{FromSql, ValueRef};
+
+use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::words::ports::Position;
+use crate::words::record::{Header, Kind, Mark, Record};
+use crate::words::time::Millis;
+
+/// The query that every reader of records begins with. The joins are outer joins: a row whose thread
+/// or sender is missing is damage to be named, not a row to be left out.
+macro_rules! records_where {
+    ($tail:literal) => {
+        concat!(
+            "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, a.text, r.call, r.turn, r.ordinal, r.cause, ",
+            "r.key, r.origin, r.time, c.hash, m.text, r.salt, r.head, r.body FROM record r ",
+            "LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind ",
+            "LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee ",
+            "LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ",
+            $tail
+        )
+    };
+}
+pub(super) use records_where;
+
+/// A record as the file has it, its hashes not yet looked at.
+pub(super) struct Stored {
+    pub(super) position: Position,
+    pub(super) header: Header,
+    body: Arc<[u8]>,
+    salt: [u8; 16],
+    pub(super) head: Digest,
+}
+
+impl Stored {
+    /// The record, with the head that the file claims.
+    pub(super) fn claimed(self) -> (Position, Record) {
+        // Which head it is sealed after does not matter for the leaf, and the stored head replaces it.
+        let record = self.header.seal(self.body, self.salt, self.head);
+        (self.position, Record { head: self.head, ..record })
+    }
+
+    /// The record, if the head that the file claims is the one that its bytes give after `before`.
+    pub(super) fn proved(self, before: Digest) -> Option<(Position, Record)> {
+        let record = self.header.seal(self.body, self.salt, before);
+        (record.head == self.head).then_some((self.position, record))
+    }
+}
+
+/// What does not fit in a row, in words.
+pub(super) struct Unfit(pub(super) String);
+
+fn unfit(column: &str, why: impl std::fmt::Display) -> Unfit {
+    Unfit([column, ": ", &why.to_string()].concat())
+}
+
+/// Reads a row of `records_where!`.
+pub(super) fn stored(row: &Row<'_>) -> Result<Stored, Unfit> {
+    let header = Header {
+        thread: ThreadId::parse(needed(row, 1, "thread")?).map_err(|e| unfit("thread", e))?,
+        seq: natural(row, 2, "seq")?,
+        id: MessageId(bytes(row, 3, "id")?),
+        kind: known(Kind::parse, needed(row, 4, "kind")?, "kind")?,
+        from: Name::parse(needed(row, 5, "sender")?).map_err(|e| unfit("sender", e))?,
+        to: parsed(text(row, 6, "addressee")?, Name::parse, "addressee")?,
+        call: parsed(text(row, 7, "call")?, CallPath::parse, "call")?,
+        turn: maybe(row, 8, "turn")?,
+        ordinal: maybe(row, 9, "ordinal")?,
+        cause: maybe(row, 10, "cause")?.map(MessageId),
+        key: parsed(text(row, 11, "key")?, Key::parse, "key")?,
+        origin: maybe(row, 12, "origin")?.map(Digest),
+        time: Millis(natural(row, 13, "time")?),
+        config: Digest(bytes(row, 14, "config")?),
+        code: text(row, 15, "code")?.map(|m| known(Mark::parse, m, "code")).transpose()?,
+    };
+    let body = row.get_ref(18).map_err(|e| unfit("body", e))?;
+    let body = Arc::from(body.as_blob().map_err(|e| unfit("body", e))?);
+    let position = Position(natural(row, 0, "pos")?);
+    Ok(Stored {
+        position,
+        header,
+        body,
+        salt: bytes(row, 16, "salt")?,
+        head: Digest(bytes(row, 17, "head")?),
+    })
+}
+
+fn text<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<Option<&'r str>, Unfit> {
+    let value = row.get_ref(at).map_err(|e| unfit(column, e))?;
+    value.as_str_or_null().map_err(|e| unfit(column, e))
+}
+
+fn needed<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<&'r str, Unfit> {
+    text(row, at, column)?.ok_or_else(|| unfit(column, "is missing"))
+}
+
+fn maybe<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, Unfit> {
+    match row.get_ref(at).map_err(|e| unfit(column, e))? {
+        ValueRef::Null => Ok(None),
+        value => T::column_result(value).map(Some).map_err(|e| unfit(column, e)),
+    }
+}
+
+fn bytes<const N: usize>(row: &Row<'_>, at: usize, column: &str) -> Result<[u8; N], Unfit> {
+    maybe(row, at, column)?.ok_or_else(|| unfit(column, "is missing"))
+}
+
+fn natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, Unfit> {
+    let number: i64 = maybe(row, at, column)?.ok_or_else(|| unfit(column, "is missing"))?;
+    u64::try_from(number).map_err(|e| unfit(column, e))
+}
+
+fn known<T>(parse: impl Fn(&str) -> Option<T>, text: &str, column: &str) -> Result<T, Unfit> {
+    parse(text).ok_or_else(|| Unfit([column, ": ", text, " is not known to this version"].concat()))
+}
+
+fn parsed<T, E: std::fmt::Display>(
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, E>,
+    column: &str,
+) -> Result<Option<T>, Unfit> {
+    text.map(|t| parse(t).map_err(|e| unfit(column, e))).transpose()
+}

@@ -1,0 +1,139 @@
+//! The tables, the pragmas, and how a new log comes to be.
+//!
+//! The tables are a published format: `docs/reference/log.md` describes them, a fixture of every
+//! format number is opened by a test, and a change needs a new number. Nothing here reads or writes a
+//! record. A path goes in; an empty log that is whole, or no log at all, comes out.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::{fault, io_fault};
+use crate::words::ports::LogFault;
+use crate::words::record::FORMAT;
+
+/// What SQLite keeps in its header to say whose file it is: "syst".
+pub(super) const APPLICATION_ID: u32 = 0x7379_7374;
+
+/// Bytes of a page. A record with a body of 1 KB fills a third of the default 4,096 badly: seven fit
+/// into 8,192, and larger pages make a commit of one record write more than they save.
+const PAGE_BYTES: u32 = 8192;
+
+/// Pages the write-ahead log may hold before a commit also copies them into the file: 16 MB. A page
+/// is copied once however often it was rewritten in between, so a longer log copies less; the bound
+/// is what opening after a crash has to read.
+const CHECKPOINT_PAGES: u32 = 2048;
+
+/// How long a statement waits for another connection's lock. Only a foreign program can hold one
+/// for longer than a moment.
+const BUSY_MS: u32 = 5_000;
+
+// No table names another by REFERENCES: SQLite would look up every one of them at every insert, and
+// the verifier does that once, when it is asked to. In `record` the body stands last, so that reading
+// the other columns of a large record never walks its overflow pages.
+const TABLES: &str = "
+CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE config (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE) STRICT;
+CREATE TABLE thread (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE record (
+  pos INTEGER PRIMARY KEY, thread INTEGER NOT NULL, seq INTEGER NOT NULL, id BLOB NOT NULL,
+  kind INTEGER NOT NULL, sender INTEGER NOT NULL, addressee INTEGER,
+  call TEXT, turn INTEGER, ordinal INTEGER, cause BLOB, key TEXT, origin BLOB,
+  time INTEGER NOT NULL, config INTEGER NOT NULL, code INTEGER,
+  salt BLOB NOT NULL, head BLOB NOT NULL, body BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX record_seq ON record (thread, seq);
+CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE ordinal IS NOT NULL;
+CREATE UNIQUE INDEX record_key ON record (thread, sender, key) WHERE key IS NOT NULL;
+CREATE TABLE document (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE fold (
+  thread INTEGER PRIMARY KEY, seq INTEGER NOT NULL, working INTEGER NOT NULL, bytes BLOB NOT NULL
+) STRICT;
+CREATE INDEX fold_working ON fold (thread) WHERE working = 1;
+CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO mark VALUES ('checkpoint', 0);
+CREATE VIEW line AS
+  SELECT r.pos, t.text AS thread, r.seq, lower(hex(r.id)) AS id, k.text AS kind, s.text AS sender,
+         a.text AS addressee, r.call, r.turn, r.ordinal, lower(hex(r.cause)) AS cause, r.key,
+         lower(hex(r.origin)) AS origin, strftime('%Y-%m-%dT%H:%M:%fZ', r.time / 1000.0, 'unixepoch') AS time,
+         lower(hex(c.hash)) AS config, m.text AS code, lower(hex(r.head)) AS head,
+         CAST(r.body AS TEXT) AS body
+  FROM record r JOIN thread t ON t.id = r.thread JOIN word k ON k.id = r.kind
+  JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee
+  JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code;
+";
+
+/// The path with an ending added to its last part: `organism.db` becomes `organism.db.lock`.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Makes an empty log. It is made under another name and renamed, so that a crash in between leaves
+/// no half-made log behind that later opening would have to guess about. Only who holds the lock of
+/// `path` may call this.
+pub(super) fn create(path: &Path) -> Result<(), LogFault> {
+    let draft = beside(path, ".new");
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        match fs::remove_file(beside(&draft, ending)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io_fault(&draft, &e)),
+            _ => {}
+        }
+    }
+    lay(&draft).map_err(|e| fault(&draft, None, &e))?;
+    fs::rename(&draft, path).map_err(|e| io_fault(path, &e))?;
+    sync_folder(path)
+}
+
+/// Makes a rename or a new file in the folder of `path` durable.
+pub(super) fn sync_folder(path: &Path) -> Result<(), LogFault> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| io_fault(folder, &e))
+}
+
+fn lay(draft: &Path) -> rusqlite::Result<()> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(draft, flags)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    // Both are kept in the header of the file: every later connection finds them there.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", FORMAT)?;
+    connection.execute_batch(TABLES)?;
+    connection.execute_batch("COMMIT")?;
+    // Closing the last connection folds the write-ahead log into the file and syncs it.
+    connection.close().map_err(|(_, e)| e)
+}
+
+/// Opens an existing log for the one writer.
+pub(super) fn connect_writing(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    guard(&connection)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    // Negative: in KB. The pages of the indexes that commits touch at random stay here.
+    connection.pragma_update(None, "cache_size", -32_768)?;
+    // After an unknown commit the log is closed and opened again to see what the disk has: folding the
+    // write-ahead log into the file on closing would hide it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+/// What every connection is opened with: a log from elsewhere must not run anything of its own.
+pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_MS)))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The log in one SQLite file: the default.
+//!
+//! One writer, any number of readers, every commit fsynced before it is called committed. `open`
+//! refuses what it does not trust before anything is written; `write` appends; `read` and `verify`
+//! never change a byte. An error of the disk is never tried again as if it had not happened.
+
+mod column;
+mod layout;
+mod lock;
+mod open;
+mod pool;
+mod read;
+mod recent;
+mod secret;
+mod verify;
+mod write;
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+pub use open::{Opened, open, open_reading};
+pub use read::Reader;
+pub use secret::Secret;
+pub use verify::{Summary, verify_all};
+pub use write::Appender;
+
+use crate::words::ports::{LogFault, Position};
+
+/// A fault of the file system, in its own words.
+fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
+    LogFault::Io { path: path.display().to_string(), why: error.to_string() }
+}
+
+/// A fault of the database. What SQLite itself finds wrong with the file is damage, at the position
+/// that was being read if one was, and at position 0 where not even that could be told.
+fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
+    let (path, why) = (path.display().to_string(), error.to_string());
+    match error.sqlite_error_code() {
+        // An unknown code is SQLite's plain "error": a table or column of ours is not there.
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
+            LogFault::Damaged { path, position: at.unwrap_or_default(), why }
+        }
+        _ => LogFault::Io { path, why },
+    }
+}

@@ -1,0 +1,138 @@
+//! Opening a log: for writing, or only to read.
+//!
+//! A log that is not ours, is newer than we are, or does not verify is refused before anything is
+//! opened for writing: the file and everything beside it stay as they are, for whoever has to find out
+//! what happened. A path goes in; a writer, a reader and the secret come out, or the reason why not.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::layout::{APPLICATION_ID, create};
+use super::lock::Lock;
+use super::pool::{Manner, Pool, connect};
+use super::read::Reader;
+use super::secret::Secret;
+use super::verify;
+use super::write::Appender;
+use super::{fault, io_fault};
+use crate::words::ports::{LogFault, Position};
+use crate::words::record::FORMAT;
+
+/// Newest records that are verified before a log is opened for writing. Damage by a crash or a failing
+/// disk is where was written last; the rest is for `verify_all`, which takes its time.
+const VERIFIED_AT_OPEN: u64 = 20_000;
+
+/// A log, open for its one writer.
+pub struct Opened {
+    /// The writing side; it holds the lock.
+    pub writer: Appender,
+    /// The reading side.
+    pub reader: Reader,
+    /// What delivery tokens are made from.
+    pub secret: Secret,
+}
+
+/// Opens a log for writing, making it if there is none.
+pub fn open(path: &Path) -> Result<Opened, LogFault> {
+    let path = canonical(path)?;
+    let lock = if exists(&path)? {
+        // A lock file that is there is taken first and not yet written to: what a running organism
+        // writes meanwhile must not look like damage.
+        let early = Lock::if_there(&path)?;
+        look(&path)?;
+        verify_tail(&path)?;
+        match early {
+            Some(lock) => lock.sign()?,
+            None => Lock::make(&path)?.sign()?,
+        }
+    } else {
+        let lock = Lock::make(&path)?.sign()?;
+        // Somebody may have made it, run and ended since we looked.
+        if exists(&path)? {
+            look(&path)?;
+            verify_tail(&path)?;
+        } else {
+            create(&path)?;
+        }
+        lock
+    };
+    let secret = Secret::of(&path)?;
+    let pool = Arc::new(Pool::new(path, Manner::Live));
+    let writer = Appender::new(Arc::clone(&pool), lock)?;
+    Ok(Opened { writer, reader: Reader::new(pool), secret })
+}
+
+/// Opens a log to read it, whether an organism runs on it or not.
+pub fn open_reading(path: &Path) -> Result<Reader, LogFault> {
+    let path = canonical(path)?;
+    look(&path)?;
+    // Where SQLite cannot make the files it keeps beside a log nobody can write the log either.
+    let manner = if connect(&path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still };
+    let pool = Pool::new(path, manner);
+    pool.read(|_| Ok(()))?;
+    Ok(Reader::new(Arc::new(pool)))
+}
+
+/// The one path of a log: links resolved, so that nobody locks the same file under two names, and
+/// absolute, so that no name means anything special to SQLite.
+pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
+    let resolved = match fs::canonicalize(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            fs::canonicalize(folder).map(|folder| folder.join(path.file_name().unwrap_or_default()))
+        }
+        resolved => resolved,
+    };
+    resolved.map_err(|e| io_fault(path, &e))
+}
+
+fn exists(path: &Path) -> Result<bool, LogFault> {
+    path.try_exists().map_err(|e| io_fault(path, &e))
+}
+
+/// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know?
+pub(super) fn look(path: &Path) -> Result<(), LogFault> {
+    let mut header = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
+    read.map_err(|e| io_fault(path, &e))?;
+    let foreign = |why: &str| LogFault::Foreign { path: path.display().to_string(), why: why.into() };
+    let number = |at: usize| {
+        let bytes = header.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok());
+        bytes.map(u32::from_be_bytes).ok_or_else(|| foreign("it is shorter than a database"))
+    };
+    if header.is_empty() {
+        return Err(foreign("it is empty"));
+    }
+    if !header.starts_with(b"SQLite format 3\0") {
+        return Err(foreign("it is not an SQLite database"));
+    }
+    // Where SQLite keeps `user_version` and `application_id`.
+    let (format, application) = (number(60)?, number(68)?);
+    if application != APPLICATION_ID {
+        return Err(foreign("it is the database of another program"));
+    }
+    match format {
+        0 => Err(foreign("it has no format number")),
+        found if found > FORMAT => {
+            Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Verifies the newest records of a log that nobody writes to, without touching it.
+fn verify_tail(path: &Path) -> Result<(), LogFault> {
+    let connection = connect(path, Manner::Still)?;
+    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    // After a crash a newer number may stand in the write-ahead log alone, where `look` does not see it.
+    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(ill)?;
+    if found > FORMAT {
+        return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
+    }
+    let last: i64 = connection
+        .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
+        .map_err(ill)?;
+    verify::tail(&connection, path, Position(last.unsigned_abs()), VERIFIED_AT_OPEN)
+}

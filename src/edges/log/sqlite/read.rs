@@ -1,0 +1,176 @@
+//! The reading side of the file, for any number of threads beside the writer.
+//!
+//! Every call is one short read of its own, so that a reader never keeps the write-ahead log from
+//! being folded in. Records come out with their leaf computed from the bytes that were read; whether
+//! they continue their chain is looked at when the log opens and by `verify`.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Params};
+
+use super::column::{Unfit, records_where, stored};
+use super::fault;
+use super::pool::Pool;
+use super::verify::Walk;
+use crate::words::ids::{Digest, Key, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Opening, Position, Row};
+use crate::words::record::Record;
+
+/// Reads a log file. Clones share their connections.
+#[derive(Clone)]
+pub struct Reader {
+    pool: Arc<Pool>,
+}
+
+/// At most so many: SQLite counts with a sign.
+fn limited(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn number(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+impl Reader {
+    pub(super) fn new(pool: Arc<Pool>) -> Reader {
+        Reader { pool }
+    }
+
+    fn fault(&self, error: &rusqlite::Error) -> LogFault {
+        fault(&self.pool.path, None, error)
+    }
+
+    fn damaged(&self, position: Position, why: String) -> LogFault {
+        LogFault::Damaged { path: self.pool.path.display().to_string(), position, why }
+    }
+
+    fn records(&self, sql: &str, params: impl Params) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.pool.read(|connection| {
+            let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let mut rows = statement.query(params).map_err(|e| self.fault(&e))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
+                let record = stored(row).map_err(|Unfit(why)| {
+                    // The position is the table's key: where a row exists it is a number.
+                    self.damaged(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
+                })?;
+                found.push(record.claimed());
+            }
+            Ok(found)
+        })
+    }
+
+    fn threads_where(&self, sql: &str, params: impl Params) -> Result<Vec<ThreadId>, LogFault> {
+        let texts: Vec<String> = self.pool.read(|connection| {
+            let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let rows = statement.query_map(params, |row| row.get(0)).map_err(|e| self.fault(&e))?;
+            rows.collect::<Result<_, _>>().map_err(|e| self.fault(&e))
+        })?;
+        texts.iter().map(|text| self.thread_id(text)).collect()
+    }
+
+    fn thread_id(&self, text: &str) -> Result<ThreadId, LogFault> {
+        ThreadId::parse(text).map_err(|e| self.damaged(Position::default(), e.to_string()))
+    }
+
+    fn rows(&self, connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<Row>, LogFault> {
+        let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+        let parts = statement.query_map(params, |row| {
+            let (text, seq): (String, i64) = (row.get(0)?, row.get(1)?);
+            Ok((text, seq.unsigned_abs(), row.get(2)?, row.get(3)?))
+        });
+        let parts = parts.map_err(|e| self.fault(&e))?;
+        parts
+            .map(|part| {
+                let (text, seq, working, bytes) = part.map_err(|e| self.fault(&e))?;
+                Ok(Row { thread: self.thread_id(&text)?, seq, working, bytes })
+            })
+            .collect()
+    }
+}
+
+impl LogReader for Reader {
+    fn opening(&self) -> Result<Opening, LogFault> {
+        self.pool.read(|connection| {
+            // One transaction, so that rows and records are of the same moment.
+            let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
+            let checkpoint: i64 = moment
+                .query_row("SELECT value FROM mark WHERE name = 'checkpoint'", [], |row| row.get(0))
+                .map_err(|e| self.fault(&e))?;
+            let checkpoint = Position(checkpoint.unsigned_abs());
+            let sql = "SELECT t.text, f.seq, f.working, f.bytes FROM fold f JOIN thread t ON t.id = f.thread \
+                       WHERE f.working = 1 ORDER BY t.text";
+            let rows = self.rows(&moment, sql, [])?;
+            let mut records = Vec::new();
+            Walk::after(&moment, &self.pool.path, checkpoint).finish(|record| records.push(record))?;
+            Ok(Opening { last: Position(checkpoint.0 + records.len() as u64), rows, records })
+        })
+    }
+
+    fn last(&self) -> Result<Position, LogFault> {
+        self.pool.read(|connection| {
+            let last: rusqlite::Result<i64> = connection
+                .prepare_cached("SELECT coalesce(max(pos), 0) FROM record")
+                .and_then(|mut s| s.query_row([], |row| row.get(0)));
+            last.map(|last| Position(last.unsigned_abs())).map_err(|e| self.fault(&e))
+        })
+    }
+
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+        let sql = "SELECT t.text, f.seq, f.working, f.bytes FROM thread t JOIN fold f ON f.thread = t.id \
+                   WHERE t.text = ?1";
+        Ok(self.pool.read(|connection| self.rows(connection, sql, [thread.as_str()]))?.pop())
+    }
+
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
+        let sql = records_where!(
+            "WHERE r.thread = (SELECT id FROM thread WHERE text = ?1) AND r.seq >= ?2 ORDER BY r.seq LIMIT ?3"
+        );
+        self.records(sql, (thread.as_str(), number(seq), limited(limit)))
+    }
+
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
+        self.records(sql, (number(position.0), limited(limit)))
+    }
+
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault> {
+        let sql = records_where!(
+            "WHERE r.thread = (SELECT id FROM thread WHERE text = ?1) \
+             AND r.sender = (SELECT id FROM word WHERE text = ?2) AND r.key = ?3"
+        );
+        Ok(self.records(sql, (thread.as_str(), sender.as_str(), key.as_str()))?.pop())
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        let sql = "SELECT text FROM thread WHERE text <> 'sys' ORDER BY id DESC LIMIT ?1";
+        self.threads_where(sql, [limited(limit)])
+    }
+
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        // A range of the index, and no pattern: what a stranger typed means nothing but itself. No
+        // character sorts after the last one of Unicode, which no id holds.
+        let sql =
+            "SELECT text FROM thread WHERE text >= ?1 AND text < ?1 || char(1114111) ORDER BY text LIMIT ?2";
+        self.threads_where(sql, (prefix, limited(limit)))
+    }
+
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.pool.read(|connection| {
+            let bytes: rusqlite::Result<Option<Vec<u8>>> = connection
+                .prepare_cached("SELECT bytes FROM document WHERE hash = ?1")
+                .and_then(|mut s| s.query_row([hash.0], |row| row.get(0)).optional());
+            Ok(bytes.map_err(|e| self.fault(&e))?.map(Arc::from))
+        })
+    }
+}

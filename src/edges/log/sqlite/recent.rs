@@ -1,0 +1,61 @@
+//! A map that remembers what was used lately and forgets the rest, so that a million threads cost no
+//! more memory than the few thousand that are awake.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// At least the `room` keys used last, at most twice as many. Two plain maps instead of a linked list:
+/// when the young one is full it becomes the old one, and what the old one held is forgotten.
+pub(super) struct Recent<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+    room: usize,
+}
+
+impl<K: Eq + Hash, V> Recent<K, V> {
+    pub(super) fn new(room: usize) -> Recent<K, V> {
+        Recent { young: HashMap::new(), old: HashMap::new(), room }
+    }
+
+    pub(super) fn get<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        if !self.young.contains_key(key) {
+            let (key, value) = self.old.remove_entry(key)?;
+            self.insert(key, value);
+        }
+        self.young.get_mut(key)
+    }
+
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        if self.young.len() >= self.room {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, value);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.young.clear();
+        self.old.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_stays_and_the_rest_is_bounded() {
+        let mut recent = Recent::new(4);
+        recent.insert(0_u32, "kept");
+        for key in 1..1000 {
+            recent.insert(key, "passing");
+            assert_eq!(recent.get(&0), Some(&mut "kept"), "used after every insert");
+            assert!(recent.young.len() + recent.old.len() <= 8);
+        }
+        assert_eq!(recent.get(&1), None);
+    }
+}

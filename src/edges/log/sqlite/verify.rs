@@ -1,0 +1,185 @@
+//! Whether the records of a log are the ones that were written: every one of a stretch is hashed again
+//! and must continue the chain of its thread.
+//!
+//! A file goes in; how much was looked at, or the first position that does not fit, comes out. Nothing
+//! is written, and memory does not grow with the log. What was cut off cleanly at the end of the log
+//! cannot be seen from the file alone.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::column::{Stored, Unfit, records_where, stored};
+use super::fault;
+use super::lock::Lock;
+use super::open::{canonical, look};
+use super::pool::{Manner, connect};
+use super::recent::Recent;
+use crate::words::ids::{Digest, ThreadId};
+use crate::words::ports::{LogFault, Position};
+use crate::words::record::{Record, head_zero};
+
+/// Threads whose last head is remembered while walking; that of any other is looked up.
+const HEADS: usize = 16_384;
+
+/// What a walk through a whole log saw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Records, all of them verified.
+    pub records: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Documents, all of them verified.
+    pub documents: u64,
+    /// The log's last position.
+    pub last: Position,
+}
+
+/// A walk along positions that follow each other.
+pub(super) struct Walk<'c> {
+    connection: &'c Connection,
+    path: &'c Path,
+    next: Position,
+    heads: Recent<ThreadId, (u64, Digest)>,
+}
+
+impl<'c> Walk<'c> {
+    /// A walk that begins after a position.
+    pub(super) fn after(connection: &'c Connection, path: &'c Path, position: Position) -> Walk<'c> {
+        Walk { connection, path, next: Position(position.0 + 1), heads: Recent::new(HEADS) }
+    }
+
+    /// Verifies every record from here to the end of the log, handing each on.
+    pub(super) fn finish(&mut self, mut each: impl FnMut(Record)) -> Result<(), LogFault> {
+        let sql = records_where!("WHERE r.pos >= ?1 ORDER BY r.pos");
+        let from = i64::try_from(self.next.0).unwrap_or(i64::MAX);
+        let connection = self.connection;
+        let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+        let mut rows = statement.query([from]).map_err(|e| self.fault(&e))?;
+        while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
+            let stored = stored(row).map_err(|Unfit(why)| self.damaged(why))?;
+            each(self.step(stored)?);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, stored: Stored) -> Result<Record, LogFault> {
+        if stored.position != self.next {
+            return Err(self.damaged(format!("the next record stands at position {}", stored.position.0)));
+        }
+        let thread = stored.header.thread.clone();
+        let seq = stored.header.seq;
+        let before = self.head_before(&thread, seq)?;
+        let Some((_, record)) = stored.proved(before) else {
+            let why = format!("record {seq} of thread {thread} does not continue its hash chain");
+            return Err(self.damaged(why));
+        };
+        self.heads.insert(thread, (seq, record.head));
+        self.next = Position(self.next.0 + 1);
+        Ok(record)
+    }
+
+    /// The head that the thread had before its record `seq`, which stands at the next position.
+    fn head_before(&mut self, thread: &ThreadId, seq: u64) -> Result<Digest, LogFault> {
+        let broken = |last: u64| format!("record {seq} of thread {thread} comes after record {last}");
+        if let Some((last, head)) = self.heads.get(thread) {
+            let (last, head) = (*last, *head);
+            return if last.checked_add(1) == Some(seq) { Ok(head) } else { Err(self.damaged(broken(last))) };
+        }
+        let last: Option<(i64, [u8; 32])> = self
+            .connection
+            .prepare_cached(
+                "SELECT seq, head FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) AND seq < ?2 \
+                 AND pos < ?3 ORDER BY seq DESC LIMIT 1",
+            )
+            .and_then(|mut find| {
+                let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+                let pos = i64::try_from(self.next.0).unwrap_or(i64::MAX);
+                find.query_row((thread.as_str(), seq, pos), |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            })
+            .map_err(|e| self.fault(&e))?;
+        match last {
+            None if seq == 1 => Ok(head_zero(thread)),
+            Some((last, head)) if last.unsigned_abs() + 1 == seq => Ok(Digest(head)),
+            other => Err(self.damaged(broken(other.map_or(0, |(last, _)| last.unsigned_abs())))),
+        }
+    }
+
+    fn damaged(&self, why: String) -> LogFault {
+        LogFault::Damaged { path: self.path.display().to_string(), position: self.next, why }
+    }
+
+    fn fault(&self, error: &rusqlite::Error) -> LogFault {
+        fault(self.path, Some(self.next), error)
+    }
+}
+
+/// Verifies the newest `count` records of a log whose last position is `last`.
+pub(super) fn tail(connection: &Connection, path: &Path, last: Position, count: u64) -> Result<(), LogFault> {
+    let mut walk = Walk::after(connection, path, Position(last.0.saturating_sub(count)));
+    walk.finish(|_| {})?;
+    if walk.next.0 != last.0 + 1 {
+        return Err(walk.damaged(format!("the last record should stand at position {}", last.0)));
+    }
+    Ok(())
+}
+
+/// Verifies a whole log, whether an organism runs on it or not: every record, every document, and that
+/// SQLite's own structures fit. Changes no byte of it.
+pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
+    let path = canonical(path)?;
+    look(&path)?;
+    if Lock::is_held(&path)? {
+        return walk_all(&path, Manner::Live);
+    }
+    match walk_all(&path, Manner::Still) {
+        // If somebody began to write in the middle of a walk that took no locks, what it saw is no damage.
+        Err(_) if Lock::is_held(&path)? => walk_all(&path, Manner::Live),
+        walked => walked,
+    }
+}
+
+fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
+    let connection = connect(path, manner)?;
+    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    // One transaction: a log that is being written meanwhile is judged as it stood at one moment.
+    let moment = connection.unchecked_transaction().map_err(ill)?;
+    let mut summary = Summary::default();
+    let mut walk = Walk::after(&moment, path, Position(0));
+    walk.finish(|_| summary.records += 1)?;
+    summary.last = Position(walk.next.0 - 1);
+    summary.documents = documents(&moment, path)?;
+    let threads: i64 = moment
+        .query_row("SELECT count(*) FROM thread WHERE id IN (SELECT thread FROM record)", [], |row| {
+            row.get(0)
+        })
+        .map_err(ill)?;
+    summary.threads = threads.unsigned_abs();
+    let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
+    if verdict != "ok" {
+        let path = path.display().to_string();
+        return Err(LogFault::Damaged { path, position: Position::default(), why: verdict });
+    }
+    Ok(summary)
+}
+
+/// Counts the documents; each must have the hash under which it is stored.
+fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
+    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    let mut statement = connection.prepare("SELECT hash, bytes FROM document").map_err(ill)?;
+    let mut rows = statement.query([]).map_err(ill)?;
+    let mut count = 0;
+    while let Some(row) = rows.next().map_err(ill)? {
+        let hash = Digest(row.get(0).map_err(ill)?);
+        let bytes: Vec<u8> = row.get(1).map_err(ill)?;
+        if Digest::of(&bytes) != hash {
+            return Err(LogFault::Damaged {
+                path: path.display().to_string(),
+                position: Position::default(),
+                why: format!("document {hash} is not what its hash says"),
+            });
+        }
+        count += 1;
+    }
+    Ok(count)
+}

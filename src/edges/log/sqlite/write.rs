@@ -1,0 +1,376 @@
+//! The writer of the file: one transaction for each batch.
+//!
+//! A batch comes in; it is committed and fsynced, or nothing of it is stored, or it is said that this
+//! is not known. It never says committed on less than SQLite's word for a `COMMIT` with
+//! `synchronous=FULL`, and never repeats a failed write: after one the file is closed, opened again and
+//! looked at.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
+
+use super::layout::connect_writing;
+use super::lock::Lock;
+use super::pool::Pool;
+use super::recent::Recent;
+use super::{fault, verify};
+use crate::edges::log::{Breach, Rule};
+use crate::words::ids::{Digest, ThreadId};
+use crate::words::ports::{Batch, Commit, LogFault, LogWriter, Position, ReadBack, Row};
+use crate::words::record::Record;
+
+/// Words (names, kinds, codes) whose numbers are remembered: every listener and client of a large
+/// organism, at about 100 bytes each.
+const WORDS: usize = 4_096;
+/// Threads whose numbers are remembered, at about 150 bytes each. One that is awake again after a
+/// long sleep costs two look-ups.
+const THREADS: usize = 16_384;
+/// Configurations whose numbers are remembered: the current one, and those that open calls began with.
+const CONFIGS: usize = 64;
+/// Newest records that are verified before a log is trusted again after an unknown commit, beside
+/// those of the batch itself.
+const TAIL: u64 = 1_000;
+
+/// The one writer of a log file; it holds the file's lock as long as it lives.
+pub struct Appender {
+    /// None after the file could not be opened again.
+    connection: Option<Connection>,
+    pool: Arc<Pool>,
+    known: Known,
+    _lock: Lock,
+}
+
+/// What the writer remembers of what is stored.
+struct Known {
+    last: Position,
+    words: Recent<Box<str>, i64>,
+    configs: Recent<Digest, i64>,
+    threads: Recent<ThreadId, Numbered>,
+}
+
+/// A thread's number in the file, and its last record's in the thread.
+struct Numbered {
+    id: i64,
+    last_seq: u64,
+}
+
+/// Why a batch is not stored.
+enum Failure {
+    Refused(String),
+    Database(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Failure {
+        Failure::Database(error)
+    }
+}
+
+impl Appender {
+    /// Opens a log that is known to be whole.
+    pub(super) fn new(pool: Arc<Pool>, lock: Lock) -> Result<Appender, LogFault> {
+        let (connection, last) = reopened(&pool.path)?;
+        let known = Known {
+            last,
+            words: Recent::new(WORDS),
+            configs: Recent::new(CONFIGS),
+            threads: Recent::new(THREADS),
+        };
+        Ok(Appender { connection: Some(connection), pool, known, _lock: lock })
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        // A log that is closed in peace is one file again: closing its last connection folds the
+        // write-ahead log in. Where that cannot be done the next opening does it, so an error here
+        // costs nothing.
+        self.pool.close_idle();
+        if let Some(connection) = self.connection.take() {
+            let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+            let _closed = connection.close();
+        }
+    }
+}
+
+fn reopened(path: &Path) -> Result<(Connection, Position), LogFault> {
+    let open = || {
+        let connection = connect_writing(path)?;
+        let last: i64 =
+            connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))?;
+        Ok((connection, Position(last.unsigned_abs())))
+    };
+    open().map_err(|e| fault(path, None, &e))
+}
+
+impl LogWriter for Appender {
+    fn commit(&mut self, batch: &Batch) -> Commit {
+        let Some(connection) = &self.connection else {
+            return Commit::Unknown("the log is closed".into());
+        };
+        match append(connection, &mut self.known, batch) {
+            Ok(last) => {
+                self.known.last = last;
+                Commit::Committed(last)
+            }
+            Err(failure) => {
+                self.known.forget();
+                settle(connection, failure)
+            }
+        }
+    }
+
+    fn read_back(&mut self, batch: &Batch) -> ReadBack {
+        self.known.forget();
+        // SQLite reads the write-ahead log anew only after the last connection to it is closed.
+        self.pool.close_idle();
+        drop(self.connection.take());
+        match self.look_again(batch) {
+            Ok(found) => found,
+            Err(fault) => ReadBack::Broken(fault.to_string()),
+        }
+    }
+}
+
+impl Appender {
+    fn look_again(&mut self, batch: &Batch) -> Result<ReadBack, LogFault> {
+        let path = self.pool.path.clone();
+        let (connection, last) = reopened(&path)?;
+        let count = batch.records.len() as u64;
+        verify::tail(&connection, &path, last, TAIL + count)?;
+        let first = last.0.checked_sub(count).map(|before| Position(before + 1));
+        let found = match (batch.records.first(), batch.records.last(), first) {
+            // Without records a batch only sets rows and documents, which may be set again.
+            (None, ..) | (_, None, _) | (.., None) => ReadBack::Absent,
+            (Some(oldest), Some(newest), Some(first)) => {
+                let at = |position, record| {
+                    is_at(&connection, position, record).map_err(|e| fault(&path, None, &e))
+                };
+                match (at(first, oldest)?, at(last, newest)?) {
+                    (true, true) => ReadBack::Stored(last),
+                    (false, false) => ReadBack::Absent,
+                    _ => ReadBack::Broken("a part of the last batch is stored".into()),
+                }
+            }
+        };
+        if let ReadBack::Stored(_) = found
+            && let Some(words) = still_not_durable(&connection).map_err(|e| fault(&path, None, &e))?
+        {
+            return Ok(ReadBack::Broken(words));
+        }
+        self.known.last = last;
+        self.connection = Some(connection);
+        Ok(found)
+    }
+}
+
+/// Whether that record stands at that position.
+fn is_at(connection: &Connection, position: Position, record: &Record) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT id, head FROM record WHERE pos = ?1")?;
+    let pos = i64::try_from(position.0).unwrap_or(i64::MAX);
+    let stored = statement.query_row([pos], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(stored == Some((record.header.id.0, record.head.0)))
+}
+
+/// Copies what the write-ahead log holds into the file and syncs the file, so that what was read back
+/// is on the disk and not only in the memory of a machine whose last sync failed. What is absent needs
+/// no such care: it is written and synced again.
+fn still_not_durable(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok((busy != 0).then(|| "readers kept what was read back from being synced".into()))
+}
+
+/// Ends a transaction that failed, and says what that means.
+fn settle(connection: &Connection, failure: Failure) -> Commit {
+    // SQLite has often rolled back by itself; a rollback only forgets, so it needs no disk.
+    if !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
+        return Commit::Unknown("a failed batch could not be rolled back".into());
+    }
+    let error = match failure {
+        Failure::Refused(words) => return Commit::Conflict(words),
+        Failure::Database(error) => error,
+    };
+    let words = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Commit::Conflict(words)
+        }
+        // No room is the one failure of a write that is no doubt: SQLite takes the frames back and the
+        // next commit overwrites them. If we die before that, an unacknowledged batch may be found
+        // stored, as it may after dying between the sync and the acknowledgement.
+        Some(ErrorCode::DiskFull) => Commit::NotNow(words),
+        _ => Commit::Unknown(words),
+    }
+}
+
+fn append(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<Position, Failure> {
+    connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    for document in &batch.documents {
+        let mut insert = connection
+            .prepare_cached("INSERT INTO document (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+        insert.execute(params![document.hash.0, &*document.bytes])?;
+    }
+    let mut last = known.last;
+    if !batch.records.is_empty() {
+        let mut insert = connection.prepare_cached(INSERT_RECORD)?;
+        for record in &batch.records {
+            last = Position(last.0 + 1);
+            insert_record(connection, &mut insert, known, last, record)?;
+        }
+    }
+    for row in &batch.rows {
+        set_row(connection, known, row)?;
+    }
+    if batch.checkpoint {
+        let mut set = connection.prepare_cached("UPDATE mark SET value = ?1 WHERE name = 'checkpoint'")?;
+        set.execute([signed(last.0)?])?;
+    }
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(last)
+}
+
+const INSERT_RECORD: &str = "INSERT INTO record (pos, thread, seq, id, kind, sender, addressee, call, turn, \
+     ordinal, cause, key, origin, time, config, code, salt, head, body) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+
+fn insert_record(
+    connection: &Connection,
+    insert: &mut CachedStatement<'_>,
+    known: &mut Known,
+    position: Position,
+    record: &Record,
+) -> Result<(), Failure> {
+    let header = &record.header;
+    let numbered = known.thread(connection, &header.thread)?;
+    if header.seq != numbered.last_seq + 1 {
+        let rule = Rule::Sequence { last: numbered.last_seq };
+        return Err(Failure::Refused(Breach(rule, header).to_string()));
+    }
+    numbered.last_seq = header.seq;
+    let thread = numbered.id;
+    let inserted = insert.execute(params![
+        signed(position.0)?,
+        thread,
+        signed(header.seq)?,
+        header.id.0,
+        known.word(connection, header.kind.as_str())?,
+        known.word(connection, header.from.as_str())?,
+        header.to.as_ref().map(|to| known.word(connection, to.as_str())).transpose()?,
+        header.call.as_ref().map(|call| call.as_str()),
+        header.turn,
+        header.ordinal,
+        header.cause.map(|cause| cause.0),
+        header.key.as_ref().map(|key| key.as_str()),
+        header.origin.map(|origin| origin.0),
+        signed(header.time.0)?,
+        known.config(connection, header.config)?,
+        header.code.map(|code| known.word(connection, code.as_str())).transpose()?,
+        record.salt,
+        record.head.0,
+        &*record.body,
+    ]);
+    match inserted {
+        Ok(_) => Ok(()),
+        Err(error) => Err(breach_of(&error, record).map_or(Failure::Database(error), Failure::Refused)),
+    }
+}
+
+/// The rule of ours that a failed insert broke; none if it failed for another reason. SQLite names the
+/// columns of the index in its message, and nothing else tells one index from another.
+fn breach_of(error: &rusqlite::Error, record: &Record) -> Option<String> {
+    if error.sqlite_error_code() != Some(ErrorCode::ConstraintViolation) {
+        return None;
+    }
+    let words = error.to_string();
+    let rule = if words.contains("record.key") {
+        Rule::Key
+    } else if words.contains("record.ordinal") {
+        Rule::Item
+    } else {
+        return None;
+    };
+    Some(Breach(rule, &record.header).to_string())
+}
+
+fn set_row(connection: &Connection, known: &mut Known, row: &Row) -> Result<(), Failure> {
+    let thread = known.thread(connection, &row.thread)?.id;
+    let mut set = connection.prepare_cached(
+        "INSERT INTO fold (thread, seq, working, bytes) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (thread) \
+         DO UPDATE SET seq = excluded.seq, working = excluded.working, bytes = excluded.bytes",
+    )?;
+    set.execute(params![thread, signed(row.seq)?, row.working, row.bytes])?;
+    Ok(())
+}
+
+fn signed(number: u64) -> Result<i64, Failure> {
+    i64::try_from(number).map_err(|_| Failure::Refused(format!("{number} is more than the log can number")))
+}
+
+impl Known {
+    /// After a batch that was not committed: numbers it gave out are nobody's.
+    fn forget(&mut self) {
+        self.words.clear();
+        self.configs.clear();
+        self.threads.clear();
+    }
+
+    fn word(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<i64> {
+        if let Some(id) = self.words.get(text) {
+            return Ok(*id);
+        }
+        let found = connection
+            .prepare_cached("SELECT id FROM word WHERE text = ?1")?
+            .query_row([text], |row| row.get(0))
+            .optional()?;
+        let id = match found {
+            Some(id) => id,
+            None => connection.prepare_cached("INSERT INTO word (text) VALUES (?1)")?.insert([text])?,
+        };
+        self.words.insert(text.into(), id);
+        Ok(id)
+    }
+
+    fn config(&mut self, connection: &Connection, hash: Digest) -> rusqlite::Result<i64> {
+        if let Some(id) = self.configs.get(&hash) {
+            return Ok(*id);
+        }
+        let found = connection
+            .prepare_cached("SELECT id FROM config WHERE hash = ?1")?
+            .query_row([hash.0], |row| row.get(0))
+            .optional()?;
+        let id = match found {
+            Some(id) => id,
+            None => connection.prepare_cached("INSERT INTO config (hash) VALUES (?1)")?.insert([hash.0])?,
+        };
+        self.configs.insert(hash, id);
+        Ok(id)
+    }
+
+    fn thread(&mut self, connection: &Connection, thread: &ThreadId) -> Result<&mut Numbered, Failure> {
+        if self.threads.get(thread).is_none() {
+            let numbered = number(connection, thread)?;
+            self.threads.insert(thread.clone(), numbered);
+        }
+        let gone = || Failure::Refused(format!("thread {thread} was forgotten while it was being numbered"));
+        self.threads.get(thread).ok_or_else(gone)
+    }
+}
+
+/// The thread's numbers as the file has them; a thread that is new to it gets one.
+fn number(connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
+    let text = thread.as_str();
+    let found = connection
+        .prepare_cached("SELECT id FROM thread WHERE text = ?1")?
+        .query_row([text], |row| row.get(0))
+        .optional()?;
+    let Some(id) = found else {
+        let id = connection.prepare_cached("INSERT INTO thread (text) VALUES (?1)")?.insert([text])?;
+        return Ok(Numbered { id, last_seq: 0 });
+    };
+    let last: i64 = connection
+        .prepare_cached("SELECT coalesce(max(seq), 0) FROM record WHERE thread = ?1")?
+        .query_row([id], |row| row.get(0))?;
+    Ok(Numbered { id, last_seq: last.unsigned_abs() })
+}

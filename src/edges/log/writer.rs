@@ -1,0 +1,137 @@
+//! The thread that owns the log's writer: it commits one batch after the other and settles whatever
+//! comes out of a commit, so that the pump only ever hears that a batch is stored, that it waits, or
+//! that the log is over.
+//!
+//! Batches come in and outcomes go out, in the same order. It never reports a batch as committed that
+//! the log did not say is stored, never drops one that may still be stored, and never goes on to the
+//! next before the last is settled. Which records wait together for the next commit is the caller's
+//! choice: whatever gathered while the last commit ran is the natural next batch.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::words::ports::{Batch, Commit, LogWriter, Position, ReadBack};
+
+/// Batches that may wait. The pump sends the next one when it has heard of the last, so one is enough
+/// for records; the second is for a checkpoint that is handed over behind them.
+const WAITING: usize = 2;
+/// The first pause before a batch is tried again that found no room, in milliseconds.
+const FIRST_PAUSE_MS: u64 = 100;
+/// The longest such pause: how late the organism may notice that there is room again.
+const LONGEST_PAUSE_MS: u64 = 2_000;
+/// Unknown commits in a row of one batch after which the log is given up. A disk that loses every sync
+/// does not get better by being asked, and every round reads the log again.
+const UNKNOWN_IN_A_ROW: u32 = 3;
+
+/// What became of a batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is stored and durable; the position is that of its last record.
+    Committed(Position),
+    /// It waits for room on the disk and is tried again; said once, however long it waits.
+    Stalled {
+        /// What the log said.
+        words: String,
+    },
+    /// It is not known to be stored and the log takes nothing more. The last thing that is said.
+    Broken {
+        /// What is known.
+        words: String,
+    },
+}
+
+/// The handle of the writer's thread.
+pub struct Writer {
+    batches: SyncSender<Batch>,
+    // Nothing is ever sent: that it is gone is the signal, and waiting for it can be a pause.
+    stop: SyncSender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Writer {
+    /// Starts the thread. `report` is called on it and must not block.
+    pub fn start(log: Box<dyn LogWriter>, report: impl Fn(Outcome) + Send + 'static) -> io::Result<Writer> {
+        let (batches, waiting) = sync_channel(WAITING);
+        // Nothing is sent, so no room is needed.
+        let (stop, stopped) = sync_channel(0);
+        let mut desk = Desk { log, report, stopped };
+        let thread = thread::Builder::new().name("log-writer".into()).spawn(move || desk.work(waiting))?;
+        Ok(Writer { batches, stop, thread })
+    }
+
+    /// Hands over the next batch, or gives it back: full where two already wait, disconnected where the
+    /// log is broken. Never blocks.
+    pub fn hand(&self, batch: Batch) -> Result<(), TrySendError<Batch>> {
+        self.batches.try_send(batch)
+    }
+
+    /// Commits what was handed over and ends the thread. A batch that waits for room is tried once more
+    /// and is then reported as broken.
+    pub fn stop(self) {
+        drop(self.stop);
+        drop(self.batches);
+        // If the thread panicked it has said so on its way out, and there is nothing left to end.
+        let _ended = self.thread.join();
+    }
+}
+
+/// What the thread works with.
+struct Desk<R> {
+    log: Box<dyn LogWriter>,
+    report: R,
+    stopped: Receiver<()>,
+}
+
+impl<R: Fn(Outcome)> Desk<R> {
+    fn work(&mut self, waiting: Receiver<Batch>) {
+        for batch in &waiting {
+            match self.settle(&batch) {
+                Ok(position) => (self.report)(Outcome::Committed(position)),
+                Err(words) => {
+                    // Before it is said: whoever hears it can no longer hand anything over.
+                    drop(waiting);
+                    return (self.report)(Outcome::Broken { words });
+                }
+            }
+        }
+    }
+
+    /// Commits a batch, whatever it takes; in words why the log is over, if it is.
+    fn settle(&mut self, batch: &Batch) -> Result<Position, String> {
+        let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
+        let mut last_try = false;
+        loop {
+            match self.log.commit(batch) {
+                Commit::Committed(position) => return Ok(position),
+                Commit::Conflict(words) => return Err(words),
+                Commit::NotNow(words) => {
+                    if last_try {
+                        return Err(words);
+                    }
+                    if pause_ms == FIRST_PAUSE_MS {
+                        (self.report)(Outcome::Stalled { words });
+                    }
+                    last_try = self.pause(pause_ms);
+                    pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);
+                }
+                Commit::Unknown(words) => {
+                    unknown += 1;
+                    match self.log.read_back(batch) {
+                        ReadBack::Stored(position) => return Ok(position),
+                        ReadBack::Broken(why) => return Err([words, why].join("; then: ")),
+                        ReadBack::Absent if unknown == UNKNOWN_IN_A_ROW => return Err(words),
+                        ReadBack::Absent => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits; says whether the thread is to stop.
+    fn pause(&self, ms: u64) -> bool {
+        let waited = self.stopped.recv_timeout(Duration::from_millis(ms));
+        waited == Err(RecvTimeoutError::Disconnected)
+    }
+}

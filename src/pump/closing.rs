@@ -1,0 +1,114 @@
+//! Closing calls and ending threads. A call closes in one commit with everything below it: its open
+//! nested calls and its running children first, then the record that is its outcome, then, if it was
+//! a child's one top call, the news for the parent.
+
+use super::draft::{Draft, Fact};
+use super::event::Effect;
+use crate::rules::core_payload;
+use crate::words::codes::Code;
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::CallBack;
+use crate::words::record::{Kind, Mark};
+use crate::words::refusal::Refusal;
+
+/// How a child's call ended, as its parent reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    Answered,
+    Handled,
+    Failed,
+    Cancelled,
+    Budget,
+}
+
+impl Outcome {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::Handled => "handled",
+            Outcome::Failed => "failed",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Budget => "budget",
+        }
+    }
+}
+
+/// Closes a call with the fact that is its outcome.
+pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outcome: Outcome, fact: Fact) {
+    let by = Name::core();
+    cancel_below(d, thread, path, &by);
+    let body = fact.body.clone();
+    d.record(thread, fact);
+    if path.depth() == 0 && thread.parent().is_some() {
+        let payload = (outcome != Outcome::Handled).then_some(&*body);
+        tell_parent(d, thread, outcome, payload);
+    }
+}
+
+/// Closes a call as failed, with the refusal that says why as the answer to its caller.
+pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
+    let Some(call) = d.call(thread, path) else { return };
+    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
+        .to(&call.caller.clone())
+        .on(path)
+        .because(call.ready_cause)
+        .under(call.config);
+    close(d, thread, path, Outcome::Failed, fact);
+}
+
+/// Cancels what is open below a call: nested calls, deepest first, and running children.
+fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name) {
+    let Some(state) = d.thread(thread) else { return };
+    let mut within: Vec<CallPath> = state.calls.keys().filter(|p| p.is_within(path)).cloned().collect();
+    within.sort_by_key(|p| std::cmp::Reverse(p.depth()));
+    for call in within {
+        let children: Vec<ThreadId> = d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
+        for child in children {
+            end_thread(d, &child, by);
+        }
+        if call != *path {
+            d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
+            let Some(open) = d.call(thread, &call) else { continue };
+            let refusal = Refusal::new(Code::CancelledThread, "cancelled, because the call that waited for it is over");
+            let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(&refusal))
+                .to(&open.caller.clone())
+                .on(&call)
+                .because(open.ready_cause)
+                .under(open.config);
+            d.record(thread, fact);
+        }
+    }
+}
+
+/// Ends a thread and all threads below it by cancelling; the parent, if it lives, is told.
+pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) {
+    let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return };
+    let calls: Vec<CallPath> = state.calls.keys().cloned().collect();
+    let config = state.calls.values().next().map_or_else(|| d.current_config(), |c| c.config);
+    let children: Vec<ThreadId> = state.calls.values().flat_map(|c| c.running().cloned()).collect();
+    for child in &children {
+        end_thread(d, child, by);
+    }
+    for call in calls {
+        d.effect(Effect::CallBack { thread: thread.clone(), call, why: CallBack::Cancelled });
+    }
+    let body = core_payload::thread_cancelled(thread, 1 + children.len());
+    d.record(thread, Fact::core(Kind::Terminal, Mark::Code(Code::CancelledThread), body).to(by).under(config));
+    tell_parent(d, thread, Outcome::Cancelled, None);
+}
+
+/// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
+fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
+    let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else { return };
+    let spawner = state.calls.iter().find(|(_, c)| c.running().any(|id| id == child));
+    let Some((path, listener, config)) = spawner.map(|(p, c)| (p.clone(), c.listener.clone(), c.config)) else { return };
+    let Some(head) = d.thread(child).map(|t| t.head) else { return };
+    let cause = d.last_id();
+    let body = core_payload::thread_finished(child, outcome.as_str(), head, payload);
+    let mut fact = Fact::core(Kind::Message, Mark::Role(crate::words::record::Role::Inbox), body)
+        .to(&listener)
+        .on(&path)
+        .under(config);
+    fact.cause = cause;
+    d.record(&parent, fact);
+}

@@ -1,0 +1,95 @@
+//! What a listener is handed: the envelope around its request, or around the answers to its last
+//! reply. Composed from records; what a turn shows is fixed by the record after which it was ready,
+//! so every attempt at it carries the same, and a restart changes nothing.
+
+use std::sync::Arc;
+
+use systole_kit::answers::{self, Answers, write_answers};
+use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::payload::Payload;
+
+use super::failing::work_key;
+use super::state::{Answer, Call, Thread};
+use crate::rules::core_payload;
+use crate::words::ids::{CallPath, Name};
+use crate::words::ports::Lease;
+use crate::words::record::Record;
+use crate::words::time::Millis;
+
+/// The records that the due turn of a call shows, by their place in the thread.
+pub fn needed(call: &Call) -> Vec<u64> {
+    if call.settled == 0 {
+        return vec![call.request];
+    }
+    let answers = call.items.iter().filter_map(|item| match item.answer {
+        Answer::Seq(seq) => Some(seq),
+        Answer::Open | Answer::Recorded => None,
+    });
+    answers.chain(call.shown_inbox()).collect()
+}
+
+/// The document of a delivery. `found` gives the records that `needed` named; none if one is missing
+/// or its body is no payload, and then the thread is damaged.
+pub fn document(
+    thread: &Thread,
+    path: &CallPath,
+    call: &Call,
+    lease: &Lease,
+    deadline: Millis,
+    found: impl Fn(u64) -> Option<Arc<Record>>,
+) -> Option<Vec<u8>> {
+    let mut stamp = Stamp {
+        call: path.as_str().to_owned(),
+        turn: lease.turn,
+        attempt: lease.attempt,
+        delivery: lease.token.0.to_string(),
+        key: work_key(&thread.id, path, lease.turn),
+        deadline: Some(deadline.to_string()),
+        ..Stamp::default()
+    };
+    if call.settled == 0 {
+        let request = found(call.request)?;
+        let h = &request.header;
+        stamp.id = Some(h.id.to_string());
+        stamp.seq = Some(h.seq);
+        stamp.at = Some(h.time.to_string());
+        stamp.cause = h.cause.map(|c| c.to_string());
+        stamp.sha256 = Some(crate::words::ids::Digest::of(&request.body).to_string());
+        let payload = Payload::trusted(request.body.clone()).ok()?;
+        return Some(write_envelope(&address(&h.from, call, thread), Some(&stamp), &payload));
+    }
+    let mut items = Vec::with_capacity(call.items.len());
+    for item in &call.items {
+        let (from, seq, payload) = match item.answer {
+            Answer::Seq(seq) => {
+                let record = found(seq)?;
+                let payload = Payload::trusted(record.body.clone()).ok()?;
+                (record.header.from.clone(), seq, Some(payload))
+            }
+            Answer::Open | Answer::Recorded => (Name::core(), item.seq, None),
+        };
+        let from = Some(from.as_str().to_owned());
+        items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
+    }
+    let inbox = inbox(call, found)?;
+    let answers = write_answers(&Answers { turn: lease.turn, wrap_up: None, items, inbox });
+    Some(write_envelope(&address(&Name::core(), call, thread), Some(&stamp), &answers))
+}
+
+/// Children's ends first, in order of spawning, so that what is shown does not depend on which ended
+/// first; then the rest, in order of the log.
+fn inbox(call: &Call, found: impl Fn(u64) -> Option<Arc<Record>>) -> Option<Vec<Payload>> {
+    let mut shown = Vec::new();
+    for seq in call.shown_inbox() {
+        let body = found(seq)?.body.clone();
+        let child = core_payload::finished_child(&body);
+        let place = child.and_then(|id| call.children.iter().position(|c| c.id == id)).unwrap_or(usize::MAX);
+        shown.push((place, seq, Payload::trusted(body).ok()?));
+    }
+    shown.sort_by_key(|(place, seq, _)| (*place, *seq));
+    Some(shown.into_iter().map(|(.., payload)| payload).collect())
+}
+
+fn address<'a>(from: &'a Name, call: &'a Call, thread: &'a Thread) -> Address<'a> {
+    Address { from: Some(from.as_str()), to: Some(call.listener.as_str()), thread: Some(thread.id.as_str()) }
+}

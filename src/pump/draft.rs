@@ -1,0 +1,242 @@
+//! A decision being written: facts are sealed and folded into copies of the threads they touch, so
+//! that each later step of the same decision sees what the earlier ones did. The state itself is
+//! only read; `apply` changes it when the decision is taken.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::event::{Decision, Effect, Work};
+use super::fold::apply_to;
+use super::state::{Call, Stand, State, Thread};
+use crate::words::composition::Listener;
+use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::words::ports::{Document, Seed};
+use crate::words::record::{Header, Kind, Mark, Role};
+use crate::words::time::Millis;
+
+/// A fact before it has its place, id and hashes.
+pub(super) struct Fact {
+    pub(super) kind: Kind,
+    pub(super) code: Option<Mark>,
+    pub(super) from: Name,
+    pub(super) to: Option<Name>,
+    pub(super) call: Option<CallPath>,
+    pub(super) turn: Option<u32>,
+    pub(super) ordinal: Option<u32>,
+    pub(super) cause: Option<MessageId>,
+    pub(super) key: Option<Key>,
+    pub(super) origin: Option<Digest>,
+    pub(super) config: Digest,
+    pub(super) body: Arc<[u8]>,
+}
+
+impl Fact {
+    /// A fact of the core, with nothing but kind, mark and body.
+    pub(super) fn core(kind: Kind, code: Mark, body: Arc<[u8]>) -> Fact {
+        Fact {
+            kind,
+            code: Some(code),
+            from: Name::core(),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            config: Digest([0; 32]),
+            body,
+        }
+    }
+
+    pub(super) fn to(mut self, to: &Name) -> Fact {
+        self.to = Some(to.clone());
+        self
+    }
+
+    pub(super) fn on(mut self, call: &CallPath) -> Fact {
+        self.call = Some(call.clone());
+        self
+    }
+
+    pub(super) fn at(mut self, turn: u32, ordinal: u32) -> Fact {
+        (self.turn, self.ordinal) = (Some(turn), Some(ordinal));
+        self
+    }
+
+    pub(super) fn because(mut self, cause: MessageId) -> Fact {
+        self.cause = Some(cause);
+        self
+    }
+
+    pub(super) fn under(mut self, config: Digest) -> Fact {
+        self.config = config;
+        self
+    }
+}
+
+/// A decision being written.
+pub(super) struct Draft<'a> {
+    state: &'a State,
+    at: Millis,
+    seed: Seed,
+    threads: BTreeMap<ThreadId, Thread>,
+    touched: Vec<(ThreadId, CallPath)>,
+    out: Decision,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(state: &'a State, at: Millis, seed: Seed) -> Draft<'a> {
+        let out = Decision::default();
+        Draft { state, at, seed, threads: BTreeMap::new(), touched: Vec::new(), out }
+    }
+
+    /// When this happens.
+    pub(super) fn at(&self) -> Millis {
+        self.at
+    }
+
+    /// A thread as this decision leaves it so far.
+    pub(super) fn thread(&self, id: &ThreadId) -> Option<&Thread> {
+        self.threads.get(id).or_else(|| self.state.thread(id))
+    }
+
+    /// An open call as this decision leaves it so far.
+    pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
+        self.thread(thread)?.calls.get(call)
+    }
+
+    /// A listener as the configuration of that hash has it. It borrows from the state, not from the
+    /// draft, so that facts can be added while it is in hand.
+    pub(super) fn listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
+        self.state.book.listener(config, name)
+    }
+
+    /// The hash of the configuration that the next top call takes.
+    pub(super) fn current_config(&self) -> Digest {
+        self.state.book.current().map_or(Digest([0; 32]), |c| c.hash)
+    }
+
+    /// Seals a fact at the end of a thread's chain and folds it in.
+    pub(super) fn record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
+        let at = self.at;
+        let (random, salt) = self.draw();
+        let scratch = self.threads.entry(thread.clone()).or_insert_with(|| {
+            self.state.thread(thread).cloned().unwrap_or_else(|| Thread::blank(thread.clone()))
+        });
+        let (seq, id) = (scratch.seq + 1, MessageId::new(at.0, &random));
+        let header = Header {
+            thread: thread.clone(),
+            seq,
+            id,
+            kind: fact.kind,
+            from: fact.from,
+            to: fact.to,
+            call: fact.call,
+            turn: fact.turn,
+            ordinal: fact.ordinal,
+            cause: fact.cause,
+            key: fact.key,
+            origin: fact.origin,
+            time: at,
+            config: fact.config,
+            code: fact.code,
+        };
+        let record = header.seal(fact.body, salt, scratch.head);
+        apply_to(scratch, &record);
+        self.touch(&record.header);
+        self.out.facts.push(record);
+        (seq, id)
+    }
+
+    fn touch(&mut self, header: &Header) {
+        let Some(path) = &header.call else { return };
+        self.touched.push((header.thread.clone(), path.clone()));
+        if let (Some(Mark::Role(Role::Call)), Some(turn), Some(ordinal)) = (header.code, header.turn, header.ordinal) {
+            self.touched.push((header.thread.clone(), path.item(turn, ordinal)));
+        }
+    }
+
+    /// The leaf of the fact recorded last.
+    pub(super) fn last_leaf(&self) -> Option<Digest> {
+        self.out.facts.last().map(|r| r.leaf)
+    }
+
+    /// The id of the fact recorded last.
+    pub(super) fn last_id(&self) -> Option<MessageId> {
+        self.out.facts.last().map(|r| r.header.id)
+    }
+
+    /// The organism's name.
+    pub(super) fn organism(&self) -> Name {
+        self.state.book.current().map_or_else(Name::core, |c| c.organism.clone())
+    }
+
+    /// Ids and salts of the next fact: a hash of the event's seed and the fact's number.
+    fn draw(&self) -> ([u8; 10], [u8; 16]) {
+        let number = self.out.facts.len().to_be_bytes();
+        let hash: [u8; 32] = Sha256::new().chain_update(self.seed.0).chain_update(number).finalize().into();
+        let (mut random, mut salt) = ([0; 10], [0; 16]);
+        for (to, from) in random.iter_mut().chain(salt.iter_mut()).zip(hash) {
+            *to = from;
+        }
+        (random, salt)
+    }
+
+    /// Keeps refused bytes under their hash.
+    pub(super) fn keep(&mut self, bytes: &Arc<[u8]>) -> Digest {
+        let hash = Digest::of(bytes);
+        self.out.documents.push(Document { hash, bytes: bytes.clone() });
+        hash
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.out.effects.push(effect);
+    }
+
+    /// Ends the decision: every touched call whose due turn became another than before may go out.
+    pub(super) fn finish(mut self) -> Decision {
+        let mut candidates: Vec<(ThreadId, CallPath)> = Vec::new();
+        let mut add = |thread: &ThreadId, path: CallPath| {
+            if !candidates.iter().any(|(t, p)| t == thread && *p == path) {
+                candidates.push((thread.clone(), path));
+            }
+        };
+        for (thread, path) in &self.touched {
+            if let Some((caller, ..)) = path.caller() {
+                add(thread, caller);
+            } else if let Some(next) = self.thread(thread).and_then(first_top_call) {
+                // The outcome of a top call releases the next one, whose own path no fact names.
+                add(thread, next);
+            }
+            add(thread, path.clone());
+        }
+        for (thread, path) in candidates {
+            if let Some(work) = self.newly_ready(&thread, &path) {
+                self.out.effects.push(Effect::Ready(work));
+            }
+        }
+        self.out
+    }
+
+    fn newly_ready(&self, thread: &ThreadId, path: &CallPath) -> Option<Work> {
+        let call = self.call(thread, path)?;
+        let Stand::Ready { turn, attempt } = call.stand() else { return None };
+        // A first attempt that had to be recorded changes only the count of recorded attempts.
+        let before = self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
+        (before != Some((call.stand(), call.attempts))).then(|| Work {
+            listener: call.listener.clone(),
+            thread: thread.clone(),
+            call: path.clone(),
+            turn,
+            attempt,
+            not_before: call.not_before,
+        })
+    }
+}
+
+fn first_top_call(thread: &Thread) -> Option<CallPath> {
+    thread.calls.keys().filter(|p| p.depth() == 0).min_by_key(|p| p.top_number()).cloned()
+}

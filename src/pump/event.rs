@@ -1,0 +1,168 @@
+//! What the pump is asked to decide upon, and what comes of a decision.
+
+use crate::words::codes::Code;
+use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::{CallBack, Document, Seed};
+use crate::words::record::Record;
+use crate::words::refusal::Refusal;
+use crate::words::time::Millis;
+
+/// Something happened. The moment and the seed are drawn at the edge, so that deciding is pure.
+#[derive(Debug)]
+pub struct Event {
+    /// When.
+    pub at: Millis,
+    /// What ids and salts are derived from.
+    pub seed: Seed,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Happening {
+    /// The organism starts.
+    Booted {
+        /// Its listeners.
+        listeners: Vec<Name>,
+    },
+    /// The organism stops.
+    Stopping {
+        /// How: `drain`.
+        mode: &'static str,
+    },
+    /// A listener's program is ready.
+    Joined(Name),
+    /// A listener's program ended, or does not start.
+    Left {
+        /// Which.
+        listener: Name,
+        /// What is known.
+        words: String,
+    },
+    /// A message from outside, judged. `bound` is the receipt's place where the log already holds
+    /// this key of this client in the thread it names.
+    Asked {
+        /// The message.
+        asked: Asked,
+        /// The record that bound the key before, from the log.
+        bound: Option<Bound>,
+    },
+    /// A listener's reply, judged.
+    Replied(Judged),
+    /// A listener's document that belongs to no delivery.
+    Stray(Unconnected),
+    /// An attempt will not be answered.
+    Lost(Lost),
+    /// The first attempt of a listener whose attempts are recorded before they are sent.
+    Sending {
+        /// The thread.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+        /// The turn.
+        turn: u32,
+    },
+    /// A person ends a thread.
+    Cancel {
+        /// Where the asker waits.
+        ticket: Ticket,
+        /// Who.
+        by: Name,
+        /// Which thread.
+        thread: ThreadId,
+    },
+}
+
+/// A key that was bound before: by which record, and with which body.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// Its receipt.
+    pub receipt: Receipt,
+    /// The hash of its body.
+    pub body: crate::words::ids::Digest,
+}
+
+/// An attempt that ended without a reply.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The turn.
+    pub turn: u32,
+    /// The attempt.
+    pub attempt: u32,
+    /// Why.
+    pub code: Code,
+    /// What is known: exit code, time, last words.
+    pub words: String,
+    /// Whether the pump itself died with the delivery out, which counts against a limit of its own.
+    pub with_pump: bool,
+}
+
+/// What a decision brings about once its facts are on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// A turn may go out.
+    Ready(Work),
+    /// A delivery that may be out is no longer wanted.
+    CallBack {
+        /// The thread.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+        /// Why.
+        why: CallBack,
+    },
+    /// The asker's message is taken.
+    Receipt {
+        /// Where it waits.
+        ticket: Ticket,
+        /// What it gets.
+        receipt: Receipt,
+    },
+    /// The asker's message is refused.
+    Refused {
+        /// Where it waits.
+        ticket: Ticket,
+        /// What it is told.
+        refusal: Box<Refusal>,
+    },
+    /// The asker's order was carried out.
+    Done {
+        /// Where it waits.
+        ticket: Ticket,
+    },
+}
+
+/// One turn of one call that may be handed to its listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// The listener.
+    pub listener: Name,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// The turn.
+    pub turn: u32,
+    /// The attempt.
+    pub attempt: u32,
+    /// Not before this moment.
+    pub not_before: Millis,
+}
+
+/// Facts to record, and effects that wait until they are on disk.
+#[derive(Default, Debug)]
+#[must_use = "facts that nobody records did not happen"]
+pub struct Decision {
+    /// Sealed records, in order.
+    pub facts: Vec<Record>,
+    /// Documents that the facts name.
+    pub documents: Vec<Document>,
+    /// What follows.
+    pub effects: Vec<Effect>,
+}

@@ -1,0 +1,200 @@
+//! `apply`: state as a fold of records. It decides nothing: what a record means stands in the
+//! record, whatever version or configuration reads it. Each record changes its own thread alone, so
+//! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
+
+use super::state::{Answer, Call, Child, Item, Opener, RecentKey, State, Thread};
+use crate::rules::{core_payload, labels};
+use crate::words::ids::{CallPath, Digest, MessageId};
+use crate::words::limits;
+use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::time::Millis;
+
+/// Folds one record into the state.
+pub fn apply(state: &mut State, record: &Record) {
+    let id = &record.header.thread;
+    let thread = state.threads.entry(id.clone()).or_insert_with(|| Thread::blank(id.clone()));
+    apply_to(thread, record);
+}
+
+/// Folds one record into its thread.
+pub fn apply_to(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    thread.seq = h.seq;
+    thread.head = record.head;
+    thread.touched = h.time;
+    if h.seq == 1 && !thread.id.is_sys() {
+        let body = Digest::of(&record.body);
+        thread.opener = Some(Opener { sender: h.from.clone(), key: h.key.clone(), body, first: h.id });
+    }
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(role))) => message(thread, record, role),
+        (Kind::Refusal, mark) => {
+            settle(thread, h, Answer::Seq(h.seq));
+            if mark == Some(Mark::ChildrenOpen)
+                && let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path))
+            {
+                call.nudged = true;
+            }
+        }
+        (Kind::Outcome, Some(Mark::DeadLetter)) => {}
+        (Kind::Outcome, _) => close(thread, h),
+        (Kind::Attempt, _) => attempt(thread, record),
+        (Kind::Terminal, _) => {
+            thread.calls.clear();
+            thread.ended = true;
+        }
+        (Kind::Message, _) => {}
+    }
+}
+
+fn message(thread: &mut Thread, record: &Record, role: Role) {
+    let h = &record.header;
+    match role {
+        Role::Request | Role::Begin => {
+            thread.top_calls += 1;
+            remember_key(thread, record);
+            let held = !thread.calls.is_empty();
+            open(thread, h, h.call.clone(), held);
+        }
+        Role::Call => {
+            settle(thread, h, Answer::Open);
+            open(thread, h, item_path(h), false);
+        }
+        Role::Spawn => settle(thread, h, Answer::Open),
+        Role::Note => settle(thread, h, Answer::Recorded),
+        Role::Final => close(thread, h),
+        Role::Answer => {
+            if let Some(path) = &h.call {
+                answer_item(thread, path, h);
+                spawned(thread, path, record);
+            }
+        }
+        Role::Inbox => inbox(thread, record),
+        Role::Told => {}
+    }
+}
+
+/// Keys that `Thread::recent` holds: more than can be on their way between a look into the log and a
+/// decision, since no more top calls than that may wait.
+const RECENT_KEYS: usize = 2 * limits::QUEUED_TOP_CALLS;
+
+fn remember_key(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    if let (Some(key), Some(call)) = (h.key.clone(), h.call.clone()) {
+        let body = Digest::of(&record.body);
+        thread.recent.push_back(RecentKey { sender: h.from.clone(), key, body, seq: h.seq, id: h.id, call });
+        if thread.recent.len() > RECENT_KEYS {
+            thread.recent.pop_front();
+        }
+    }
+}
+
+fn item_path(h: &Header) -> Option<CallPath> {
+    Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+}
+
+fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
+    let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
+    let call = Call {
+        listener,
+        caller: h.from.clone(),
+        config: h.config,
+        request: h.seq,
+        opened: h.time,
+        held,
+        settled: 0,
+        items: Vec::new(),
+        attempts: 0,
+        not_before: Millis(0),
+        inbox: Vec::new(),
+        ready_seq: h.seq,
+        ready_cause: h.id,
+        ready_at: h.time,
+        children: Vec::new(),
+        nudged: false,
+    };
+    thread.calls.insert(path, call);
+}
+
+impl Call {
+    /// Notes that what the due turn shows ends with this record.
+    fn ready_after(&mut self, seq: u64, id: MessageId, at: Millis) {
+        (self.ready_seq, self.ready_cause, self.ready_at) = (seq, id, at);
+    }
+}
+
+/// Takes an item of a reply: the first of a new turn settles that turn.
+fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
+    let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
+    let Some(call) = thread.calls.get_mut(path) else { return };
+    if turn > call.settled {
+        let shown = call.ready_seq;
+        call.inbox.retain(|seq| *seq > shown);
+        call.settled = turn;
+        call.attempts = 0;
+        call.not_before = Millis(0);
+        call.items.clear();
+    }
+    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer });
+    call.ready_after(h.seq, h.id, h.time);
+}
+
+/// Answers the item that the path names.
+fn answer_item(thread: &mut Thread, path: &CallPath, h: &Header) {
+    let Some((caller, turn, ordinal)) = path.caller() else { return };
+    let Some(call) = thread.calls.get_mut(&caller).filter(|c| c.settled == turn) else { return };
+    if let Some(item) = call.items.iter_mut().find(|i| i.ordinal == ordinal) {
+        item.answer = Answer::Seq(h.seq);
+        call.ready_after(h.seq, h.id, h.time);
+    }
+}
+
+/// A `<thread-spawned>` tells the call of its child.
+fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let Some(child) = core_payload::spawned_child(&record.body) else { return };
+    thread.spawns += 1;
+    labels::remember(&mut thread.labels, &child);
+    if let Some(call) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
+        call.children.push(Child { id: child, ended: false });
+    }
+}
+
+/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended.
+fn inbox(thread: &mut Thread, record: &Record) {
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    if let Some(child) = core_payload::finished_child(&record.body) {
+        call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = true);
+    }
+    call.inbox.push(record.header.seq);
+}
+
+/// Closes a call with the record that is its outcome.
+fn close(thread: &mut Thread, h: &Header) {
+    let Some(path) = &h.call else { return };
+    if thread.calls.remove(path).is_none() {
+        return;
+    }
+    // Calls under it were closed by records of their own; should a log be cut between those and this
+    // one, they go with it all the same.
+    thread.calls.retain(|other, _| !other.is_within(path));
+    answer_item(thread, path, h);
+    if path.depth() > 0 {
+        return;
+    }
+    if thread.id.parent().is_some() {
+        thread.ended = true;
+    }
+    let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
+    if let Some((_, next)) = next {
+        next.held = false;
+        next.ready_after(h.seq, h.id, h.time);
+    }
+}
+
+fn attempt(thread: &mut Thread, record: &Record) {
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    if let Some(attempt) = core_payload::read_attempt(&record.body) {
+        call.attempts = attempt.number;
+        call.not_before = attempt.due;
+    }
+}

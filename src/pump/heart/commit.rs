@@ -1,0 +1,151 @@
+//! The batch that is being filled and the one being written. Effects stand beside the records they
+//! follow from, and become `Recorded` only when the writer says that those are on disk: nothing
+//! unwritten moves. An effect without records of its own waits as well, for the state it was decided
+//! from may not be durable yet.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Heart;
+use crate::pump::event::Effect;
+use crate::pump::state::Life;
+use crate::words::codes::Code;
+use crate::words::ids::ThreadId;
+use crate::words::limits;
+use crate::words::ports::{Batch, Position, Step};
+use crate::words::refusal::Refusal;
+
+/// An effect, and which record of its batch it belongs to, where somebody asks for its position.
+type Pending = (Effect, Option<usize>);
+
+/// What waits for the writer.
+#[derive(Default)]
+pub(super) struct Filling {
+    pub(super) batch: Batch,
+    pub(super) effects: Vec<Pending>,
+    checkpoint: bool,
+}
+
+impl Filling {
+    pub(super) fn is_empty(&self) -> bool {
+        self.batch.records.is_empty() && self.effects.is_empty() && !self.checkpoint
+    }
+}
+
+/// What the writer has.
+pub(super) struct Writing {
+    batch: Arc<Batch>,
+    effects: Vec<Pending>,
+}
+
+/// Effects whose records are on disk. Only the writer's word makes one.
+#[must_use = "what is recorded must be routed"]
+pub struct Recorded {
+    effects: Vec<(Effect, Option<Position>)>,
+}
+
+impl Recorded {
+    /// The effects, in the order in which they were decided.
+    pub(super) fn into_effects(self) -> Vec<(Effect, Option<Position>)> {
+        self.effects
+    }
+}
+
+/// What the writer says of the batch it has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// It is on disk; the position of its last record.
+    Committed(Position),
+    /// It cannot be written now and will be tried again.
+    Stalled(String),
+    /// The log cannot be trusted any further.
+    Broken(String),
+}
+
+impl Heart {
+    pub(super) fn swap_batch(&mut self) -> Option<Arc<Batch>> {
+        if self.writing.is_some() || self.filling.is_empty() {
+            return None;
+        }
+        let mut filling = std::mem::take(&mut self.filling);
+        self.since_checkpoint += filling.batch.records.len();
+        if self.since_checkpoint >= limits::CHECKPOINT_RECORDS || filling.checkpoint {
+            self.since_checkpoint = 0;
+            filling.batch.checkpoint = true;
+            let dirty = std::mem::take(&mut self.dirty);
+            filling.batch.rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
+        }
+        let batch = Arc::new(filling.batch);
+        self.writing = Some(Writing { batch: batch.clone(), effects: filling.effects });
+        Some(batch)
+    }
+
+    /// Asks for a checkpoint with the next batch, and for a batch even if nothing else is to be written.
+    pub fn checkpoint_soon(&mut self) {
+        if !self.dirty.is_empty() {
+            self.filling.checkpoint = true;
+        }
+    }
+
+    pub(super) fn written(&mut self, written: Written) {
+        match written {
+            Written::Committed(last) => self.committed(last),
+            Written::Stalled(words) => self.stall(words),
+            Written::Broken(words) => self.broken = Some(words),
+        }
+    }
+
+    fn committed(&mut self, last: Position) {
+        let Some(Writing { batch, effects }) = self.writing.take() else { return };
+        self.stalled = None;
+        self.last = last;
+        self.ports.steps.passed(Step::Stored);
+        let count = batch.records.len() as u64;
+        let position = |n: usize| Position((last.0 + 1).saturating_sub(count) + n as u64);
+        let effects = effects.into_iter().map(|(effect, place)| (effect, place.map(position))).collect();
+        if batch.records.iter().any(|r| r.header.ordinal.is_some()) {
+            self.ports.steps.passed(Step::ReplyStored);
+        }
+        if batch.checkpoint {
+            self.let_sleep(&batch);
+        }
+        self.route(Recorded { effects });
+    }
+
+    /// Threads at rest leave memory once their row is on disk, unless something came since.
+    fn let_sleep(&mut self, batch: &Batch) {
+        let parked: HashSet<&ThreadId> = self.parked.keys().collect();
+        for row in &batch.rows {
+            let asleep = self
+                .state
+                .thread(&row.thread)
+                .is_some_and(|t| t.seq == row.seq && t.life() != Life::Working && !t.id.is_sys());
+            if asleep && !parked.contains(&row.thread) {
+                self.state.threads.remove(&row.thread);
+            }
+        }
+    }
+
+    /// No room: whoever waits for a receipt is told so now. Should the batch be written later all the
+    /// same, the same key meets the receipt.
+    fn stall(&mut self, words: String) {
+        let tell = |effects: &mut Vec<Pending>| {
+            let (receipts, rest): (Vec<_>, Vec<_>) =
+                std::mem::take(effects).into_iter().partition(|(e, _)| matches!(e, Effect::Receipt { .. }));
+            *effects = rest;
+            receipts
+        };
+        let mut told = tell(&mut self.filling.effects);
+        if let Some(writing) = &mut self.writing {
+            told.extend(tell(&mut writing.effects));
+        }
+        for (effect, _) in told {
+            if let Effect::Receipt { ticket, .. } = effect {
+                let refusal = Refusal::new(Code::IngressUnavailable, ["nothing can be stored at the moment: ", &words].concat())
+                    .mended_by("send it again later, with the same key");
+                self.ports.askers.refused(ticket, refusal);
+            }
+        }
+        self.stalled = Some(words);
+    }
+}

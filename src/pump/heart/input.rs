@@ -1,0 +1,173 @@
+//! What comes in, and what is done with each: deciding, or parking until a thread is awake.
+
+use super::{Answered, Heart, Lookup, Written};
+use crate::pump::event::{Bound, Happening, Lost};
+use crate::words::codes::Code;
+use crate::words::flow::{Asked, Judged, Said, Ticket, Unconnected};
+use crate::words::ids::{Name, ThreadId};
+use crate::words::ports::{CallBack, Lease, Step, Token};
+use crate::words::refusal::Refusal;
+use crate::words::time::spoken;
+
+/// Something for the pump.
+#[derive(Debug)]
+pub enum Input {
+    /// A message from outside, judged.
+    Asked(Asked),
+    /// A listener's document, judged.
+    Judged(Judged),
+    /// A listener's document that belongs to no delivery.
+    Stray(Unconnected),
+    /// A delivery that will not be answered any more.
+    Gone {
+        /// Which.
+        token: Token,
+        /// Why.
+        code: Code,
+        /// What is known.
+        words: String,
+    },
+    /// A listener is ready.
+    Joined(Name),
+    /// A listener's program ended or does not start.
+    Left {
+        /// Which.
+        listener: Name,
+        /// What is known.
+        words: String,
+    },
+    /// A person ends a thread.
+    Cancel {
+        /// Where the asker waits.
+        ticket: Ticket,
+        /// Who.
+        by: Name,
+        /// Which.
+        thread: ThreadId,
+    },
+    /// What a look into the log found.
+    Found(Answered),
+    /// What the writer says.
+    Written(Written),
+    /// The organism stops: nothing new is taken and nothing more goes out.
+    Stop,
+    /// The last word before the log is closed.
+    Farewell,
+}
+
+impl Heart {
+    /// Takes something in.
+    pub fn input(&mut self, input: Input) {
+        match input {
+            Input::Asked(asked) => self.asked(asked, None),
+            Input::Judged(judged) => self.judged(judged),
+            Input::Stray(stray) => self.happened(Happening::Stray(stray)),
+            Input::Gone { token, code, words } => self.gone(&token, code, words),
+            Input::Joined(listener) => self.happened(Happening::Joined(listener)),
+            Input::Left { listener, words } => self.happened(Happening::Left { listener, words }),
+            Input::Cancel { ticket, by, thread } => {
+                if self.is_awake(&thread) {
+                    self.happened(Happening::Cancel { ticket, by, thread });
+                } else {
+                    self.park(thread.clone(), Lookup::Thread(thread.clone()), Input::Cancel { ticket, by, thread });
+                }
+            }
+            Input::Found(answered) => self.found(answered),
+            Input::Written(written) => self.written(written),
+            Input::Stop => self.stopping = true,
+            Input::Farewell => self.happened(Happening::Stopping { mode: "drain" }),
+        }
+    }
+
+    /// `looked` is what the log knows, once it was asked.
+    pub(super) fn asked(&mut self, asked: Asked, looked: Option<Option<Bound>>) {
+        let unavailable = match (&self.stalled, self.stopping) {
+            (Some(words), _) => Some(["nothing can be stored at the moment: ", words].concat()),
+            (None, true) => Some("the organism is stopping".to_owned()),
+            (None, false) => None,
+        };
+        if let Some(words) = unavailable {
+            let refusal = Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key");
+            return self.ports.askers.refused(asked.ticket, refusal);
+        }
+        if let Some(bound) = looked {
+            return self.happened(Happening::Asked { asked, bound });
+        }
+        // A refused message concerns a thread too: its refusal is recorded there if the thread lives.
+        let lookup = match &asked.thread {
+            Some(thread) => Lookup::Key { thread: thread.clone(), client: asked.client.clone(), key: asked.key.clone() },
+            None if asked.payload.is_err() => return self.happened(Happening::Asked { asked, bound: None }),
+            None => {
+                let organism = self.state.book.current().map_or_else(Name::core, |c| c.organism.clone());
+                let id = ThreadId::root(&organism, &asked.client, &asked.key, 12);
+                let known = self.state.thread(&id).and_then(|t| t.opener.as_ref());
+                if known.is_some_and(|o| o.sender == asked.client && o.key.as_ref() == Some(&asked.key)) {
+                    return self.happened(Happening::Asked { asked, bound: None });
+                }
+                Lookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
+            }
+        };
+        self.park(lookup.thread(), lookup, Input::Asked(asked));
+    }
+
+    fn judged(&mut self, judged: Judged) {
+        let token = judged.lease.token.clone();
+        match &judged.said {
+            Said::Progress { .. } | Said::Notice { .. } => {
+                let now = self.now();
+                self.desk.renewed(&token, now);
+            }
+            _ => {
+                self.desk.over(&token);
+                self.ports.leases.retire(&token);
+                self.ports.steps.passed(Step::Released);
+            }
+        }
+        let thread = judged.lease.thread.clone();
+        if self.is_awake(&thread) {
+            self.happened(Happening::Replied(judged));
+        } else {
+            // A late reply for a thread at rest: where it is recorded depends on whether that has ended.
+            self.park(thread.clone(), Lookup::Thread(thread), Input::Judged(judged));
+        }
+    }
+
+    fn gone(&mut self, token: &Token, code: Code, words: String) {
+        let Some(lease) = self.desk.over(token) else { return };
+        self.ports.leases.retire(token);
+        self.lost(&lease, code, words, false);
+    }
+
+    pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
+        self.happened(Happening::Lost(Lost {
+            thread: lease.thread.clone(),
+            call: lease.call.clone(),
+            turn: lease.turn,
+            attempt: lease.attempt,
+            code,
+            words,
+            with_pump,
+        }));
+    }
+
+    /// Time has passed: attempts past their deadline are over, and work whose pause is over may go.
+    pub fn tick(&mut self) {
+        let now = self.now();
+        for (lease, silent) in self.desk.overdue(now) {
+            self.ports.carrier.call_back(&lease.token, CallBack::TimedOut);
+            let listener = self.state.book.listener(lease.config, &lease.listener);
+            let (what, limit) = match listener {
+                Some(l) if silent => ("no sign of life for ", l.idle_ms.unwrap_or(l.timeout_ms)),
+                Some(l) => ("no reply within ", l.timeout_ms),
+                None => ("no reply", 0),
+            };
+            let words = [what, &spoken(limit)].concat();
+            self.lost(&lease, Code::ListenerTimeout, words, false);
+        }
+        self.dispatch();
+    }
+
+    fn is_awake(&self, thread: &ThreadId) -> bool {
+        self.state.thread(thread).is_some() && !self.parked.contains_key(thread)
+    }
+}

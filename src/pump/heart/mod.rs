@@ -1,0 +1,192 @@
+//! The heart: state, desk and the batch that is being filled, with the ports around them. Each input
+//! is decided upon at once and folded in; what follows from it waits in the batch until the writer
+//! says that it is on disk. No I/O of its own and nothing that waits: the loop in `run` feeds it.
+
+mod commit;
+mod deliver;
+mod input;
+mod lookup;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+pub use commit::{Recorded, Written};
+pub use input::Input;
+pub use lookup::{Answered, Lookup, answer};
+
+use super::desk::Desk;
+use super::event::{Decision, Effect, Event, Happening};
+use super::state::State;
+use crate::words::ids::{CallPath, ThreadId};
+use crate::words::ports::{
+    Askers, Batch, Carrier, Clock, Leases, LogReader, Position, Seeds, Step, Steps, Tokens,
+};
+use crate::words::record::Record;
+use crate::words::time::Millis;
+
+/// What the heart needs from the outside.
+pub struct Ports {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub seeds: Arc<dyn Seeds>,
+    /// Delivery tokens.
+    pub tokens: Arc<dyn Tokens>,
+    /// The live table of leases.
+    pub leases: Arc<dyn Leases>,
+    /// The way to listeners.
+    pub carrier: Arc<dyn Carrier>,
+    /// Where askers wait.
+    pub askers: Arc<dyn Askers>,
+    /// Who watches steps.
+    pub steps: Arc<dyn Steps>,
+    /// The log, to read.
+    pub reader: Arc<dyn LogReader>,
+}
+
+/// The pump's memory and its unfinished business.
+pub struct Heart {
+    state: State,
+    desk: Desk,
+    ports: Ports,
+    /// Records and effects that wait for the writer.
+    filling: commit::Filling,
+    /// The batch that the writer has.
+    writing: Option<commit::Writing>,
+    /// Threads touched since the last checkpoint.
+    dirty: HashSet<ThreadId>,
+    since_checkpoint: usize,
+    /// Calls whose delivery may have been out when the pump died.
+    suspects: HashSet<(ThreadId, CallPath)>,
+    /// Inputs that wait until their thread is read from the log, in order.
+    parked: HashMap<ThreadId, VecDeque<Input>>,
+    lookups: Vec<Lookup>,
+    /// Records of late, so that a delivery rarely reads the log.
+    fresh: deliver::Fresh,
+    last: Position,
+    /// Why nothing can be stored at the moment.
+    stalled: Option<String>,
+    stopping: bool,
+    broken: Option<String>,
+}
+
+impl Heart {
+    /// A heart that goes on from a recovered state.
+    pub fn new(state: State, ports: Ports, last: Position) -> Heart {
+        let mut heart = Heart {
+            state,
+            desk: Desk::default(),
+            ports,
+            filling: commit::Filling::default(),
+            writing: None,
+            dirty: HashSet::new(),
+            since_checkpoint: 0,
+            suspects: HashSet::new(),
+            parked: HashMap::new(),
+            lookups: Vec::new(),
+            fresh: deliver::Fresh::default(),
+            last,
+            stalled: None,
+            stopping: false,
+            broken: None,
+        };
+        heart.dirty.extend(heart.state.threads.keys().cloned());
+        heart
+    }
+
+    /// Seats the listeners, tells `sys` of the start, and takes up the work that recovery found.
+    pub fn boot(&mut self) {
+        let current = self.state.book.current().cloned();
+        let mut listeners = Vec::new();
+        for listener in current.iter().flat_map(|c| c.listeners.values()) {
+            self.desk.seat(&listener.name, listener.in_flight);
+            listeners.push(listener.name.clone());
+        }
+        self.happened(Happening::Booted { listeners });
+        self.take_up();
+    }
+
+    /// Decides upon something that happened, and folds in what was decided.
+    fn happened(&mut self, what: Happening) {
+        let (at, seed) = (self.now(), self.ports.seeds.draw());
+        let decision = super::decide::decide(&self.state, Event { at, seed, what });
+        self.ports.steps.passed(Step::Decided);
+        self.take(decision);
+    }
+
+    fn take(&mut self, decision: Decision) {
+        let Decision { facts, documents, effects } = decision;
+        let base = self.filling.batch.records.len();
+        for fact in facts {
+            super::fold::apply(&mut self.state, &fact);
+            self.dirty.insert(fact.header.thread.clone());
+            self.fresh.put(Arc::new(fact.clone()));
+            self.filling.batch.records.push(fact);
+        }
+        self.filling.batch.documents.extend(documents);
+        let first_new = |effect: &Effect, records: &[Record]| match effect {
+            Effect::Receipt { receipt, .. } if !receipt.repeated => {
+                records.iter().skip(base).position(|r| r.header.id == receipt.id).map(|n| base + n)
+            }
+            _ => None,
+        };
+        for effect in effects {
+            let place = first_new(&effect, &self.filling.batch.records);
+            self.filling.effects.push((effect, place));
+        }
+    }
+
+    fn now(&self) -> Millis {
+        self.ports.clock.now()
+    }
+
+    /// The next moment at which the heart must be called though nothing came in.
+    pub fn next_moment(&self) -> Option<Millis> {
+        self.desk.next_moment()
+    }
+
+    /// Why the pump must stop at once, if it must.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// The state, for those who only look.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Looks into the log that must be made before parked inputs go on.
+    pub fn take_lookups(&mut self) -> Vec<Lookup> {
+        std::mem::take(&mut self.lookups)
+    }
+
+    /// Whether nothing is out, nothing waits for the writer, and nothing is parked.
+    pub fn is_quiet(&self) -> bool {
+        self.desk.out_count() == 0 && self.is_flushed() && self.parked.is_empty()
+    }
+
+    /// Whether some fold in memory is newer than its row.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty() && self.stalled.is_none()
+    }
+
+    /// Deliveries that are out.
+    pub fn out_count(&self) -> usize {
+        self.desk.out_count()
+    }
+
+    /// Whether everything decided is on disk.
+    pub fn is_flushed(&self) -> bool {
+        self.writing.is_none() && self.filling.is_empty()
+    }
+
+    /// The last position on disk.
+    pub fn last(&self) -> Position {
+        self.last
+    }
+
+    /// The batch for the writer, if it is idle and there is something to write.
+    pub fn next_batch(&mut self) -> Option<Arc<Batch>> {
+        self.swap_batch()
+    }
+}

@@ -1,0 +1,18 @@
+//! Who owns order. `decide` says what follows from an event and `apply` folds what was recorded; both
+//! are pure. `run` is the one loop around them.
+
+mod asking;
+mod closing;
+mod compose;
+pub mod decide;
+pub mod desk;
+mod draft;
+pub mod event;
+mod failing;
+pub mod fold;
+pub mod heart;
+mod replying;
+pub mod run;
+mod spawning;
+pub mod state;
+pub mod wake;

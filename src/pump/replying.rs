@@ -1,0 +1,300 @@
+//! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
+//! whose outcome will be that answer; a final closes the call.
+
+use super::closing::{Outcome, close, close_failed};
+use super::decide::refuse_outside_calls;
+use super::draft::{Draft, Fact};
+use super::failing::failed;
+use super::spawning::spawn;
+use crate::rules::core_payload;
+use crate::words::codes::Code;
+use crate::words::composition::Listener;
+use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, What};
+use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use crate::words::limits;
+use crate::words::ports::Lease;
+use crate::words::record::{Kind, Mark, Role};
+use crate::words::refusal::Refusal;
+
+/// The turn that a reply settles, as the pieces of this room hand it on.
+pub(super) struct Turn<'a> {
+    pub(super) thread: &'a ThreadId,
+    pub(super) path: &'a CallPath,
+    pub(super) number: u32,
+    pub(super) sender: Name,
+    pub(super) caller: Name,
+    pub(super) config: Digest,
+    pub(super) cause: MessageId,
+    pub(super) listener: Option<&'a Listener>,
+}
+
+impl Turn<'_> {
+    /// A call that may take one turn only cannot wait for answers.
+    fn is_single(&self) -> bool {
+        self.listener.is_none_or(|l| l.turns <= 1)
+    }
+
+    fn is_last(&self) -> bool {
+        self.listener.is_none_or(|l| self.number >= l.turns)
+    }
+
+    pub(super) fn item(&self, ordinal: u32, kind: Kind, mark: Mark, body: std::sync::Arc<[u8]>) -> Fact {
+        Fact::core(kind, mark, body).on(self.path).at(self.number, ordinal).because(self.cause).under(self.config)
+    }
+}
+
+pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
+    let Judged { lease, said } = judged;
+    let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt)) else {
+        return stale(d, &lease, said);
+    };
+    let turn = Turn {
+        thread: &lease.thread,
+        path: &lease.call,
+        number: lease.turn,
+        sender: call.listener.clone(),
+        caller: call.caller.clone(),
+        config: call.config,
+        cause: call.ready_cause,
+        listener: d.listener(call.config, &call.listener),
+    };
+    match said {
+        Said::Items(items) if items.is_empty() => empty(d, &turn),
+        Said::Items(items) => reply(d, &turn, items),
+        Said::Failure { code, retry, words } => {
+            let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
+            let words = [code.as_str(), ": ", &words].concat();
+            let failing = Failing { code: Code::ListenerFailed, words };
+            failed(d, turn.thread, turn.path, &failing, retry && lease.attempt < allowed, false);
+        }
+        Said::Again { code, words } => {
+            let refusal = Refusal::new(Code::ListenerFailed, words);
+            let body = core_payload::system_error_coded(&code, &refusal);
+            d.record(turn.thread, turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+            after_turn(d, &turn, Some(refusal));
+        }
+        Said::Notice { code, words } => {
+            let refusal = Refusal::new(Code::ListenerFailed, words);
+            let body = core_payload::system_error_coded(&code, &refusal);
+            let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+            d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+        }
+        Said::Progress { .. } => {}
+    }
+}
+
+/// A reply for an attempt that is over is refused, and recorded outside an ended thread.
+fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
+    if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
+        return;
+    }
+    let words = [
+        "the reply is for call ",
+        lease.call.as_str(),
+        " of thread ",
+        lease.thread.as_str(),
+        ", turn ",
+        &lease.turn.to_string(),
+        ", attempt ",
+        &lease.attempt.to_string(),
+        ", which is over",
+    ]
+    .concat();
+    let kept = match said {
+        Said::Items(items) => items.into_iter().find_map(|item| match item {
+            Item::Admitted(admitted) => Some(admitted.bytes().clone()),
+            Item::Refused(refused) => refused.kept,
+            Item::ForThread { payload, .. } => Some(payload),
+        }),
+        _ => None,
+    };
+    let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept };
+    let _told = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+}
+
+fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
+    if turn.listener.is_some_and(|l| l.returns.is_empty()) {
+        return handled(d, turn);
+    }
+    close_failed(d, turn.thread, turn.path, &silent(turn));
+}
+
+fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
+    let mut fact = Fact::core(Kind::Outcome, Mark::Handled, core_payload::handled())
+        .to(&turn.caller)
+        .on(turn.path)
+        .because(turn.cause)
+        .under(turn.config);
+    fact.from = turn.sender.clone();
+    fact.turn = Some(turn.number);
+    close(d, turn.thread, turn.path, Outcome::Handled, fact);
+}
+
+fn silent(turn: &Turn<'_>) -> Refusal {
+    let returns: Vec<&str> = turn.listener.map_or(Vec::new(), |l| l.returns.iter().map(|q| &*q.local).collect());
+    let words = [turn.sender.as_str(), " ended its turn without an answer"].concat();
+    Refusal::new(Code::ListenerSilent, words).expecting(["one of: ", &returns.join(", ")].concat())
+}
+
+fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
+    if items.len() > limits::REPLY_ITEMS {
+        let words = [items.len().to_string().as_str(), " items are more than 64, the most in one reply"].concat();
+        let refusal = Refusal::new(Code::TooManyItems, words);
+        record_refusal(d, turn, 0, &refusal);
+        return after_turn(d, turn, Some(refusal));
+    }
+    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Note);
+    let steps = items.iter().filter(|item| !is_note(item)).count();
+    let mut answer = None;
+    let mut first_refusal = None;
+    for (ordinal, item) in (0u32..).zip(items) {
+        match item {
+            Item::Admitted(admitted) if *admitted.what() == What::Final => {
+                if steps == 1 && !nudged(d, turn, ordinal, &mut first_refusal) {
+                    answer = Some((ordinal, admitted));
+                } else if steps > 1 {
+                    let words = "a final must be the only item beside notes; the other items go on";
+                    let refusal = Refusal::new(Code::FinalNotAlone, words)
+                        .mended_by("send it again when the other items are answered");
+                    first_refusal.get_or_insert(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes())));
+                }
+            }
+            item => {
+                if let Some(refusal) = one_item(d, turn, ordinal, item) {
+                    first_refusal.get_or_insert(refusal);
+                }
+            }
+        }
+    }
+    match answer {
+        Some((ordinal, admitted)) => take_final(d, turn, ordinal, &admitted),
+        None => after_turn(d, turn, first_refusal),
+    }
+}
+
+/// With running children the first final of a call is answered by `<children-open>`; the next is
+/// taken, and cancels them.
+fn nudged(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, first: &mut Option<Refusal>) -> bool {
+    let Some(call) = d.call(turn.thread, turn.path).filter(|c| !c.nudged) else { return false };
+    let open = call.running().count();
+    if open == 0 {
+        return false;
+    }
+    let body = core_payload::children_open(open);
+    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::ChildrenOpen, body).to(&turn.sender));
+    first.get_or_insert(Refusal::new(Code::FinalNotAlone, "children are still running"));
+    true
+}
+
+fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
+    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
+    fact.from = turn.sender.clone();
+    close(d, turn.thread, turn.path, Outcome::Answered, fact);
+}
+
+/// Records one item that is no final; what was refused is returned.
+fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
+    match item {
+        Item::Refused(Refused { refusal, kept }) => Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref())),
+        Item::ForThread { thread, payload } => Some(for_thread(d, turn, ordinal, &thread, &payload)),
+        Item::Admitted(admitted) => match admitted.what() {
+            What::Note | What::Final => {
+                let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Note), admitted.bytes().clone());
+                fact.from = turn.sender.clone();
+                d.record(turn.thread, fact);
+                None
+            }
+            What::For(_) | What::Spawn { .. } => {
+                let deep = turn.thread.depth() + turn.path.depth() + 1 >= limits::DEPTH;
+                let refusal = if turn.is_single() {
+                    Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
+                        .mended_by("answer at once, or raise `turns` of this listener in the organism's file")
+                } else if deep {
+                    Refusal::new(Code::DepthBudget, "calls and threads are nested 16 deep, the most allowed")
+                } else {
+                    return go(d, turn, ordinal, &admitted);
+                };
+                Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes())))
+            }
+        },
+    }
+}
+
+fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
+    match admitted.what() {
+        What::For(to) => {
+            let role = Mark::Role(Role::Call);
+            let mut fact = turn.item(ordinal, Kind::Message, role, admitted.bytes().clone()).to(to);
+            fact.from = turn.sender.clone();
+            d.record(turn.thread, fact);
+            None
+        }
+        What::Spawn { label, to, initial } => {
+            spawn(d, turn, ordinal, admitted.bytes(), label.as_deref(), to, initial)
+        }
+        What::Note | What::Final => None,
+    }
+}
+
+fn refuse_item(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    mut refusal: Refusal,
+    kept: Option<&std::sync::Arc<[u8]>>,
+) -> Refusal {
+    refusal.hash = kept.map(|bytes| d.keep(bytes));
+    record_refusal(d, turn, ordinal, &refusal);
+    refusal
+}
+
+pub(super) fn record_refusal(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
+    let body = core_payload::system_error(refusal);
+    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+}
+
+/// An item for a thread: nothing is ever created by it.
+fn for_thread(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    thread: &str,
+    payload: &std::sync::Arc<[u8]>,
+) -> Refusal {
+    let call = d.call(turn.thread, turn.path);
+    let child = call.and_then(|c| c.children.iter().find(|child| child.id.as_str() == thread));
+    let ended = child.is_some_and(|child| child.ended);
+    if child.is_some() && !ended {
+        let refusal = Refusal::new(Code::NotBuilt, "steering a running child is not built yet");
+        return refuse_item(d, turn, ordinal, refusal, Some(payload));
+    }
+    let refusal = if ended {
+        Refusal::new(Code::EndedThread, "the thread has ended")
+    } else {
+        Refusal::new(Code::UnknownThread, "Unknown thread; emit <spawn-thread/> to create.")
+    };
+    d.keep(payload);
+    let body = core_payload::system_thread_error(thread, ended, &refusal.message);
+    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+    refusal
+}
+
+/// After a reply without a final: a call with one turn is over; so is one whose last turn this was.
+fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+    if turn.is_single() {
+        match refused {
+            Some(refusal) => close_failed(d, turn.thread, turn.path, &refusal),
+            None if turn.listener.is_some_and(|l| l.returns.is_empty()) => handled(d, turn),
+            None => close_failed(d, turn.thread, turn.path, &silent(turn)),
+        }
+    } else if turn.is_last() {
+        let words = [turn.sender.as_str(), " used its last turn, ", &turn.number.to_string(), ", without a final"].concat();
+        let body = core_payload::final_report("synthetic", "failure", Code::MessagesBudget.as_str(), &words);
+        let fact = Fact::core(Kind::Outcome, Mark::Code(Code::MessagesBudget), body)
+            .to(&turn.caller)
+            .on(turn.path)
+            .because(turn.cause)
+            .under(turn.config);
+        close(d, turn.thread, turn.path, Outcome::Budget, fact);
+    }
+}

@@ -1,0 +1,137 @@
+//! The one loop. It feeds the heart what comes in, hands its batches to the writer, its questions to
+//! the reader, and wakes it when something is due. It never waits on a listener, and while nothing
+//! happens it sleeps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::heart::{Heart, Input, Lookup};
+use crate::words::ports::{Batch, Clock, Position};
+
+/// Inputs decided upon before the writer is looked after again: enough to fill a batch.
+const AT_ONCE: usize = 1024;
+/// How long nothing must happen before the fold is written out.
+const IDLE_MS: u64 = 1_000;
+/// How often a stop looks whether replies are still out.
+const DRAIN_STEP_MS: u64 = 50;
+
+/// The channels around the loop.
+pub struct Lines {
+    /// What comes in.
+    pub inputs: mpsc::Receiver<Input>,
+    /// To the writer, one batch at a time.
+    pub batches: std::sync::mpsc::SyncSender<Arc<Batch>>,
+    /// To the reader. Its bound is that of the inputs: each input asks at most one question.
+    pub lookups: std::sync::mpsc::SyncSender<Lookup>,
+    /// Tells readers of the log how far it goes.
+    pub tail: watch::Sender<Position>,
+    /// Asks for the end, with the time that replies still have.
+    pub stop: oneshot::Receiver<Duration>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why the loop ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// As asked, with everything on disk; so many deliveries were still out.
+    Drained(usize),
+    /// The log cannot be trusted any further.
+    Broken(String),
+}
+
+/// Runs until it is asked to stop or the log breaks.
+pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
+    heart.boot();
+    let mut came = Vec::with_capacity(AT_ONCE);
+    let grace = loop {
+        if let Some(ended) = settle(&mut heart, &lines) {
+            return ended;
+        }
+        let pause = pause(&heart, &*lines.clock);
+        tokio::select! {
+            biased;
+            grace = &mut lines.stop => break grace.unwrap_or_default(),
+            count = lines.inputs.recv_many(&mut came, AT_ONCE) => {
+                if count == 0 {
+                    break Duration::ZERO;
+                }
+                came.drain(..).for_each(|input| heart.input(input));
+                heart.tick();
+            }
+            () = tokio::time::sleep(pause) => {
+                heart.tick();
+                if pause == Duration::from_millis(IDLE_MS) {
+                    heart.checkpoint_soon();
+                }
+            }
+        }
+    };
+    drain(&mut heart, &mut lines, grace).await
+}
+
+/// Hands on what the heart has for the writer and the reader.
+fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
+    if let Some(words) = heart.broken() {
+        return Some(Ended::Broken(words.to_owned()));
+    }
+    for lookup in heart.take_lookups() {
+        if lines.lookups.try_send(lookup).is_err() {
+            return Some(Ended::Broken("the reader of the log is gone".to_owned()));
+        }
+    }
+    if let Some(batch) = heart.next_batch()
+        && lines.batches.try_send(batch).is_err()
+    {
+        return Some(Ended::Broken("the writer of the log is gone".to_owned()));
+    }
+    lines.tail.send_if_modified(|tail| {
+        let moved = *tail != heart.last();
+        *tail = heart.last();
+        moved
+    });
+    None
+}
+
+/// How long nothing needs doing if nothing comes in.
+fn pause(heart: &Heart, clock: &dyn Clock) -> Duration {
+    let idle = if heart.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
+    let due = heart.next_moment().map(|at| Duration::from_millis(at.since(clock.now())));
+    due.map_or(idle, |due| due.min(idle))
+}
+
+/// The end: nothing new is taken or sent, replies may land for a while, everything goes to disk.
+async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
+    heart.input(Input::Stop);
+    let mut left = grace;
+    let step = Duration::from_millis(DRAIN_STEP_MS);
+    while !heart.is_quiet() && !left.is_zero() {
+        if let Some(ended) = settle(heart, lines) {
+            return ended;
+        }
+        match tokio::time::timeout(step, lines.inputs.recv()).await {
+            Ok(Some(input)) => heart.input(input),
+            Ok(None) => break,
+            Err(_) => left = left.saturating_sub(step),
+        }
+    }
+    let out = heart.out_count();
+    heart.input(Input::Farewell);
+    heart.checkpoint_soon();
+    while !heart.is_flushed() {
+        if let Some(ended) = settle(heart, lines) {
+            return ended;
+        }
+        match tokio::time::timeout(grace.max(Duration::from_secs(5)), lines.inputs.recv()).await {
+            Ok(Some(input)) => heart.input(input),
+            Ok(None) => break,
+            Err(_) => return Ended::Broken("the writer of the log did not finish".to_owned()),
+        }
+    }
+    if let Some(ended) = settle(heart, lines) {
+        return ended;
+    }
+    Ended::Drained(out)
+}

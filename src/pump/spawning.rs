@@ -1,0 +1,61 @@
+//! Deciding on `<spawn-thread>`: the item, the child's first record and the confirmation are one
+//! commit, in this order, and only then can the child's first delivery go out.
+
+use std::sync::Arc;
+
+use super::draft::{Draft, Fact};
+use super::replying::{Turn, record_refusal};
+use crate::rules::{core_payload, labels};
+use crate::words::codes::Code;
+use crate::words::ids::{CallPath, Name};
+use crate::words::limits;
+use crate::words::record::{Kind, Mark, Role};
+use crate::words::refusal::Refusal;
+
+pub(super) fn spawn(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    item: &Arc<[u8]>,
+    suggested: Option<&str>,
+    to: &Name,
+    initial: &Arc<[u8]>,
+) -> Option<Refusal> {
+    let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
+    if open >= limits::OPEN_CHILDREN {
+        let mut refusal = Refusal::new(Code::ChildrenBudget, "32 children of this call are open, the most allowed")
+            .mended_by("wait until one has finished");
+        refusal.hash = Some(d.keep(item));
+        record_refusal(d, turn, ordinal, &refusal);
+        return Some(refusal);
+    }
+    let named = d.thread(turn.thread).map(|t| labels::choose(&t.labels, t.spawns, suggested));
+    let child = match named.and_then(|label| turn.thread.child(&label).ok()) {
+        Some(child) => child,
+        None => {
+            let refusal = Refusal::new(Code::ThreadLimit, "the thread's id is too long for another child");
+            record_refusal(d, turn, ordinal, &refusal);
+            return Some(refusal);
+        }
+    };
+    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Spawn), item.clone());
+    fact.from = turn.sender.clone();
+    let (_, spawned_by) = d.record(turn.thread, fact);
+    let mut begin = Fact::core(Kind::Message, Mark::Role(Role::Begin), initial.clone())
+        .to(to)
+        .on(&CallPath::top(1))
+        .because(spawned_by)
+        .under(turn.config);
+    begin.from = turn.sender.clone();
+    begin.origin = d.last_leaf();
+    d.record(&child, begin);
+    let head = d.thread(&child).map_or_else(|| crate::words::record::head_zero(&child), |t| t.head);
+    let body = core_payload::thread_spawned(&child, turn.thread, head);
+    let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), body)
+        .to(&turn.sender)
+        .on(&turn.path.item(turn.number, ordinal))
+        .because(spawned_by)
+        .under(turn.config);
+    d.record(turn.thread, answer);
+    None
+}

@@ -1,0 +1,312 @@
+//! The state: a fold of records, and nothing that is not in them. `apply` changes it; here is only
+//! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
+//! its open calls, not by its length.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::composition::{Composition, Listener};
+use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::words::ports::Row;
+use crate::words::record::head_zero;
+use crate::words::time::Millis;
+
+/// Everything a decision may look at.
+#[derive(Default)]
+pub struct State {
+    /// Threads in memory. Those at rest may be only in the log; whoever asks about one wakes it first.
+    pub threads: HashMap<ThreadId, Thread>,
+    /// The configurations that open calls began with, and the current one. No fold: read from the
+    /// log's documents and from the organism's file before anything is decided.
+    pub book: Book,
+}
+
+/// Configurations by hash.
+#[derive(Default, Clone)]
+pub struct Book {
+    pages: HashMap<Digest, Arc<Composition>>,
+    current: Option<Arc<Composition>>,
+}
+
+impl Book {
+    /// A book whose current page is this.
+    pub fn open_at(current: Arc<Composition>) -> Book {
+        let pages = HashMap::from([(current.hash, current.clone())]);
+        Book { pages, current: Some(current) }
+    }
+
+    /// Adds the configuration of an older call.
+    pub fn add(&mut self, page: Arc<Composition>) {
+        self.pages.insert(page.hash, page);
+    }
+
+    /// The configuration that the next top call takes.
+    pub fn current(&self) -> Option<&Arc<Composition>> {
+        self.current.as_ref()
+    }
+
+    /// The configuration of that hash.
+    pub fn page(&self, hash: Digest) -> Option<&Arc<Composition>> {
+        self.pages.get(&hash)
+    }
+
+    /// A listener as the configuration of that hash has it.
+    pub fn listener(&self, hash: Digest, name: &Name) -> Option<&Listener> {
+        self.page(hash)?.listener(name)
+    }
+}
+
+/// What opened a thread: enough to meet a repeated request again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Opener {
+    /// Who.
+    pub sender: Name,
+    /// With which key; children have none.
+    pub key: Option<Key>,
+    /// The hash of the first body.
+    pub body: Digest,
+    /// The first record.
+    pub first: MessageId,
+}
+
+/// A key that a message into a thread bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecentKey {
+    /// Whose.
+    pub sender: Name,
+    /// The key.
+    pub key: Key,
+    /// The hash of the body.
+    pub body: Digest,
+    /// The record.
+    pub seq: u64,
+    /// That record's id.
+    pub id: MessageId,
+    /// The call it opened.
+    pub call: CallPath,
+}
+
+/// One thread.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its id.
+    pub id: ThreadId,
+    /// Its last record.
+    pub seq: u64,
+    /// The head of its chain.
+    pub head: Digest,
+    /// What opened it; none before the first record and for `sys`.
+    pub opener: Option<Opener>,
+    /// Top calls so far.
+    pub top_calls: u32,
+    /// Open calls.
+    pub calls: BTreeMap<CallPath, Call>,
+    /// Children so far.
+    pub spawns: u32,
+    /// Labels of children, each with the next suffix for it; bounded, see `rules::labels`.
+    pub labels: BTreeMap<String, u32>,
+    /// Keys bound a moment ago, which a look into the log may not have seen yet. Not in rows: whoever
+    /// wakes a thread has just looked.
+    #[serde(skip)]
+    pub recent: VecDeque<RecentKey>,
+    /// Whether it has ended.
+    pub ended: bool,
+    /// When its last record was made.
+    pub touched: Millis,
+}
+
+/// One open call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Who has to answer it.
+    pub listener: Name,
+    /// To whom its outcome goes: a listener, or the client of a top call.
+    pub caller: Name,
+    /// The configuration it began with.
+    pub config: Digest,
+    /// The record of its request.
+    pub request: u64,
+    /// When it was opened.
+    pub opened: Millis,
+    /// Whether an earlier top call is still open.
+    pub held: bool,
+    /// The last turn whose reply was taken; 0 before the first.
+    pub settled: u32,
+    /// The items of that reply.
+    pub items: Vec<Item>,
+    /// Attempts at the due turn that are recorded; the first is implied unless it had to be recorded.
+    pub attempts: u32,
+    /// The due turn is not delivered before this moment.
+    pub not_before: Millis,
+    /// Records for its inbox that no settled turn has shown.
+    pub inbox: Vec<u64>,
+    /// The record after which the due turn could be delivered: what it shows ends there.
+    pub ready_seq: u64,
+    /// The same record's id: the cause of the reply's items.
+    pub ready_cause: MessageId,
+    /// When that was.
+    pub ready_at: Millis,
+    /// Its children, in order of spawning.
+    pub children: Vec<Child>,
+    /// Whether its first final was answered by `<children-open>`.
+    pub nudged: bool,
+}
+
+/// A child thread, as the call that spawned it knows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Child {
+    /// Its id.
+    pub id: ThreadId,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+/// One item of the last reply.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Item {
+    /// Its ordinal.
+    pub ordinal: u32,
+    /// Its record.
+    pub seq: u64,
+    /// That record's id.
+    pub id: MessageId,
+    /// Whom it was for; none for notes and refused items.
+    pub to: Option<Name>,
+    /// What answers it.
+    pub answer: Answer,
+}
+
+/// The one answer of an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// None yet.
+    Open,
+    /// Recording it was the answer.
+    Recorded,
+    /// That record of the same thread.
+    Seq(u64),
+}
+
+/// How a call stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stand {
+    /// An earlier top call is open.
+    Held,
+    /// That turn and attempt may go out, or is out.
+    Ready {
+        /// The turn.
+        turn: u32,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// So many items have no answer.
+    Joining(usize),
+}
+
+impl Call {
+    /// How it stands.
+    pub fn stand(&self) -> Stand {
+        if self.held {
+            return Stand::Held;
+        }
+        match self.items.iter().filter(|i| i.answer == Answer::Open).count() {
+            0 => Stand::Ready { turn: self.settled + 1, attempt: self.attempts.max(1) },
+            open => Stand::Joining(open),
+        }
+    }
+
+    /// Whether exactly this turn and attempt is what may be out.
+    pub fn is_due(&self, turn: u32, attempt: u32) -> bool {
+        self.stand() == Stand::Ready { turn, attempt }
+    }
+
+    /// Its children that have not ended.
+    pub fn running(&self) -> impl Iterator<Item = &ThreadId> {
+        self.children.iter().filter(|child| !child.ended).map(|child| &child.id)
+    }
+
+    /// The inbox records that the due turn shows.
+    pub fn shown_inbox(&self) -> impl Iterator<Item = u64> {
+        self.inbox.iter().copied().filter(|seq| *seq <= self.ready_seq)
+    }
+}
+
+/// Whether a thread is at work, rests, or has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// A call is open.
+    Working,
+    /// No call is open; the next message goes on.
+    Resting,
+    /// Nothing is ever appended.
+    Ended,
+}
+
+impl Life {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Life::Working => "working",
+            Life::Resting => "resting",
+            Life::Ended => "ended",
+        }
+    }
+}
+
+/// The version of a row's encoding. Rows of another are dropped and folded again.
+const ROW_VERSION: u8 = 1;
+
+impl Thread {
+    /// A thread before its first record.
+    pub fn blank(id: ThreadId) -> Thread {
+        let head = head_zero(&id);
+        Thread {
+            id,
+            seq: 0,
+            head,
+            opener: None,
+            top_calls: 0,
+            calls: BTreeMap::new(),
+            spawns: 0,
+            labels: BTreeMap::new(),
+            recent: VecDeque::new(),
+            ended: false,
+            touched: Millis(0),
+        }
+    }
+
+    /// Whether it works, rests or has ended.
+    pub fn life(&self) -> Life {
+        match (self.ended, self.calls.is_empty()) {
+            (true, _) => Life::Ended,
+            (false, true) => Life::Resting,
+            (false, false) => Life::Working,
+        }
+    }
+
+    /// Its fold as a row of the log.
+    pub fn to_row(&self) -> Row {
+        let mut bytes = vec![ROW_VERSION];
+        // Encoding into a Vec fails only for types that postcard does not know; those here it does.
+        if let Ok(body) = postcard::to_allocvec(self) {
+            bytes.extend_from_slice(&body);
+        }
+        Row { thread: self.id.clone(), seq: self.seq, working: self.life() == Life::Working, bytes }
+    }
+
+    /// Reads a row; none where it was written in another encoding, and the thread is folded afresh.
+    pub fn from_row(row: &Row) -> Option<Thread> {
+        let (version, body) = row.bytes.split_first()?;
+        let thread: Thread = (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok())??;
+        (thread.id == row.thread && thread.seq == row.seq).then_some(thread)
+    }
+}
+
+impl State {
+    /// A thread in memory.
+    pub fn thread(&self, id: &ThreadId) -> Option<&Thread> {
+        self.threads.get(id)
+    }
+}

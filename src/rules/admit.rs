@@ -1,0 +1,210 @@
+//! The door: raw bytes and the name on their connection go in; what was judged, or a refusal, comes
+//! out. Pure but for the judge behind its port, so it runs on any validator thread. It knows no
+//! thread and no call: what depends on those is decided by the pump.
+
+use std::sync::Arc;
+
+use systole_kit::envelope::Letter;
+use systole_kit::payload::Payload;
+use systole_kit::reply::{self, Word};
+use systole_kit::{Fault, Limits};
+
+use super::classify::{self, Case};
+use crate::words::codes::Code;
+use crate::words::composition::{Composition, Listener, SchemaId};
+use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
+use crate::words::ids::{Name, ThreadId, is_label};
+use crate::words::limits;
+use crate::words::ports::Lease;
+use crate::words::refusal::Refusal;
+
+/// Turns the kit's word on bytes into a refusal.
+pub fn refusal_of(fault: &Fault) -> Refusal {
+    let code = Code::parse(fault.code).unwrap_or(Code::Malformed);
+    let mut refusal = Refusal::new(code, fault.message.to_string());
+    refusal.at = Some((fault.place.line, fault.place.column));
+    refusal.path = fault.path.as_deref().map(str::to_owned);
+    refusal.expected = fault.expected.as_deref().map(str::to_owned);
+    refusal.received = fault.received.as_deref().map(str::to_owned);
+    refusal.fix = fault.fix.as_deref().map(str::to_owned);
+    refusal
+}
+
+/// The limits of the gate in an organism.
+pub fn gate_limits(composition: &Composition) -> Limits {
+    Limits { message_bytes: composition.message_bytes, ..Limits::default() }
+}
+
+/// Reads what a listener said. The lease is looked up by the token in the document and must be the
+/// listener's own: the sender is who is at the other end of the connection, whatever the bytes say.
+pub fn listener_word(
+    sender: &Name,
+    document: &[u8],
+    limits: &Limits,
+    lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
+) -> Result<(Arc<Lease>, Word), Unconnected> {
+    let unconnected = |refusal| Unconnected {
+        listener: sender.clone(),
+        refused: Refused { refusal, kept: Some(Arc::from(excerpt(document))) },
+    };
+    let word = Word::read(document, limits).map_err(|fault| unconnected(refusal_of(&fault)))?;
+    match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
+        Some(lease) => Ok((lease, word)),
+        None => {
+            let words = "the reply names a delivery that is over, or that was never yours";
+            Err(unconnected(Refusal::new(Code::StaleLease, words)))
+        }
+    }
+}
+
+fn excerpt(document: &[u8]) -> &[u8] {
+    document.get(..limits::EXCERPT_BYTES).unwrap_or(document)
+}
+
+/// Judges what a listener said under its lease, by the configuration that its call began with.
+pub fn judge_word(composition: &Composition, lease: Arc<Lease>, word: Word, judge: &mut dyn Judge) -> Judged {
+    let said = match word {
+        Word::Reply { said: reply::Said::Items(items), .. } => {
+            let judged = match composition.listener(&lease.listener) {
+                Some(sender) => {
+                    items.into_iter().map(|item| judge_item(composition, sender, &lease, item, judge)).collect()
+                }
+                None => Vec::new(),
+            };
+            Said::Items(judged)
+        }
+        Word::Reply { said: reply::Said::Failure { code, retry, words }, .. } => Said::Failure { code, retry, words },
+        Word::Reply { said: reply::Said::Again { code, words }, .. } => Said::Again { code, words },
+        Word::Notice { code, words, .. } => Said::Notice { code, words },
+        Word::Progress { words, .. } => Said::Progress { words },
+        Word::Journal { .. } | Word::Ask { .. } => Said::Notice {
+            code: Code::NotBuilt.as_str().to_owned(),
+            words: "journal and ask are not built yet; nothing was written and nothing is answered".to_owned(),
+        },
+    };
+    Judged { lease, said }
+}
+
+fn judge_item(
+    composition: &Composition,
+    sender: &Listener,
+    lease: &Lease,
+    item: reply::Item,
+    judge: &mut dyn Judge,
+) -> Item {
+    let payload = match item.payload {
+        Ok(payload) => payload,
+        Err(fault) => return Item::Refused(Refused { refusal: refusal_of(&fault), kept: None }),
+    };
+    if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {
+        return Item::ForThread { thread, payload: payload.bytes().clone() };
+    }
+    let kept = payload.bytes().clone();
+    match admit_item(composition, sender, item.to.as_deref(), payload, judge) {
+        Ok(admitted) => Item::Admitted(admitted),
+        Err(mut refused) => {
+            refused.kept.get_or_insert(kept);
+            Item::Refused(refused)
+        }
+    }
+}
+
+fn admit_item(
+    composition: &Composition,
+    sender: &Listener,
+    to: Option<&str>,
+    payload: Payload,
+    judge: &mut dyn Judge,
+) -> Result<Admitted, Refused> {
+    let config = composition.hash;
+    let case = classify::of_item(composition, sender, payload.name(), to).map_err(bare)?;
+    match case {
+        Case::Note => judge.judge(config, sender.schema, payload).map(|v| Admitted::new(What::Note, v)),
+        Case::Final(schema) => judge.judge(config, schema, payload).map(|v| Admitted::new(What::Final, v)),
+        Case::Call(to, schema) => judge.judge(config, schema, payload).map(|v| Admitted::new(What::For(to), v)),
+        Case::Spawn => admit_spawn(composition, sender, payload, judge),
+    }
+}
+
+fn bare(refusal: Refusal) -> Refused {
+    Refused { refusal, kept: None }
+}
+
+/// `<spawn-thread>` is judged by the core's schema, its initial payload by its addressee's.
+fn admit_spawn(
+    composition: &Composition,
+    sender: &Listener,
+    payload: Payload,
+    judge: &mut dyn Judge,
+) -> Result<Admitted, Refused> {
+    let label = payload.attribute("suggested_sub_id");
+    if let Some(label) = label.as_deref().filter(|label| !is_label(label)) {
+        let received: String = label.chars().take(80).collect();
+        let refusal = Refusal::new(Code::Invalid, "suggested_sub_id is no label of a thread")
+            .of_element("spawn-thread")
+            .expecting("[a-z0-9][a-z0-9-]{0,31}, or leave it out")
+            .receiving(received);
+        return Err(bare(refusal));
+    }
+    let initial = payload.inner().map_err(|fault| bare(refusal_of(&fault)))?;
+    let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
+    let (to, schema) = match classify::of_item(composition, sender, initial.name(), None).map_err(bare)? {
+        Case::Call(to, schema) => (to, schema),
+        _ => {
+            let words = "the initial payload of a thread must be one that a peer accepts";
+            return Err(bare(Refusal::new(Code::NotAPeer, words).of_element(initial.name().local.to_string())));
+        }
+    };
+    let bytes = initial.bytes().clone();
+    // The judge consumes what it judges; these bytes are the same and go into the child's first record.
+    let _sworn = judge.judge(composition.hash, schema, initial)?;
+    Ok(Admitted::new(What::Spawn { label, to, initial: bytes }, verdict))
+}
+
+/// A message from outside, after the door.
+pub struct Message {
+    /// The thread it names; none opens a root.
+    pub thread: Option<ThreadId>,
+    /// What its sender claims to be, which counts for nothing.
+    pub claimed: Option<String>,
+    /// The payload and its addressee, or why not.
+    pub payload: Result<Admitted, Refused>,
+}
+
+/// Judges a message from outside: an envelope in the plain form, or a bare payload. `to` and `thread`
+/// given beside it (a command's options) count where the envelope says nothing.
+pub fn message(
+    composition: &Composition,
+    document: &[u8],
+    to: Option<&str>,
+    thread: Option<&str>,
+    judge: &mut dyn Judge,
+) -> Message {
+    let kept = || Some(Arc::from(excerpt(document)));
+    let letter = match Letter::read(document, &gate_limits(composition)) {
+        Ok(letter) => letter,
+        Err(fault) => {
+            let refused = Refused { refusal: refusal_of(&fault), kept: kept() };
+            return Message { thread: None, claimed: None, payload: Err(refused) };
+        }
+    };
+    let claimed = letter.from;
+    let named = letter.thread.as_deref().or(thread).filter(|t| *t != "new");
+    let thread = match named.map(ThreadId::parse).transpose() {
+        Ok(thread) => thread,
+        Err(words) => {
+            let refusal = Refusal::new(Code::UnknownThread, words.to_string()).mended_by("write new, to open a thread");
+            return Message { thread: None, claimed, payload: Err(Refused { refusal, kept: kept() }) };
+        }
+    };
+    let to = letter.to.as_deref().or(to);
+    let payload = classify::of_message(composition, letter.payload.name(), to).map_err(bare).and_then(|(to, schema)| {
+        let verdict = judge.judge(composition.hash, schema, letter.payload)?;
+        Ok(Admitted::new(What::For(to), verdict))
+    });
+    let payload = payload.map_err(|mut refused| {
+        refused.kept = refused.kept.or_else(kept);
+        refused
+    });
+    Message { thread, claimed, payload }
+}

@@ -1,0 +1,122 @@
+//! What an item is: the first case that fits, by the name of its root element among the sender's own
+//! words. The case also says whose schema judges it. An addressee that does not exist, one that is
+//! hidden and one that is no peer are told apart by nobody: the words are the same, byte for byte.
+
+use systole_kit::{QName, namespaces};
+
+use crate::words::codes::Code;
+use crate::words::composition::{Composition, Listener, SchemaId};
+use crate::words::ids::Name;
+use crate::words::refusal::Refusal;
+
+/// The case that an item falls under.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// `<spawn-thread>`.
+    Spawn,
+    /// The sender's own root tag.
+    Note,
+    /// It is in the sender's `returns`, or a `<final-report>`.
+    Final(SchemaId),
+    /// A peer accepts it.
+    Call(Name, SchemaId),
+}
+
+/// Primitives that are known but cannot be answered yet.
+const NOT_BUILT: &[&str] = &[
+    "await-threads",
+    "clear-context",
+    "recall",
+    "set-timer",
+    "cancel-timer",
+    "cancel-thread",
+    "todo-until",
+    "describe",
+    "list-capabilities",
+];
+
+/// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
+pub fn of_item(
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+    to: Option<&str>,
+) -> Result<Case, Refusal> {
+    if *element.ns == *namespaces::CORE || *element.ns == *namespaces::META {
+        return of_core(sender, element);
+    }
+    if to.is_none() {
+        if element.is(&sender.own_namespace(), sender.name.as_str()) {
+            return Ok(Case::Note);
+        }
+        if sender.returns.contains(element) {
+            return Ok(Case::Final(sender.schema));
+        }
+    }
+    let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+    let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
+    Ok(Case::Call(to, schema))
+}
+
+fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
+    match &*element.local {
+        "spawn-thread" if *element.ns == *namespaces::CORE => Ok(Case::Spawn),
+        "final-report" if sender.turns > 1 && *element.ns == *namespaces::CORE => Ok(Case::Final(SchemaId::CORE)),
+        local if NOT_BUILT.contains(&local) => {
+            let words = [local, " is not built yet"].concat();
+            Err(Refusal::new(Code::NotBuilt, words).of_element(local))
+        }
+        local => {
+            let words = [local, " is a payload that only the core sends"].concat();
+            Err(Refusal::new(Code::ForbiddenNamespace, words)
+                .of_element(local)
+                .expecting("spawn-thread, or a payload of your own or of a peer"))
+        }
+    }
+}
+
+/// Whom a message from outside is for.
+pub fn of_message(composition: &Composition, element: &QName, to: Option<&str>) -> Result<(Name, SchemaId), Refusal> {
+    let open = composition.listeners.values().filter(|l| l.entry).collect();
+    addressee(open, element, to, "open to you are")
+}
+
+fn addressee(
+    reachable: Vec<&Listener>,
+    element: &QName,
+    to: Option<&str>,
+    who: &str,
+) -> Result<(Name, SchemaId), Refusal> {
+    let named = |l: &&&Listener| to.is_none_or(|to| l.name.as_str() == to);
+    let takers: Vec<&&Listener> = reachable.iter().filter(named).filter(|l| l.accepts.contains(element)).collect();
+    match takers.as_slice() {
+        [one] => Ok((one.name.clone(), one.schema)),
+        [] => Err(nobody(&reachable, element, who)),
+        [first, ..] => {
+            let names: Vec<&str> = takers.iter().map(|l| l.name.as_str()).collect();
+            let words = ["more than one of them takes this element: ", &names.join(", ")].concat();
+            Err(Refusal::new(Code::Ambiguous, words)
+                .of_element(&*element.local)
+                .mended_by(["wrap it in an envelope with <to>", first.name.as_str(), "</to>"].concat()))
+        }
+    }
+}
+
+fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
+    let mut known: Vec<String> = reachable
+        .iter()
+        .flat_map(|l| l.accepts.iter())
+        .map(|q| q.to_string())
+        .collect();
+    known.sort();
+    known.dedup();
+    let expected = if known.is_empty() { "nothing: there is nobody you may address".into() } else { [who, ": ", &known.join(", ")].concat() };
+    let received = element.to_string();
+    let same_ns = reachable.iter().flat_map(|l| l.accepts.iter()).any(|q| q.ns == element.ns);
+    let (code, words) = if same_ns {
+        (Code::NoSuchElement, "no element of this name is taken there in this namespace")
+    } else {
+        (Code::NotAPeer, "the addressee is nobody you may address, or does not take this element")
+    };
+    Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received)
+}

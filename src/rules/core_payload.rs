@@ -1,0 +1,229 @@
+//! The payloads that only the core makes, and what the fold reads back out of them. Every one is
+//! written through the kit's writer and is valid under `core.xsd`, which a test holds for each.
+
+use std::sync::Arc;
+
+use systole_kit::gate::{Gate, Step};
+use systole_kit::payload::Payload;
+use systole_kit::writer::{Start, Writer};
+use systole_kit::{Limits, namespaces};
+
+use crate::words::codes::Code;
+use crate::words::ids::{Digest, Name, ThreadId};
+use crate::words::refusal::Refusal;
+use crate::words::time::Millis;
+
+type Body = Arc<[u8]>;
+
+fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
+    let mut writer = Writer::with_capacity(512);
+    write(writer.open(name).xmlns(namespaces::CORE));
+    Arc::from(writer.finish())
+}
+
+/// `<boot>`: the organism starts.
+pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> Body {
+    let listeners: Vec<&str> = listeners.iter().map(Name::as_str).collect();
+    written("boot", |boot| {
+        boot.attr("organism", organism)
+            .attr("config", &config.to_string())
+            .attr("at", &at.to_string())
+            .attr("listeners", &listeners.join(" "))
+            .empty();
+    })
+}
+
+/// `<shutdown>`: the organism stops.
+pub fn shutdown(mode: &str) -> Body {
+    written("shutdown", |shutdown| shutdown.attr("mode", mode).empty())
+}
+
+/// `<listener-joined>`: a listener is ready.
+pub fn listener_joined(name: &Name) -> Body {
+    written("listener-joined", |joined| joined.attr("name", name.as_str()).empty())
+}
+
+/// `<listener-left>`: a listener's program ended or does not start.
+pub fn listener_left(name: &Name, reason: &str) -> Body {
+    written("listener-left", |left| left.attr("name", name.as_str()).attr("reason", reason).empty())
+}
+
+/// `<handled>`: closed without a payload.
+pub fn handled() -> Body {
+    written("handled", |handled| handled.empty())
+}
+
+/// `<thread-spawned>`: the confirmation, with the child's head after its first record.
+pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest) -> Body {
+    written("thread-spawned", |spawned| {
+        spawned
+            .attr("assigned_id", child.as_str())
+            .attr("parent_id", parent.as_str())
+            .attr("head", &head.to_string())
+            .empty();
+    })
+}
+
+/// `<thread-finished>`: a child's outcome, with its final head and the payload that was its answer.
+pub fn thread_finished(child: &ThreadId, outcome: &str, head: Digest, payload: Option<&[u8]>) -> Body {
+    let payload = payload.and_then(|bytes| Payload::trusted(Arc::from(bytes)).ok());
+    written("thread-finished", |finished| {
+        let start = finished.attr("id", child.as_str()).attr("outcome", outcome).attr("head", &head.to_string());
+        match payload {
+            Some(payload) => start.payload(&payload),
+            None => start.empty(),
+        }
+    })
+}
+
+/// `<thread-cancelled>`: the end of a thread and of so many threads in all.
+pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> Body {
+    written("thread-cancelled", |cancelled| {
+        cancelled.attr("id", thread.as_str()).number("threads", threads as u64).empty();
+    })
+}
+
+/// `<children-open>`: a final came while children run.
+pub fn children_open(count: usize) -> Body {
+    written("children-open", |open| open.number("count", count as u64).empty())
+}
+
+/// `<system-thread-error>`: an item named a thread that it cannot reach.
+pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> Body {
+    let shown: String = thread.chars().take(200).collect();
+    let code = if ended { "thread_ended" } else { "unknown_thread" };
+    written("system-thread-error", |error| {
+        error.attr("unknown_id", &shown).attr("code", code).attr("message", message).empty();
+    })
+}
+
+/// `<dead-letter>`: a delivery that will not be tried again.
+pub fn dead_letter(delivery: &str, attempts: u32) -> Body {
+    written("dead-letter", |letter| {
+        letter.attr("delivery", delivery).number("attempts", u64::from(attempts)).empty();
+    })
+}
+
+/// `<final-report>` as the core makes it when a call ends without its listener's final.
+pub fn final_report(source: &str, outcome: &str, reason: &str, text: &str) -> Body {
+    written("final-report", |report| {
+        report.attr("source", source).attr("outcome", outcome).attr("reason", reason).text(text);
+    })
+}
+
+/// `<system-error>`: every other refusal or failure.
+pub fn system_error(refusal: &Refusal) -> Body {
+    system_error_coded(refusal.code.as_str(), refusal)
+}
+
+/// `<system-error>` with a code of the listener's own.
+pub fn system_error_coded(code: &str, refusal: &Refusal) -> Body {
+    let (line, column) = refusal.at.map_or((None, None), |(l, c)| (Some(l.to_string()), Some(c.to_string())));
+    let again = if refusal.code.retry_allowed() { "true" } else { "false" };
+    let hash = refusal.hash.map(|h| h.to_string());
+    written("system-error", |error| {
+        let start = error
+            .attr("code", code)
+            .attr("retry_allowed", again)
+            .attr_if("element", refusal.element.as_deref())
+            .attr_if("hash", hash.as_deref())
+            .attr_if("path", refusal.path.as_deref())
+            .attr_if("line", line.as_deref())
+            .attr_if("column", column.as_deref())
+            .attr("message", &refusal.message);
+        let parts: [(&'static str, &Option<String>); 4] = [
+            ("expected", &refusal.expected),
+            ("received", &refusal.received),
+            ("schema", &refusal.schema),
+            ("try", &refusal.fix),
+        ];
+        if parts.iter().all(|(_, text)| text.is_none()) {
+            return start.empty();
+        }
+        start.content(|inside| {
+            for (name, text) in parts {
+                if let Some(text) = text {
+                    inside.open(name).text(text);
+                }
+            }
+        });
+    })
+}
+
+/// What an attempt record says: which attempt comes next, when, and why the one before it failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Not before this moment.
+    pub due: Millis,
+    /// Why the attempt before it failed; none for a first attempt.
+    pub code: Option<Code>,
+    /// What is known of that.
+    pub words: String,
+}
+
+/// `<attempt>`: an attempt, recorded before it is made.
+pub fn attempt(attempt: &Attempt) -> Body {
+    written("attempt", |start| {
+        start
+            .number("number", u64::from(attempt.number))
+            .attr("due", &attempt.due.to_string())
+            .attr_if("code", attempt.code.map(Code::as_str))
+            .text(&attempt.words);
+    })
+}
+
+/// The attributes of a core payload's root, if it is the one of that name.
+fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) -> Option<[Option<String>; N]> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let Ok(Step::Open(tag)) = gate.step() else { return None };
+    if tag.local != name || gate.ns(&tag) != Some(namespaces::CORE) {
+        return None;
+    }
+    Some(wanted.map(|attribute| gate.attribute(attribute).map(|value| value.into_owned())))
+}
+
+/// The child that a `<thread-spawned>` names.
+pub fn spawned_child(body: &[u8]) -> Option<ThreadId> {
+    let [id] = attributes(body, "thread-spawned", ["assigned_id"])?;
+    ThreadId::parse(&id?).ok()
+}
+
+/// The child that a `<thread-finished>` names.
+pub fn finished_child(body: &[u8]) -> Option<ThreadId> {
+    let [id] = attributes(body, "thread-finished", ["id"])?;
+    ThreadId::parse(&id?).ok()
+}
+
+/// How a `<thread-finished>` says that the child ended.
+pub fn finished_outcome(body: &[u8]) -> Option<String> {
+    let [outcome] = attributes(body, "thread-finished", ["outcome"])?;
+    outcome
+}
+
+/// The message of a `<system-error>`, with its code.
+pub fn error_words(body: &[u8]) -> Option<(String, String)> {
+    let [code, message] = attributes(body, "system-error", ["code", "message"])?;
+    Some((code?, message?))
+}
+
+/// What an `<attempt>` says.
+pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
+    let [number, due, code] = attributes(body, "attempt", ["number", "due", "code"])?;
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut words = String::new();
+    loop {
+        match gate.step().ok()? {
+            Step::Text(text) => text.append_to(&mut words),
+            Step::Done => break,
+            _ => {}
+        }
+    }
+    Some(Attempt {
+        number: number?.parse().ok()?,
+        due: Millis::parse(&due?)?,
+        code: code.as_deref().and_then(Code::parse),
+        words,
+    })
+}

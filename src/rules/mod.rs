@@ -1,0 +1,7 @@
+//! What is allowed: which case an item is, what refusals and core payloads say, which label a child
+//! gets. Pure functions; imports words and the kit.
+
+pub mod admit;
+pub mod classify;
+pub mod core_payload;
+pub mod labels;

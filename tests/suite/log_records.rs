@@ -1,0 +1,130 @@
+//! Records for the tests of the log: chains that are sealed as the pump seals them, and a folder that
+//! is gone after its test. Counters take the place of clocks and chance, so that a run can be repeated.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use systole::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use systole::words::ports::Batch;
+use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole::words::time::Millis;
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+pub(crate) fn key(text: &str) -> Key {
+    Key::parse(text).unwrap()
+}
+
+/// The n-th root thread.
+pub(crate) fn root(n: u64) -> ThreadId {
+    ThreadId::parse(&format!("sess-{n:012x}")).unwrap()
+}
+
+/// Writes the threads of a test: it knows the last number and head of each.
+#[derive(Default)]
+pub(crate) struct Author {
+    ends: HashMap<ThreadId, (u64, Digest)>,
+    made: u64,
+}
+
+impl Author {
+    /// A note of a thread, with a body of `size` bytes.
+    pub(crate) fn note(&mut self, thread: &ThreadId, size: usize) -> Record {
+        let body: Vec<u8> = (0..size).map(|i| b'a' + u8::try_from((i + size) % 26).unwrap()).collect();
+        self.record(thread, &body, |_| {})
+    }
+
+    /// The next record of a thread, its header changed by `change` before it is sealed.
+    pub(crate) fn record(
+        &mut self,
+        thread: &ThreadId,
+        body: &[u8],
+        change: impl FnOnce(&mut Header),
+    ) -> Record {
+        let (seq, before) = self.ends.get(thread).copied().unwrap_or_else(|| (0, head_zero(thread)));
+        self.made += 1;
+        let mut header = Header {
+            thread: thread.clone(),
+            seq: seq + 1,
+            id: MessageId(u128::from(self.made).to_be_bytes()),
+            kind: Kind::Message,
+            from: name("researcher"),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            time: Millis(1_795_158_000_000 + self.made),
+            config: Digest::of(b"config"),
+            code: Some(Mark::Role(Role::Note)),
+        };
+        change(&mut header);
+        let salt = u128::from(self.made).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+        let record = header.seal(Arc::from(body), salt, before);
+        self.ends.insert(thread.clone(), (record.header.seq, record.head));
+        record
+    }
+
+    /// A record with every field of the header set.
+    pub(crate) fn full(&mut self, thread: &ThreadId) -> Record {
+        self.record(thread, "<a>è</a>".as_bytes(), |header| {
+            header.to = Some(name("search"));
+            header.call = Some(CallPath::top(3).item(2, 1));
+            header.turn = Some(7);
+            header.ordinal = Some(2);
+            header.cause = Some(MessageId([4; 16]));
+            header.key = Some(key("k-1"));
+            header.origin = Some(Digest([5; 32]));
+            header.code = Some(Mark::Role(Role::Call));
+        })
+    }
+}
+
+/// A batch of nothing but records.
+pub(crate) fn batch(records: impl IntoIterator<Item = Record>) -> Batch {
+    Batch { records: records.into_iter().collect(), ..Batch::default() }
+}
+
+/// A folder of this test's own, removed at its end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let n = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("systole-log-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("organism.db")
+    }
+
+    /// Every file of the folder with the hash of its bytes.
+    pub(crate) fn hashes(&self) -> Vec<(String, Digest)> {
+        let mut all: Vec<_> = std::fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|e| (e.file_name().into_string().unwrap(), Digest::of(&std::fs::read(e.path()).unwrap())))
+            .collect();
+        all.sort();
+        all
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _left = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,118 @@
+//! The writer's thread over a log that is told how its commits end.
+
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
+
+use systole::edges::log::memory::{Ending, Memory};
+use systole::edges::log::writer::{Outcome, Writer};
+use systole::words::ports::{Batch, Commit, LogReader as _, LogWriter, Position, ReadBack};
+
+use crate::log_records::{Author, batch, root};
+
+fn started(log: impl LogWriter + 'static) -> (Writer, Receiver<Outcome>) {
+    // Room for everything that any of these tests reports: the writer must not wait for them.
+    let (tell, told) = sync_channel(64);
+    (Writer::start(Box::new(log), move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
+}
+
+fn one(author: &mut Author) -> Batch {
+    batch([author.note(&root(1), 10)])
+}
+
+fn stalled() -> Outcome {
+    Outcome::Stalled { words: "told to have no space".into() }
+}
+
+#[test]
+fn batches_are_committed_in_order_and_stopping_finishes_them() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    let (writer, told) = started(log.clone());
+    writer.hand(one(&mut author)).unwrap();
+    assert_eq!(told.recv(), Ok(Outcome::Committed(Position(1))));
+    writer.hand(one(&mut author)).unwrap();
+    writer.hand(Batch::default()).unwrap();
+    writer.stop();
+    let after = [Outcome::Committed(Position(2)), Outcome::Committed(Position(2))];
+    assert_eq!(told.iter().collect::<Vec<_>>(), after);
+}
+
+#[test]
+fn a_full_disk_stalls_once_and_the_batch_is_kept() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    log.next_commits([Ending::NotNow, Ending::NotNow]);
+    let (writer, told) = started(log.clone());
+    writer.hand(one(&mut author)).unwrap();
+    assert_eq!(told.recv(), Ok(stalled()));
+    assert_eq!(told.recv(), Ok(Outcome::Committed(Position(1))));
+    writer.stop();
+}
+
+#[test]
+fn stopping_wakes_a_writer_that_waits_for_room() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    log.next_commits([Ending::NotNow; 1000]);
+    let (writer, told) = started(log.clone());
+    writer.hand(one(&mut author)).unwrap();
+    assert_eq!(told.recv(), Ok(stalled()));
+    // Were it not woken, this would wait for half an hour of pauses.
+    writer.stop();
+    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "told to have no space".into() }));
+    assert_eq!(log.last(), Ok(Position(0)));
+}
+
+#[test]
+fn an_unknown_commit_is_looked_up_and_stored_once() {
+    for ending in [Ending::UnknownStored, Ending::UnknownAbsent] {
+        let (log, mut author) = (Memory::new(), Author::default());
+        let (writer, told) = started(log.clone());
+        log.next_commits([ending]);
+        writer.hand(one(&mut author)).unwrap();
+        writer.hand(one(&mut author)).unwrap();
+        writer.stop();
+        let both = [Outcome::Committed(Position(1)), Outcome::Committed(Position(2))];
+        assert_eq!(told.iter().collect::<Vec<_>>(), both, "{ending:?}");
+        assert_eq!(log.last(), Ok(Position(2)), "{ending:?}");
+    }
+}
+
+#[test]
+fn a_conflict_ends_the_writer() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    let (writer, told) = started(log.clone());
+    log.next_commits([Ending::Conflict]);
+    writer.hand(one(&mut author)).unwrap();
+    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "told to conflict".into() }));
+    assert!(matches!(writer.hand(one(&mut author)), Err(TrySendError::Disconnected(_))));
+    assert!(told.recv().is_err(), "nothing is said after that");
+    writer.stop();
+}
+
+#[test]
+fn a_disk_that_loses_every_sync_is_given_up() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    log.next_commits([Ending::UnknownAbsent; 3]);
+    let (writer, told) = started(log.clone());
+    writer.hand(one(&mut author)).unwrap();
+    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "told to lose the batch".into() }));
+    writer.stop();
+}
+
+/// A log that does not know what became of anything and cannot be read back.
+struct Torn;
+
+impl LogWriter for Torn {
+    fn commit(&mut self, _: &Batch) -> Commit {
+        Commit::Unknown("input/output error".into())
+    }
+    fn read_back(&mut self, _: &Batch) -> ReadBack {
+        ReadBack::Broken("position 7 does not verify".into())
+    }
+}
+
+#[test]
+fn a_log_that_does_not_verify_ends_the_writer() {
+    let (writer, told) = started(Torn);
+    writer.hand(Batch::default()).unwrap();
+    let words = "input/output error; then: position 7 does not verify".into();
+    assert_eq!(told.recv(), Ok(Outcome::Broken { words }));
+    writer.stop();
+}
