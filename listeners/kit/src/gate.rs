@@ -7,13 +7,14 @@
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
-use crate::attributes::{Attribute, Flaw, Walk};
+use crate::attributes::{Attribute, Flaw};
 use crate::place::{Fault, Place, Ruler, excerpt};
 use crate::scope::{Binding, Scope};
-use crate::{Limits, characters, codes, name, namespaces};
+use crate::{Limits, characters, codes};
 
 mod content;
 mod doorstep;
+mod tag;
 mod words;
 
 /// Checks that `document` is one well-formed document within `limits`, and nothing else.
@@ -385,136 +386,6 @@ impl<'d> Gate<'d> {
             return Err(fault.expected("exactly one element"));
         }
         Ok(Step::Done)
-    }
-
-    /// A start tag; `tail` is how many bytes of it stand after the last attribute.
-    fn open(&mut self, tail: usize) -> Result<Step<'d>, Fault> {
-        let content = self.source(self.from + 1, self.to - tail);
-        let (written, rest) = match content.find(characters::is_white) {
-            Some(end) => content.split_at(end),
-            None => (content, ""),
-        };
-        if self.open.is_empty() && self.root_seen {
-            let place = self.ruler.place(self.from);
-            return Err(words::outside_root(self.source(self.from, self.to), true, place));
-        }
-        self.root_seen = true;
-        let offset = self.from;
-        let (prefix, local) = self.name(written, offset + 1)?;
-        self.open.push(written);
-        let (depth, most) = (self.open.len() - self.floor, self.limits.depth);
-        if depth > most {
-            self.refuse(offset, |place| words::too_deep(most, place))?;
-        }
-        self.attributes.clear();
-        self.read_attributes(rest, offset + 1 + written.len())?;
-        let binding = self.resolve(prefix, offset + 1)?;
-        self.resolve_attributes()?;
-        Ok(Step::Open(Tag { prefix, local, offset, binding }))
-    }
-
-    fn name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {
-        let most = self.limits.name_bytes;
-        if written.len() > most {
-            self.refuse(offset, |place| words::long_name(written, most, place))?;
-        }
-        name::split(written).ok_or_else(|| words::illegal_name(written, self.ruler.place(offset)))
-    }
-
-    fn read_attributes(&mut self, text: &'d str, offset: usize) -> Result<(), Fault> {
-        let mut declared = 0;
-        for written in Walk::new(text, offset) {
-            let written = written.map_err(|flaw| self.flawed(flaw))?;
-            let (prefix, local) = self.name(written.name, written.offset)?;
-            let declares = match (prefix, local) {
-                ("", "xmlns") => Some(""),
-                ("xmlns", prefix) => Some(prefix),
-                _ => None,
-            };
-            // Beyond a limit the rest of the tag is not read: it costs nothing, and the element is refused.
-            if let Some(bound) = declares {
-                declared += 1;
-                let most = self.limits.declarations;
-                if declared > most {
-                    return self.refuse(written.offset, |place| words::too_many("declarations", most, place));
-                }
-                self.declare(bound, written.raw, written.offset)?;
-                continue;
-            }
-            let most = self.limits.attributes;
-            if self.attributes.len() == most {
-                return self.refuse(written.offset, |place| words::too_many("attributes", most, place));
-            }
-            if self.attributes.iter().any(|other| other.local == local && other.prefix == prefix) {
-                return Err(words::duplicate(written.name, self.ruler.place(written.offset)));
-            }
-            let attribute =
-                Attribute { prefix, local, raw: written.raw, offset: written.offset, binding: None };
-            self.attributes.push(attribute);
-        }
-        Ok(())
-    }
-
-    fn declare(&mut self, prefix: &'d str, raw: &'d str, offset: usize) -> Result<(), Fault> {
-        let depth = self.open.len();
-        let uri = characters::value(raw);
-        let already = self.scope.find(prefix).and_then(|number| self.scope.binding(number));
-        if already.is_some_and(|binding| binding.depth == depth) {
-            return Err(words::duplicate(&words::declared_as(prefix), self.ruler.place(offset)));
-        }
-        let forbidden = match prefix {
-            "xml" => uri != namespaces::XML,
-            "xmlns" => true,
-            _ => uri == namespaces::XML || uri == namespaces::XMLNS || (uri.is_empty() && !prefix.is_empty()),
-        };
-        if forbidden {
-            return self.refuse(offset, |place| words::forbidden_binding(prefix, &uri, place));
-        }
-        self.scope.declare(prefix, uri, depth);
-        Ok(())
-    }
-
-    fn resolve(&mut self, prefix: &'d str, offset: usize) -> Result<Option<usize>, Fault> {
-        let binding = self.scope.find(prefix);
-        if binding.is_none() && !prefix.is_empty() {
-            self.refuse(offset, |place| words::undeclared(prefix, place))?;
-        }
-        Ok(binding)
-    }
-
-    fn resolve_attributes(&mut self) -> Result<(), Fault> {
-        let mut prefixed = 0;
-        for index in 0..self.attributes.len() {
-            let Some(attribute) =
-                self.attributes.get(index).copied().filter(|found| !found.prefix.is_empty())
-            else {
-                continue;
-            };
-            prefixed += 1;
-            let binding = self.resolve(attribute.prefix, attribute.offset)?;
-            if let Some(place) = self.attributes.get_mut(index) {
-                place.binding = binding;
-            }
-        }
-        if prefixed > 1 { self.expanded_twice() } else { Ok(()) }
-    }
-
-    /// Two attributes whose prefixes differ but mean the same namespace are one attribute twice.
-    fn expanded_twice(&mut self) -> Result<(), Fault> {
-        let twice = self.attributes.iter().enumerate().find_map(|(index, attribute)| {
-            let ns = self.bound(attribute.binding)?;
-            let before = self.attributes.get(..index).unwrap_or_default();
-            let same = |other: &&Attribute<'d>| {
-                other.local == attribute.local && self.bound(other.binding) == Some(ns)
-            };
-            before.iter().find(same).map(|_| *attribute)
-        });
-        match twice {
-            None => Ok(()),
-            Some(attribute) => {
-                self.refuse(attribute.offset, |place| words::same_expanded_name(attribute.local, place))
-            }
-        }
     }
 
     fn flawed(&mut self, flaw: Flaw) -> Fault {

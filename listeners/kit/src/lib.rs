@@ -4,10 +4,13 @@
 //! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump. Bytes come in;
 //! values, or a [`Fault`] that says how to mend them, go out.
 
+pub mod answers;
 pub mod attributes;
 pub mod characters;
 pub mod codes;
+pub mod elements;
 pub mod envelope;
+pub mod framing;
 pub mod gate;
 pub mod limits;
 pub mod name;

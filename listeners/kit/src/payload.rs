@@ -6,6 +6,7 @@
 //! any carrier with a default namespace would otherwise claim them. Never judges by schema. A document, or a gate
 //! that stands at the element, comes in; a payload or a fault goes out.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,7 +16,10 @@ use crate::place::{Fault, Place};
 use crate::{Limits, QName, codes, namespaces, writer};
 
 /// The self-contained bytes of one element that has passed the gate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Two are equal when their bytes are, wherever they stood. Debug output shows the name and the size, never the
+/// content, which may hold what must not reach a program's own log.
+#[derive(Clone)]
 pub struct Payload {
     bytes: Arc<[u8]>,
     name: QName,
@@ -23,6 +27,20 @@ pub struct Payload {
     start: Place,
     /// Which of the bytes were written into the start tag, and so stood nowhere.
     graft: Range<usize>,
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Payload {}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Payload({}, {} bytes)", self.name, self.bytes.len())
+    }
 }
 
 impl Payload {
@@ -56,6 +74,11 @@ impl Payload {
         let Some(ns) = gate.ns(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
         let name = QName::new(ns, tag.local);
         Ok(Self { bytes, name, start: Place::START, graft: 0..0 })
+    }
+
+    /// A payload that the kit's own writer has just written, with every declaration it uses on its root.
+    pub(crate) fn composed(bytes: Vec<u8>, name: QName) -> Self {
+        Self { bytes: Arc::from(bytes), name, start: Place::START, graft: 0..0 }
     }
 
     /// The bytes, exactly as judged, stored and routed.

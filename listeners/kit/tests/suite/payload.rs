@@ -149,6 +149,12 @@ fn a_payload_needs_a_namespace() {
 }
 
 #[test]
+fn debug_output_does_not_show_the_content() {
+    let payload = Payload::read(b"<a xmlns='u'>secret</a>", &Limits::default()).expect("well-formed");
+    assert_eq!(format!("{payload:?}"), "Payload({u}a, 23 bytes)");
+}
+
+#[test]
 fn depth_counts_from_the_payload() {
     let nested =
         |depth: usize| format!("<a xmlns='u'>{}{}</a>", "<a>".repeat(depth - 1), "</a>".repeat(depth - 1));

@@ -1,0 +1,129 @@
+//! `<answers>`: what every turn of a call but the first carries to its listener.
+//!
+//! Composed from records and never one itself. Never decides the order: items stand as the last reply had them, the
+//! inbox as the pump put it. A value comes in and a payload goes out, or the other way round.
+
+use crate::gate::{Gate, Step, Tag};
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{Limits, Payload, QName, codes, namespaces};
+
+/// The answers to the items of a call's last reply, and what reached the call unasked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answers {
+    /// The turn that these answers open.
+    pub turn: u32,
+    /// Why this is the wrap-up turn, such as `budget.tokens`; on any other turn nothing.
+    pub wrap_up: Option<String>,
+    /// One answer per item of the last reply, in its order.
+    pub items: Vec<Answer>,
+    /// What reached the call unasked, in the order of the pump.
+    pub inbox: Vec<Payload>,
+}
+
+/// The answer to one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Which item of the last reply it answers, from 0.
+    pub ordinal: u32,
+    /// Who answered.
+    pub from: Option<String>,
+    /// The record of the answer in its thread.
+    pub seq: Option<u64>,
+    /// The answer; nothing for a note or a todo list, which are answered by being recorded.
+    pub payload: Option<Payload>,
+}
+
+/// Writes the answers as the payload of the next delivery.
+#[must_use]
+pub fn write_answers(answers: &Answers) -> Payload {
+    let carried = answers.items.iter().filter_map(|item| item.payload.as_ref()).chain(&answers.inbox);
+    let mut writer =
+        Writer::with_capacity(256 + carried.map(|payload| payload.bytes().len() + 64).sum::<usize>());
+    writer
+        .open("answers")
+        .xmlns(namespaces::CORE)
+        .number("turn", u64::from(answers.turn))
+        .attr_if("wrap-up", answers.wrap_up.as_deref())
+        .content(|inside| {
+            for item in &answers.items {
+                let seq = item.seq.map(|seq| seq.to_string());
+                let start = inside
+                    .open("item")
+                    .number("ordinal", u64::from(item.ordinal))
+                    .attr_if("from", item.from.as_deref())
+                    .attr_if("seq", seq.as_deref());
+                match &item.payload {
+                    Some(payload) => start.payload(payload),
+                    None => start.empty(),
+                }
+            }
+            inside
+                .open("inbox")
+                .content(|inbox| answers.inbox.iter().for_each(|payload| inbox.payload(payload)));
+        });
+    Payload::composed(writer.finish(), QName::new(namespaces::CORE, "answers"))
+}
+
+impl Answers {
+    /// Reads the answers that a delivery carried.
+    ///
+    /// # Errors
+    /// When the payload is none, so it is a request.
+    pub fn read(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        match gate.step()? {
+            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::CORE) && tag.local == "answers" => {}
+            _ => {
+                return Err(gate
+                    .fault(codes::INVALID, "the payload holds no answers", 0)
+                    .expected("<answers>"));
+            }
+        }
+        let turn = number(&mut gate, "turn")?.unwrap_or(1);
+        let wrap_up = text(&gate, "wrap-up");
+        let (mut items, mut inbox) = (Vec::new(), Vec::new());
+        while let Some(tag) = gate.child()? {
+            match (gate.ns(&tag), tag.local) {
+                (Some(namespaces::CORE), "item") => items.push(item(&mut gate, &tag)?),
+                (Some(namespaces::CORE), "inbox") => {
+                    while let Some(arrival) = gate.child()? {
+                        inbox.push(Payload::cut(&mut gate, arrival)?);
+                    }
+                }
+                _ => gate.skip()?,
+            }
+        }
+        Ok(Self { turn, wrap_up, items, inbox })
+    }
+}
+
+fn item<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Answer, Fault> {
+    let ordinal = number(gate, "ordinal")?;
+    let from = text(gate, "from");
+    let seq = number(gate, "seq")?;
+    let Some(ordinal) = ordinal else {
+        return Err(gate.fault(codes::INVALID, "<item> has no attribute ordinal", tag.offset));
+    };
+    let mut payload = None;
+    while let Some(found) = gate.child()? {
+        if payload.is_some() {
+            return Err(gate.fault(codes::INVALID, "<item> holds more than one payload", found.offset));
+        }
+        payload = Some(Payload::cut(gate, found)?);
+    }
+    Ok(Answer { ordinal, from, seq, payload })
+}
+
+fn text(gate: &Gate<'_>, name: &str) -> Option<String> {
+    gate.attribute(name).map(std::borrow::Cow::into_owned)
+}
+
+fn number<N: std::str::FromStr>(gate: &mut Gate<'_>, name: &str) -> Result<Option<N>, Fault> {
+    let Some(value) = text(gate, name) else { return Ok(None) };
+    let offset = gate.offset();
+    value.parse().map(Some).map_err(|_| {
+        let message = format!("attribute {name} is no whole number in range");
+        gate.fault(codes::INVALID, message, offset).received(&value)
+    })
+}

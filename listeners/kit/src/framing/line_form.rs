@@ -1,0 +1,72 @@
+//! The line form: a document written again without a line break, so that programs can read line by line.
+//!
+//! A parser reads the same names, values and order from it; only comments and what stands beside the root are left
+//! out. Never touches what has no need of it: most documents are handed on as they are. A document that passed the
+//! gate comes in; one line without its line feed goes out.
+
+use std::borrow::Cow;
+
+use crate::gate::{Gate, Step, Text};
+use crate::place::Fault;
+use crate::{Limits, characters, writer};
+
+/// The document in one line.
+///
+/// # Errors
+/// When the document is not well-formed; one that passed the gate is.
+pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
+    if is_one_line_already(document) {
+        return Ok(Cow::Borrowed(document));
+    }
+    let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
+    let mut line = Vec::with_capacity(document.len() + document.len() / 8);
+    loop {
+        let step = gate.step()?;
+        let source = gate.source(gate.offset(), gate.end());
+        match step {
+            Step::Done => return Ok(Cow::Owned(line)),
+            Step::Open(_) | Step::Close => markup(&mut line, source),
+            Step::Text(Text::Plain(text)) => plain(&mut line, text),
+            Step::Text(Text::Literal(text)) => literal(&mut line, text),
+            Step::Text(Text::Character(_)) => line.extend_from_slice(source.as_bytes()),
+            // A strict gate refuses these.
+            Step::Instruction => {}
+        }
+    }
+}
+
+/// Whether nothing in the document has to be written otherwise: no line break, and nothing that begins `<!` or
+/// `<?`, which is how comments, CDATA sections and the XML declaration begin.
+fn is_one_line_already(document: &[u8]) -> bool {
+    let special = document.windows(2).any(|pair| matches!(pair, b"<!" | b"<?"));
+    !special && !document.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
+}
+
+/// A tag. A line break between its attributes is one blank as well as another, and in a value a parser reads a blank.
+fn markup(line: &mut Vec<u8>, source: &str) {
+    let source = characters::line_ends(source);
+    line.extend(source.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
+}
+
+/// Text between markup. A `>` is written as a reference, because a comment left out before it may have kept it
+/// apart from `]]`.
+fn plain(line: &mut Vec<u8>, text: &str) {
+    for byte in characters::line_ends(text).bytes() {
+        match byte {
+            b'\n' => line.extend_from_slice(b"&#10;"),
+            b'>' => line.extend_from_slice(b"&gt;"),
+            other => line.push(other),
+        }
+    }
+}
+
+/// The content of a CDATA section, as escaped text.
+fn literal(line: &mut Vec<u8>, text: &str) {
+    let text = characters::line_ends(text);
+    let mut parts = text.split('\n');
+    writer::escape(line, parts.next().unwrap_or_default(), false);
+    for part in parts {
+        line.extend_from_slice(b"&#10;");
+        writer::escape(line, part, false);
+    }
+}
