@@ -6,6 +6,9 @@ use std::fs;
 
 use systole::words::codes::Code;
 
+use crate::tidy::sources;
+
+const CAPABILITIES: &str = "docs/capabilities.md";
 const CODES: &str = "docs/reference/codes.md";
 
 fn codes_page() -> String {
@@ -44,4 +47,42 @@ fn a_family_of_codes_stands_together() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), families, "a family begins twice in the table");
+}
+
+/// A promise cannot be said to hold without a test that is there.
+#[test]
+fn what_is_said_to_work_has_its_test() {
+    let page = fs::read_to_string(CAPABILITIES).unwrap();
+    let rows: Vec<Vec<&str>> = (page.lines())
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| id "))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let mut counts = std::collections::BTreeMap::new();
+    for row in &rows {
+        let [id, _, state, place, test, _] = row[..] else { panic!("not six columns: {row:?}") };
+        let (family, number) = id.split_at(1);
+        let counted: &mut usize = counts.entry(family).or_default();
+        *counted += 1;
+        assert_eq!(number, counted.to_string(), "{id} is out of order");
+        assert!(["works", "partly", "not yet"].contains(&state), "{id}: {state}");
+        assert_eq!(
+            state == "not yet",
+            test.is_empty() && place.is_empty(),
+            "{id}: a state and its test go together"
+        );
+        for name in test.split(", ").filter(|name| !name.is_empty()) {
+            let name = name.trim_matches('`');
+            assert!(
+                name.starts_with(&format!("{}_", id.to_lowercase())),
+                "{id}: {name} is not named after it"
+            );
+            assert!(
+                sources().iter().any(|s| s.text.contains(&format!("fn {name}("))),
+                "{id}: there is no {name}"
+            );
+        }
+    }
+    let counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    let promised = [("A", 13), ("B", 19), ("C", 13), ("D", 10), ("E", 18), ("F", 6), ("G", 6), ("H", 8)];
+    assert_eq!(counts, promised, "a promise was added or dropped");
 }

@@ -10,13 +10,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A source file: its path from the root of the repository, with `/` between the parts, and its text.
-struct Source {
-    path: String,
-    text: String,
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 /// Every Rust file of the house.
-fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> Vec<Source> {
     let mut found = Vec::new();
     for root in ["src", "listeners", "tests", "benches"] {
         collect(Path::new(root), &mut found);
