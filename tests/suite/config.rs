@@ -106,6 +106,12 @@ fn every_key_says_what_it_says() {
 fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
     let loaded = load_text("windows", format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).unwrap();
     assert_eq!(loaded.composition.listeners.len(), 2);
+    let hash = |text: String| load_text("windows", text).unwrap().composition.hash;
+    assert_eq!(
+        hash(format!("\u{feff}{SMALL}")),
+        hash(SMALL.to_owned()),
+        "a mark is no part of the file's text"
+    );
     let refused = load_text("windows", format!("\u{feff}{}colour: blue\r\n", SMALL.replace('\n', "\r\n")));
     let told = &refused.unwrap_err().0[0];
     assert_eq!((told.place.line, told.place.column), (4, 1));
