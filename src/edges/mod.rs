@@ -1,5 +1,10 @@
 //! The outside: what the pump's ports stand for on a real machine. The only rooms that read clocks,
 //! draw random bytes and do I/O; they import `words` and nothing else of the house.
 
+pub mod clock;
+pub mod delivery;
+pub mod failpoint;
+pub mod leases;
 pub mod log;
 pub mod schemas;
+pub mod tasks;

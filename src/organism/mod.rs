@@ -3,4 +3,8 @@
 //! This room reads what a composer wrote and refuses what cannot run. It decides nothing about
 //! messages. In comes a path, out comes a checked composition, or every mistake in the file.
 
+pub mod bench;
 pub mod file;
+pub mod running;
+pub mod validators;
+pub mod waiting;

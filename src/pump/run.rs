@@ -3,6 +3,7 @@
 //! happens it sleeps.
 
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -21,10 +22,10 @@ const DRAIN_STEP_MS: u64 = 50;
 pub struct Lines {
     /// What comes in.
     pub inputs: mpsc::Receiver<Input>,
-    /// To the writer, one batch at a time.
-    pub batches: std::sync::mpsc::SyncSender<Arc<Batch>>,
-    /// To the reader. Its bound is that of the inputs: each input asks at most one question.
-    pub lookups: std::sync::mpsc::SyncSender<Lookup>,
+    /// Hands a batch to the writer, one at a time; false if the writer is gone.
+    pub batches: Box<dyn Fn(Batch) -> bool + Send>,
+    /// To the reader.
+    pub lookups: SyncSender<Lookup>,
     /// Tells readers of the log how far it goes.
     pub tail: watch::Sender<Position>,
     /// Asks for the end, with the time that replies still have.
@@ -77,13 +78,21 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
     if let Some(words) = heart.broken() {
         return Some(Ended::Broken(words.to_owned()));
     }
-    for lookup in heart.take_lookups() {
-        if lines.lookups.try_send(lookup).is_err() {
-            return Some(Ended::Broken("the reader of the log is gone".to_owned()));
+    while let Some(lookup) = heart.next_lookup() {
+        match lines.lookups.try_send(lookup) {
+            Ok(()) => {}
+            // The reader answers those it has; each answer brings us back here.
+            Err(TrySendError::Full(lookup)) => {
+                heart.keep_lookup(lookup);
+                break;
+            }
+            Err(TrySendError::Disconnected(_)) => {
+                return Some(Ended::Broken("the reader of the log is gone".to_owned()));
+            }
         }
     }
     if let Some(batch) = heart.next_batch()
-        && lines.batches.try_send(batch).is_err()
+        && !(lines.batches)(batch)
     {
         return Some(Ended::Broken("the writer of the log is gone".to_owned()));
     }

@@ -196,6 +196,12 @@ pub trait Seeds: Send + Sync {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Token(pub Arc<str>);
 
+impl std::borrow::Borrow<str> for Token {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 /// One attempt to hand a turn to its listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {

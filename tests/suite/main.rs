@@ -3,10 +3,12 @@
 
 mod config;
 mod core_schema;
+mod delivery_process;
 mod judge;
 mod log_contract;
 mod log_file;
 mod log_records;
 mod log_writer;
 mod reference;
+mod stage;
 mod tidy;

@@ -3,12 +3,9 @@
 //! unwritten moves. An effect without records of its own waits as well, for the state it was decided
 //! from may not be durable yet.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-
 use super::Heart;
 use crate::pump::event::Effect;
-use crate::pump::state::Life;
+use crate::pump::state::{Life, Thread};
 use crate::words::codes::Code;
 use crate::words::ids::ThreadId;
 use crate::words::limits;
@@ -32,9 +29,12 @@ impl Filling {
     }
 }
 
-/// What the writer has.
+/// What the writer has, as far as it matters afterwards.
 pub(super) struct Writing {
-    batch: Arc<Batch>,
+    records: usize,
+    settles_a_turn: bool,
+    /// Threads whose row is in it, with the last record that is folded in.
+    rows: Vec<(ThreadId, u64)>,
     effects: Vec<Pending>,
 }
 
@@ -63,7 +63,7 @@ pub enum Written {
 }
 
 impl Heart {
-    pub(super) fn swap_batch(&mut self) -> Option<Arc<Batch>> {
+    pub(super) fn swap_batch(&mut self) -> Option<Batch> {
         if self.writing.is_some() || self.filling.is_empty() {
             return None;
         }
@@ -75,8 +75,13 @@ impl Heart {
             let dirty = std::mem::take(&mut self.dirty);
             filling.batch.rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
         }
-        let batch = Arc::new(filling.batch);
-        self.writing = Some(Writing { batch: batch.clone(), effects: filling.effects });
+        let batch = filling.batch;
+        self.writing = Some(Writing {
+            records: batch.records.len(),
+            settles_a_turn: batch.records.iter().any(|r| r.header.ordinal.is_some()),
+            rows: batch.rows.iter().map(|row| (row.thread.clone(), row.seq)).collect(),
+            effects: filling.effects,
+        });
         Some(batch)
     }
 
@@ -96,32 +101,26 @@ impl Heart {
     }
 
     fn committed(&mut self, last: Position) {
-        let Some(Writing { batch, effects }) = self.writing.take() else { return };
+        let Some(Writing { records, settles_a_turn, rows, effects }) = self.writing.take() else { return };
         self.stalled = None;
         self.last = last;
         self.ports.steps.passed(Step::Stored);
-        let count = batch.records.len() as u64;
-        let position = |n: usize| Position((last.0 + 1).saturating_sub(count) + n as u64);
+        let before = last.0.saturating_sub(records as u64);
+        let position = |n: usize| Position(before + 1 + n as u64);
         let effects = effects.into_iter().map(|(effect, place)| (effect, place.map(position))).collect();
-        if batch.records.iter().any(|r| r.header.ordinal.is_some()) {
+        if settles_a_turn {
             self.ports.steps.passed(Step::ReplyStored);
         }
-        if batch.checkpoint {
-            self.let_sleep(&batch);
-        }
+        self.let_sleep(rows);
         self.route(Recorded { effects });
     }
 
     /// Threads at rest leave memory once their row is on disk, unless something came since.
-    fn let_sleep(&mut self, batch: &Batch) {
-        let parked: HashSet<&ThreadId> = self.parked.keys().collect();
-        for row in &batch.rows {
-            let asleep = self
-                .state
-                .thread(&row.thread)
-                .is_some_and(|t| t.seq == row.seq && t.life() != Life::Working && !t.id.is_sys());
-            if asleep && !parked.contains(&row.thread) {
-                self.state.threads.remove(&row.thread);
+    fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
+        for (id, seq) in rows {
+            let rests = |t: &Thread| t.seq == seq && t.life() != Life::Working && !id.is_sys();
+            if self.state.thread(&id).is_some_and(rests) && !self.parked.contains_key(&id) {
+                self.state.threads.remove(&id);
             }
         }
     }

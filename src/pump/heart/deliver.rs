@@ -167,7 +167,7 @@ impl Heart {
             }
             None if look => {
                 let seqs = compose::needed(call);
-                self.lookups.push(Lookup::Records { work: work.clone(), seqs });
+                self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
             }
             None => self.undeliverable(work, "a record that this turn shows cannot be read"),
         }

@@ -12,6 +12,8 @@ use crate::words::time::spoken;
 /// Something for the pump.
 #[derive(Debug)]
 pub enum Input {
+    /// Several at once, in order.
+    Many(Vec<Input>),
     /// A message from outside, judged.
     Asked(Asked),
     /// A listener's document, judged.
@@ -59,6 +61,7 @@ impl Heart {
     /// Takes something in.
     pub fn input(&mut self, input: Input) {
         match input {
+            Input::Many(inputs) => inputs.into_iter().for_each(|input| self.input(input)),
             Input::Asked(asked) => self.asked(asked, None),
             Input::Judged(judged) => self.judged(judged),
             Input::Stray(stray) => self.happened(Happening::Stray(stray)),

@@ -108,7 +108,7 @@ impl Heart {
     /// Parks an input until its thread is awake. What is parked already keeps its place before it.
     pub(super) fn park(&mut self, thread: ThreadId, lookup: Lookup, input: Input) {
         self.parked.entry(thread).or_default().push_back(input);
-        self.lookups.push(lookup);
+        self.lookups.push_back(lookup);
     }
 
     pub(super) fn found(&mut self, answered: Answered) {

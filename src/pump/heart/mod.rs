@@ -19,7 +19,7 @@ use super::event::{Decision, Effect, Event, Happening};
 use super::state::State;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
-    Askers, Batch, Carrier, Clock, Leases, LogReader, Position, Seeds, Step, Steps, Tokens,
+    Askers, Batch, Carrier, Clock, Document, Leases, LogReader, Position, Seeds, Step, Steps, Tokens,
 };
 use crate::words::record::Record;
 use crate::words::time::Millis;
@@ -60,7 +60,7 @@ pub struct Heart {
     suspects: HashSet<(ThreadId, CallPath)>,
     /// Inputs that wait until their thread is read from the log, in order.
     parked: HashMap<ThreadId, VecDeque<Input>>,
-    lookups: Vec<Lookup>,
+    lookups: VecDeque<Lookup>,
     /// Records of late, so that a delivery rarely reads the log.
     fresh: deliver::Fresh,
     last: Position,
@@ -83,7 +83,7 @@ impl Heart {
             since_checkpoint: 0,
             suspects: HashSet::new(),
             parked: HashMap::new(),
-            lookups: Vec::new(),
+            lookups: VecDeque::new(),
             fresh: deliver::Fresh::default(),
             last,
             stalled: None,
@@ -101,6 +101,9 @@ impl Heart {
         for listener in current.iter().flat_map(|c| c.listeners.values()) {
             self.desk.seat(&listener.name, listener.in_flight);
             listeners.push(listener.name.clone());
+        }
+        if let Some(page) = current {
+            self.filling.batch.documents.push(Document { hash: page.hash, bytes: page.source.clone() });
         }
         self.happened(Happening::Booted { listeners });
         self.take_up();
@@ -155,9 +158,14 @@ impl Heart {
         &self.state
     }
 
-    /// Looks into the log that must be made before parked inputs go on.
-    pub fn take_lookups(&mut self) -> Vec<Lookup> {
-        std::mem::take(&mut self.lookups)
+    /// The next look into the log that must be made before what waits for it goes on.
+    pub fn next_lookup(&mut self) -> Option<Lookup> {
+        self.lookups.pop_front()
+    }
+
+    /// Takes back a look that the reader has no room for.
+    pub fn keep_lookup(&mut self, lookup: Lookup) {
+        self.lookups.push_front(lookup);
     }
 
     /// Whether nothing is out, nothing waits for the writer, and nothing is parked.
@@ -186,7 +194,7 @@ impl Heart {
     }
 
     /// The batch for the writer, if it is idle and there is something to write.
-    pub fn next_batch(&mut self) -> Option<Arc<Batch>> {
+    pub fn next_batch(&mut self) -> Option<Batch> {
         self.swap_batch()
     }
 }

@@ -5,7 +5,23 @@
 //! example. It never decides whether a payload is valid: libxml2 judges, and where the model has no
 //! words for a refusal the caller falls back to libxml2's. It never fetches anything.
 
+mod automaton;
+mod beyond;
+mod builtin;
+mod calendar;
+mod content;
+mod example;
+mod explain;
+mod misfit;
+mod nearest;
+mod pattern;
+mod read;
+mod read_content;
+mod read_simple;
+mod shape;
 mod tree;
+mod value;
+mod wording;
 
 /// A construct that the profile leaves out, or that is wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,43 +38,65 @@ pub struct Unfit {
     pub mend: String,
 }
 
+/// The first thing wrong with a payload, worded so that its author can mend it from these words alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The root element of the payload, by local name.
+    pub element: String,
+    /// Where it is wrong, as `/search/limit`, `/order/line[2]` or `/search/@mode`.
+    pub path: String,
+    /// The byte of the payload at which it is wrong.
+    pub offset: usize,
+    /// Line of that byte in the payload, from 1.
+    pub line: u64,
+    /// Column of that byte in the payload, in characters from 1.
+    pub column: u64,
+    /// What is wrong: `limit: 0 is less than 1, the smallest allowed`.
+    pub message: String,
+    /// What is allowed there: `limit: whole number, 1 to 100, may be left out`.
+    pub expected: String,
+    /// What stands there, as written, shortened where it is long.
+    pub received: String,
+    /// The smallest part of the schema that says so, as it stands in the schema.
+    pub schema: String,
+    /// What to write. Where it begins with an element, that element in place of `received` is enough.
+    pub fix: String,
+}
+
 /// What one schema document allows.
 #[derive(Clone, Debug)]
 pub struct Model {
-    namespace: String,
-    elements: Vec<String>,
+    schema: shape::Schema,
 }
 
 impl Model {
     /// Reads a schema document, or lists everything in it that the profile leaves out.
     pub fn read(xsd: &[u8]) -> Result<Self, Vec<Unfit>> {
-        let unfit = |offset, construct: &str, message: String| {
-            let (line, column) = tree::line_and_column(xsd, offset);
-            Unfit { line, column, construct: construct.to_owned(), message, mend: "leave it out".to_owned() }
-        };
-        let root = tree::read(xsd).map_err(|fault| vec![unfit(fault.offset, "document", fault.words)])?;
-        let located = ["include", "import", "redefine"];
-        let refused: Vec<Unfit> = (root.children())
-            .filter(|child| located.contains(&child.name.local.as_str()))
-            .map(|child| {
-                unfit(child.span.start, &["xs:", &child.name.local].concat(), "not built yet".to_owned())
-            })
-            .collect();
-        let namespace = root.attribute("targetNamespace").unwrap_or_default().to_owned();
-        let elements = (root.children())
-            .filter(|child| child.name.local == "element")
-            .filter_map(|child| child.attribute("name").map(str::to_owned))
-            .collect();
-        if refused.is_empty() { Ok(Self { namespace, elements }) } else { Err(refused) }
+        read::schema(xsd).map(|schema| Self { schema })
     }
 
-    /// The namespace of its elements.
+    /// The namespace whose elements the schema declares.
     pub fn target_namespace(&self) -> &str {
-        &self.namespace
+        &self.schema.namespace
     }
 
-    /// Its root elements, in order.
+    /// The global elements by local name, in the order of the schema document.
     pub fn elements(&self) -> impl Iterator<Item = &str> {
-        self.elements.iter().map(String::as_str)
+        self.schema.elements.iter().map(|element| element.name.as_str())
+    }
+
+    /// The documentation of a global element, its white space collapsed.
+    pub fn documentation(&self, element: &str) -> Option<&str> {
+        self.schema.global(element)?.documentation.as_deref()
+    }
+
+    /// The first thing wrong with a payload in document order, as far as the model has words for it.
+    pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
+        explain::first(&self.schema, payload)
+    }
+
+    /// A smallest valid instance of a global element, with its namespace declared on it.
+    pub fn example(&self, element: &str) -> Option<Vec<u8>> {
+        example::smallest(&self.schema, element)
     }
 }

@@ -60,10 +60,14 @@ pub(super) struct Text {
 #[derive(Debug)]
 pub(super) struct Element {
     pub(super) name: Name,
+    /// The name as written, with its prefix.
+    pub(super) tag: String,
     pub(super) attributes: Vec<Attribute>,
     pub(super) parts: Vec<Part>,
     /// From the `<` of the start tag to the end of the end tag.
     pub(super) span: Range<usize>,
+    /// Where the start tag ends.
+    pub(super) head_end: usize,
     scope: Option<Rc<Binding>>,
 }
 
@@ -154,9 +158,9 @@ struct Building {
 impl Building {
     fn take(&mut self, event: Event<'_>, offset: usize, end: usize) -> Result<(), Fault> {
         match event {
-            Event::Start(start) => self.open(&start, offset),
+            Event::Start(start) => self.open(&start, offset..end),
             Event::Empty(start) => {
-                self.open(&start, offset)?;
+                self.open(&start, offset..end)?;
                 self.close(end);
                 Ok(())
             }
@@ -186,7 +190,8 @@ impl Building {
         }
     }
 
-    fn open(&mut self, start: &BytesStart<'_>, offset: usize) -> Result<(), Fault> {
+    fn open(&mut self, start: &BytesStart<'_>, head: Range<usize>) -> Result<(), Fault> {
+        let offset = head.start;
         if self.root.is_some() {
             return Err(fault(offset, "there is a second root element"));
         }
@@ -216,7 +221,9 @@ impl Building {
             let name = named(scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
             attributes.push(Attribute { name, value });
         }
-        self.open.push(Element { name, attributes, parts: Vec::new(), span: offset..offset, scope });
+        let tag = tag.to_owned();
+        let head_end = head.end;
+        self.open.push(Element { name, tag, attributes, parts: Vec::new(), span: head, head_end, scope });
         Ok(())
     }
 

@@ -1,0 +1,162 @@
+//! Lays the children of an element against the content that its type allows.
+//!
+//! A particle and the children come in. Out goes what each child was taken for, up to the first that
+//! fits nowhere, and what could have stood there. Unique attribution, which the judge's compiler
+//! demands, and the ban on nested counters make one greedy pass without backtracking right.
+
+use super::shape::{Declaration, Particle, Term, Wildcard};
+use super::tree::Element;
+
+/// What one child was taken for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Taken<'m> {
+    Element(&'m Particle, &'m Declaration),
+    Wildcard,
+}
+
+/// Something that could stand where the match stopped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate<'m> {
+    pub(super) particle: &'m Particle,
+    /// It, or one of those that share its choice, must come.
+    pub(super) required: bool,
+    /// Others of the same choice would do as well.
+    pub(super) alternative: bool,
+}
+
+/// Where the children stop to fit: at a child, or behind the last one.
+#[derive(Debug)]
+pub(super) struct Stop<'m> {
+    pub(super) at: usize,
+    pub(super) candidates: Vec<Candidate<'m>>,
+}
+
+/// What each child was taken for, and where the match stopped if it did.
+pub(super) struct Laid<'m> {
+    pub(super) taken: Vec<Taken<'m>>,
+    pub(super) stop: Option<Stop<'m>>,
+}
+
+pub(super) fn lay<'m>(particle: &'m Particle, target: &str, children: &[&Element]) -> Laid<'m> {
+    let mut laying = Laying { target, children, taken: Vec::new(), candidates: Vec::new() };
+    let complete = laying.particle(particle) && laying.taken.len() == children.len();
+    let Laying { taken, candidates, .. } = laying;
+    let stop = (!complete).then_some(Stop { at: taken.len(), candidates });
+    Laid { taken, stop }
+}
+
+struct Laying<'m, 'c> {
+    target: &'c str,
+    children: &'c [&'c Element],
+    taken: Vec<Taken<'m>>,
+    /// What was looked for at the current child in vain.
+    candidates: Vec<Candidate<'m>>,
+}
+
+impl<'m> Laying<'m, '_> {
+    /// Takes as many children as the particle can; `false` if it needs more than there are.
+    fn particle(&mut self, particle: &'m Particle) -> bool {
+        let mut count: u32 = 0;
+        while particle.max.is_none_or(|max| count < max) {
+            if !self.starts(&particle.term) {
+                let satisfied = count >= particle.min || particle.term.may_be_empty();
+                self.missed(particle, !satisfied, false);
+                return satisfied;
+            }
+            let taken = match &particle.term {
+                Term::Element(declaration) => self.take(Taken::Element(particle, declaration)),
+                group => self.term(group),
+            };
+            if !taken {
+                return false;
+            }
+            count = count.saturating_add(1);
+        }
+        true
+    }
+
+    /// Takes one round of a term that the current child starts.
+    fn term(&mut self, term: &'m Term) -> bool {
+        match term {
+            Term::Wildcard(_) => self.take(Taken::Wildcard),
+            // `particle` takes single elements itself, because what is noted is the particle.
+            Term::Element(_) => false,
+            Term::Sequence(parts) => parts.iter().all(|part| self.particle(part)),
+            Term::Choice(parts) => match parts.iter().find(|part| self.starts(&part.term)) {
+                Some(part) => self.particle(part),
+                None => true,
+            },
+            Term::All(parts) => self.all(parts),
+        }
+    }
+
+    fn all(&mut self, parts: &'m [Particle]) -> bool {
+        let mut left: Vec<&'m Particle> = parts.iter().collect();
+        while let Some(at) = left.iter().position(|part| self.starts(&part.term)) {
+            let part = left.remove(at);
+            if !self.particle(part) {
+                return false;
+            }
+        }
+        left.iter().for_each(|part| self.missed(part, part.min > 0, false));
+        left.iter().all(|part| part.min == 0)
+    }
+
+    fn take(&mut self, taken: Taken<'m>) -> bool {
+        self.taken.push(taken);
+        self.candidates.clear();
+        true
+    }
+
+    fn starts(&self, term: &Term) -> bool {
+        let Some(child) = self.children.get(self.taken.len()) else { return false };
+        can_start(term, self.target, child)
+    }
+
+    /// Notes the elements that a particle could have begun with here.
+    fn missed(&mut self, particle: &'m Particle, required: bool, alternative: bool) {
+        match &particle.term {
+            Term::Element(_) | Term::Wildcard(_) => {
+                self.candidates.push(Candidate { particle, required, alternative });
+            }
+            Term::Choice(parts) => {
+                let alternative = alternative || parts.len() > 1;
+                parts.iter().for_each(|part| self.missed(part, required, alternative));
+            }
+            Term::All(parts) => {
+                parts.iter().for_each(|part| self.missed(part, required && part.min > 0, alternative));
+            }
+            Term::Sequence(parts) => {
+                for part in parts {
+                    let absent = part.may_be_absent();
+                    self.missed(part, required && !absent, alternative);
+                    if !absent {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn can_start(term: &Term, target: &str, child: &Element) -> bool {
+    match term {
+        Term::Element(declaration) => child.name.is(target, &declaration.name),
+        Term::Wildcard(Wildcard::Any) => true,
+        Term::Wildcard(Wildcard::Other) => {
+            !child.name.namespace.is_empty() && *child.name.namespace != *target
+        }
+        Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, target, child)),
+        Term::Sequence(parts) => {
+            for part in parts {
+                if can_start(&part.term, target, child) {
+                    return true;
+                }
+                if !part.may_be_absent() {
+                    return false;
+                }
+            }
+            false
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Makes a smallest valid instance of an element: what must be there and nothing else.
+//!
+//! A declaration comes in, XML goes out, written by the writer of the XML library. No instance comes
+//! out where a type demands itself without end, or where no value is known for a pattern.
+
+use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
+use quick_xml::writer::Writer;
+
+use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type};
+use super::tree::DEPTH;
+use super::value;
+
+/// Largest example; a type that needs more is better shown by its words.
+const BYTES: usize = 64 * 1024;
+
+/// Elements that are tried before the search for an end is given up.
+const TRIES: usize = 10_000;
+
+pub(super) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
+    let declaration = schema.global(element)?;
+    let mut writing = Writing::new(schema, "");
+    writing.element(declaration, Some(&schema.namespace), 0)?;
+    Some(writing.writer.into_inner())
+}
+
+/// An element to stand inside a document whose elements carry `prefix` (with its colon, or empty).
+pub(super) fn inner(schema: &Schema, declaration: &Declaration, prefix: &str) -> Option<String> {
+    let mut writing = Writing::new(schema, prefix);
+    writing.element(declaration, None, 1)?;
+    String::from_utf8(writing.writer.into_inner()).ok()
+}
+
+/// An element with attributes and text, and nothing else.
+pub(super) fn plain(tag: &str, attributes: &[(String, String)], text: &str) -> Option<String> {
+    let mut writer = Writer::new(Vec::new());
+    let mut start = BytesStart::new(tag);
+    attributes.iter().for_each(|(key, value)| start.push_attribute((key.as_str(), value.as_str())));
+    writer.write_event(Event::Start(start)).ok()?;
+    writer.write_event(Event::Text(BytesText::new(text))).ok()?;
+    writer.write_event(Event::End(BytesEnd::new(tag))).ok()?;
+    String::from_utf8(writer.into_inner()).ok()
+}
+
+struct Writing<'m> {
+    schema: &'m Schema,
+    prefix: &'m str,
+    writer: Writer<Vec<u8>>,
+    tries: usize,
+}
+
+impl<'m> Writing<'m> {
+    fn new(schema: &'m Schema, prefix: &'m str) -> Self {
+        Self { schema, prefix, writer: Writer::new(Vec::new()), tries: 0 }
+    }
+
+    fn element(&mut self, declaration: &Declaration, namespace: Option<&str>, depth: usize) -> Option<()> {
+        self.tries = self.tries.saturating_add(1);
+        if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
+            return None;
+        }
+        let tag = [self.prefix, &declaration.name].concat();
+        let mut start = BytesStart::new(tag.as_str());
+        if let Some(namespace) = namespace {
+            start.push_attribute(("xmlns", namespace));
+        }
+        match self.schema.of(declaration.of) {
+            Type::Simple(simple) => self.wrap(start, &tag, |w| w.text(simple)),
+            Type::Complex(complex) => {
+                push_required(&mut start, &complex.attributes)?;
+                self.wrap(start, &tag, |w| w.content(complex, depth))
+            }
+            Type::Anything => self.wrap(start, &tag, |_| Some(())),
+        }
+    }
+
+    fn wrap(
+        &mut self,
+        start: BytesStart<'_>,
+        tag: &str,
+        content: impl FnOnce(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.writer.write_event(Event::Start(start)).ok()?;
+        content(self)?;
+        self.writer.write_event(Event::End(BytesEnd::new(tag))).ok()
+    }
+
+    fn text(&mut self, simple: &Simple) -> Option<()> {
+        let text = value::sample(simple)?;
+        self.writer.write_event(Event::Text(BytesText::new(&text))).ok()
+    }
+
+    fn content(&mut self, complex: &Complex, depth: usize) -> Option<()> {
+        match &complex.content {
+            Content::Empty => Some(()),
+            Content::Free => self.writer.write_event(Event::Text(BytesText::new("text"))).ok(),
+            Content::Text(simple) => self.text(simple),
+            Content::Children(particle) => self.particle(particle, depth),
+        }
+    }
+
+    fn particle(&mut self, particle: &Particle, depth: usize) -> Option<()> {
+        (0..particle.min).try_for_each(|_| self.term(&particle.term, depth))
+    }
+
+    fn term(&mut self, term: &Term, depth: usize) -> Option<()> {
+        match term {
+            Term::Element(declaration) => self.element(declaration, None, depth.saturating_add(1)),
+            Term::Sequence(parts) | Term::All(parts) => {
+                parts.iter().try_for_each(|p| self.particle(p, depth))
+            }
+            Term::Choice(_) if term.may_be_empty() => Some(()),
+            Term::Choice(parts) => self.first_that_ends(parts, depth),
+            Term::Wildcard(_) => {
+                // Any element of a namespace that nobody declares fits a lax wildcard.
+                let mut start = BytesStart::new("any");
+                start.push_attribute(("xmlns", "urn:example:any"));
+                self.writer.write_event(Event::Empty(start)).ok()
+            }
+        }
+    }
+
+    /// The first alternative that comes to an end: one may lead back into itself.
+    fn first_that_ends(&mut self, parts: &[Particle], depth: usize) -> Option<()> {
+        let written = self.writer.get_ref().len();
+        parts.iter().find_map(|part| {
+            let done = self.particle(part, depth);
+            if done.is_none() {
+                self.writer.get_mut().truncate(written);
+            }
+            done
+        })
+    }
+}
+
+fn push_required(start: &mut BytesStart<'_>, attributes: &[AttributeUse]) -> Option<()> {
+    for attribute in attributes.iter().filter(|attribute| attribute.required) {
+        let sample = value::sample(&attribute.simple)?;
+        start.push_attribute((attribute.name.as_str(), sample.as_str()));
+    }
+    Some(())
+}

@@ -1,0 +1,320 @@
+//! Walks a payload beside the model and stops at the first thing wrong, in document order.
+//!
+//! Payload bytes come in; a `Finding` goes out, or nothing: then either all is well or the judge knows a
+//! rule that the model does not. The walk is as deep as the document, which is at most 64, and passes over
+//! every part once. Children that fit nowhere are diagnosed in `misfit`, values in `value`.
+
+use super::Finding;
+use super::content::{self, Taken};
+use super::example;
+use super::misfit;
+use super::nearest::nearest;
+use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Type};
+use super::tree::{self, Element, Part, Text};
+use super::value::{self, Wrong};
+use super::wording::{self, Source};
+
+const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// The first finding. Malformed bytes give none: the gate refuses them with words of its own.
+pub(super) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
+    let root = tree::read(payload).ok()?;
+    let walk = Walk { schema, source: Source::new(payload), root: &root };
+    let alone = [&root];
+    let spot = Spot { up: None, element: &root, siblings: &alone };
+    match schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace) {
+        Some(declaration) => walk.element(&spot, Role { declaration, min: 1, max: Some(1) }),
+        None => Some(misfit::unknown_root(&walk, &spot)),
+    }
+}
+
+/// An element beside its siblings, linked to those that it stands inside of.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'w> {
+    pub(super) up: Option<&'w Spot<'w>>,
+    pub(super) element: &'w Element,
+    pub(super) siblings: &'w [&'w Element],
+}
+
+impl Spot<'_> {
+    /// `/order/line[2]`: counted only among several of one name.
+    pub(super) fn path(&self) -> String {
+        let mut path = self.up.map(Spot::path).unwrap_or_default();
+        path.push('/');
+        path.push_str(&self.element.name.local);
+        let same = |other: &&&Element| other.name == self.element.name;
+        if self.siblings.iter().filter(same).count() > 1 {
+            let before = self.siblings.iter().filter(same).take_while(|o| !std::ptr::eq(**o, self.element));
+            path.push_str(&["[", &before.count().saturating_add(1).to_string(), "]"].concat());
+        }
+        path
+    }
+}
+
+/// What an element was taken for.
+#[derive(Clone, Copy)]
+pub(super) struct Role<'m> {
+    pub(super) declaration: &'m Declaration,
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
+}
+
+/// What a finding says; place and path are added by the walk.
+pub(super) struct Said {
+    pub(super) message: String,
+    pub(super) expected: String,
+    pub(super) received: String,
+    pub(super) schema: String,
+    pub(super) fix: String,
+}
+
+pub(super) struct Walk<'w> {
+    pub(super) schema: &'w Schema,
+    pub(super) source: Source<'w>,
+    root: &'w Element,
+}
+
+impl Walk<'_> {
+    pub(super) fn finding(&self, path: String, offset: usize, said: Said) -> Finding {
+        let (line, column) = self.source.place(offset);
+        let Said { message, expected, received, schema, fix } = said;
+        let element = self.root.name.local.clone();
+        Finding { element, path, offset, line, column, message, expected, received, schema, fix }
+    }
+
+    fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+        if spot.element.attributes.iter().any(|a| a.name.is(INSTANCE, "type")) {
+            // The document chose another type: only the judge follows it there.
+            return None;
+        }
+        match self.schema.of(role.declaration.of) {
+            Type::Simple(simple) => {
+                self.attributes(spot, role, &[]).or_else(|| self.text(spot, role, simple))
+            }
+            Type::Complex(complex) => {
+                self.attributes(spot, role, &complex.attributes).or_else(|| self.content(spot, role, complex))
+            }
+            Type::Anything => self.lax(spot),
+        }
+    }
+
+    /// Below a lax wildcard only elements that the schema declares are looked at.
+    fn lax(&self, spot: &Spot<'_>) -> Option<Finding> {
+        let element = spot.element;
+        let ours = *element.name.namespace == *self.schema.namespace;
+        match self.schema.global(&element.name.local).filter(|_| ours) {
+            Some(declaration) => self.element(spot, Role { declaration, min: 0, max: None }),
+            None => {
+                let siblings: Vec<&Element> = element.children().collect();
+                siblings
+                    .iter()
+                    .find_map(|child| self.lax(&Spot { up: Some(spot), element: child, siblings: &siblings }))
+            }
+        }
+    }
+
+    fn content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<Finding> {
+        match &complex.content {
+            Content::Empty => self.empty(spot, role),
+            Content::Free => self.no_children(spot, role),
+            Content::Text(simple) => self.text(spot, role, simple),
+            Content::Children(particle) => self.children(spot, role, particle),
+        }
+    }
+
+    fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+        let part = spot.element.parts.iter().find(|part| match part {
+            Part::Text(text) => !text.value.trim().is_empty(),
+            Part::Element(_) => true,
+        })?;
+        Some(match part {
+            Part::Text(text) => self.stray_text(spot, role, text),
+            Part::Element(child) => misfit::child_of_empty(self, spot, role, child),
+        })
+    }
+
+    fn no_children(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+        let child = spot.element.children().next()?;
+        Some(misfit::child_in_text(self, spot, role, child))
+    }
+
+    fn text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<Finding> {
+        if let Some(found) = self.no_children(spot, role) {
+            return Some(found);
+        }
+        let wrong = value::check(simple, &spot.element.text())?;
+        let Wrong { words, fragment, instead } = wrong;
+        let element = spot.element;
+        let name = &element.name.local;
+        let optional = role.min == 0;
+        let written = instead
+            .and_then(|value| example::plain(&element.tag, &self.source.head_attributes(element), &value));
+        let mut fix = match written.filter(|_| self.source.is_short(element)) {
+            Some(written) => written,
+            None => ["write ", &value::describe(simple), " in <", name, ">"].concat(),
+        };
+        if optional {
+            fix.push_str(&[", or leave ", name, " out"].concat());
+        }
+        let said = Said {
+            message: [name, ": ", &words].concat(),
+            expected: wording::expected(self.schema, role),
+            received: self.source.shown(element),
+            schema: fragment.unwrap_or_else(|| role.declaration.fragment.clone()),
+            fix,
+        };
+        Some(self.finding(spot.path(), element.span.start, said))
+    }
+
+    fn children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<Finding> {
+        let siblings: Vec<&Element> = spot.element.children().collect();
+        let laid = content::lay(particle, &self.schema.namespace, &siblings);
+        let mut taken = laid.taken.iter();
+        for part in &spot.element.parts {
+            let child = match part {
+                Part::Text(text) if text.value.trim().is_empty() => continue,
+                Part::Text(text) => return Some(self.stray_text(spot, role, text)),
+                Part::Element(child) => child,
+            };
+            let at = Spot { up: Some(spot), element: child, siblings: &siblings };
+            let found = match taken.next() {
+                Some(Taken::Element(particle, declaration)) => {
+                    let role = Role { declaration, min: particle.min, max: particle.max };
+                    self.element(&at, role)
+                }
+                Some(Taken::Wildcard) => self.lax(&at),
+                None => break,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        let stop = laid.stop?;
+        Some(misfit::stopped(self, spot, role, particle, &siblings, &laid.taken, &stop))
+    }
+
+    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text) -> Finding {
+        let name = &spot.element.name.local;
+        let shown = value::quoted(text.value.trim());
+        let said = Said {
+            message: [name, ": the text ", &shown, " stands where only elements are allowed"].concat(),
+            expected: wording::expected(self.schema, role),
+            received: shown,
+            schema: role.declaration.fragment.clone(),
+            fix: ["put the text into an element of <", name, ">, or leave it out"].concat(),
+        };
+        // Layout before the text is part of the same value; the finding points at the first word.
+        let layout = text.value.len().saturating_sub(text.value.trim_start().len());
+        self.finding(spot.path(), text.offset.saturating_add(layout), said)
+    }
+
+    fn attributes(&self, spot: &Spot<'_>, role: Role<'_>, declared: &[AttributeUse]) -> Option<Finding> {
+        for attribute in &spot.element.attributes {
+            let name = attribute.name.local.as_str();
+            let namespace = &*attribute.name.namespace;
+            if namespace == INSTANCE && matches!(name, "schemaLocation" | "noNamespaceSchemaLocation") {
+                continue;
+            }
+            let known = declared.iter().find(|d| namespace.is_empty() && d.name == name);
+            let Some(known) = known else {
+                return Some(self.unknown_attribute(spot, role, name, declared));
+            };
+            if let Some(wrong) = value::check(&known.simple, &attribute.value) {
+                return Some(self.wrong_attribute(spot, known, wrong));
+            }
+        }
+        let absent = |d: &&AttributeUse| d.required && spot.element.attribute(&d.name).is_none();
+        declared.iter().find(absent).map(|missing| self.missing_attribute(spot, missing))
+    }
+
+    fn unknown_attribute(
+        &self,
+        spot: &Spot<'_>,
+        role: Role<'_>,
+        name: &str,
+        declared: &[AttributeUse],
+    ) -> Finding {
+        let element = spot.element;
+        let free = declared.iter().filter(|d| element.attribute(&d.name).is_none());
+        let near = nearest(name, free.map(|d| d.name.as_str()));
+        let mut message = [&element.name.local, ": the attribute ", name, " is not known"].concat();
+        if let Some(near) = near {
+            message.push_str(&[", did you mean ", near].concat());
+        }
+        let edited = self.source.with_head(element, |attributes| {
+            attributes.retain(|(key, _)| near.is_some() || local(key) != name);
+            for (key, _) in attributes.iter_mut().filter(|(key, _)| local(key) == name) {
+                *key = near.unwrap_or_default().to_owned();
+            }
+        });
+        let expected = if declared.is_empty() {
+            [&element.name.local, ": no attributes"].concat()
+        } else {
+            let all: Vec<String> = declared.iter().map(wording::attribute).collect();
+            ["attributes of ", &element.name.local, ": ", &all.join("; ")].concat()
+        };
+        let named = declared.iter().find(|d| Some(d.name.as_str()) == near);
+        let said = Said {
+            message,
+            expected,
+            received: self.source.shown(element),
+            schema: named.map_or_else(|| role.declaration.fragment.clone(), |d| d.fragment.clone()),
+            fix: edited.unwrap_or_else(|| match near {
+                Some(near) => ["write ", near, "=\"…\" instead of ", name].concat(),
+                None => ["leave the attribute ", name, " out"].concat(),
+            }),
+        };
+        self.finding(attribute_path(spot, name), self.source.attribute_offset(element, name), said)
+    }
+
+    fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> Finding {
+        let element = spot.element;
+        let edited = wrong.instead.as_ref().and_then(|instead| {
+            self.source.with_head(element, |attributes| {
+                for (_, value) in attributes.iter_mut().filter(|(key, _)| *key == known.name) {
+                    value.clone_from(instead);
+                }
+            })
+        });
+        let said = Said {
+            message: [&known.name, ": ", &wrong.words].concat(),
+            expected: wording::attribute(known),
+            received: self.source.shown(element),
+            schema: wrong.fragment.unwrap_or_else(|| known.fragment.clone()),
+            fix: edited.unwrap_or_else(|| self.attribute_words(known, wrong.instead)),
+        };
+        let offset = self.source.attribute_offset(element, &known.name);
+        self.finding(attribute_path(spot, &known.name), offset, said)
+    }
+
+    fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> Finding {
+        let element = spot.element;
+        let sample = value::sample(&missing.simple);
+        let edited = sample.as_ref().and_then(|sample| {
+            self.source.with_head(element, |attributes| {
+                attributes.push((missing.name.clone(), sample.clone()));
+            })
+        });
+        let said = Said {
+            message: [&element.name.local, ": the attribute ", &missing.name, " is missing"].concat(),
+            expected: wording::attribute(missing),
+            received: self.source.shown(element),
+            schema: missing.fragment.clone(),
+            fix: edited.unwrap_or_else(|| self.attribute_words(missing, sample)),
+        };
+        self.finding(attribute_path(spot, &missing.name), element.span.start, said)
+    }
+
+    fn attribute_words(&self, attribute: &AttributeUse, value: Option<String>) -> String {
+        let value = value.unwrap_or_else(|| value::describe(&attribute.simple));
+        ["write ", &attribute.name, "=\"", &value, "\""].concat()
+    }
+}
+
+fn attribute_path(spot: &Spot<'_>, name: &str) -> String {
+    [&spot.path(), "/@", name].concat()
+}
+
+fn local(key: &str) -> &str {
+    key.rsplit_once(':').map_or(key, |(_, local)| local)
+}

@@ -1,0 +1,63 @@
+//! The name that was probably meant: nearest by edit distance, and only if it is near.
+
+/// The candidate nearest to a name, if it differs by no more than a third of the longer of the two. Case and
+/// the choice of `-` or `_` count as no difference at all.
+pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = fold(name);
+    candidates
+        .map(|candidate| {
+            let other = fold(candidate);
+            let allowed = folded.len().max(other.len()).div_ceil(3);
+            (distance(&folded, &other), allowed, candidate)
+        })
+        .filter(|(found, allowed, _)| found <= allowed)
+        .min_by_key(|(found, ..)| *found)
+        .map(|(.., candidate)| candidate)
+}
+
+/// Names are at most 256 bytes behind the gate; what is longer is compared by its beginning.
+fn fold(name: &str) -> Vec<char> {
+    name.chars().take(64).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
+}
+
+/// Levenshtein distance in which two neighbours that changed places count as one difference.
+fn distance(left: &[char], right: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    let mut last_left = None;
+    for (row, l) in left.iter().enumerate() {
+        let mut current = vec![row.saturating_add(1)];
+        let mut last_right = None;
+        for (column, r) in right.iter().enumerate() {
+            let at = |line: &[usize], index: usize| line.get(index).copied().unwrap_or(usize::MAX / 2);
+            let next = column.saturating_add(1);
+            let changed = at(&above, column).saturating_add(usize::from(l != r));
+            let mut best =
+                changed.min(at(&above, next).saturating_add(1)).min(at(&current, column).saturating_add(1));
+            if last_left == Some(r) && last_right == Some(l) && column > 0 {
+                best = best.min(at(&before, column.saturating_sub(1)).saturating_add(1));
+            }
+            current.push(best);
+            last_right = Some(r);
+        }
+        before = std::mem::replace(&mut above, current);
+        last_left = Some(l);
+    }
+    above.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn one_slip_is_found_and_a_stranger_is_not() {
+        let names = ["query", "limit", "file_path"];
+        let found = |name| nearest(name, names.into_iter());
+        assert_eq!(found("qury"), Some("query"));
+        assert_eq!(found("qurey"), Some("query"));
+        assert_eq!(found("File-Path"), Some("file_path"));
+        assert_eq!(found("banana"), None);
+        assert_eq!(found(""), None);
+    }
+}

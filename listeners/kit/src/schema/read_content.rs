@@ -1,0 +1,253 @@
+//! Reads complex types: attributes, groups, elements and how often each may come.
+//!
+//! A part of the schema's tree comes in; shapes go out, or unfit constructs are noted with the reading. It
+//! refuses what a greedy match could not decide: nested counters, and one name with two types.
+
+use std::collections::HashMap;
+
+use super::beyond::{NOT_BUILT, construct_words};
+use super::read::Reading;
+use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, TypeId, Wildcard};
+use super::tree::Element;
+
+/// Largest finite count: libxml2 keeps a counter state per count.
+const OCCURS: u32 = 10_000;
+
+impl<'t> Reading<'t> {
+    pub(super) fn complex(&mut self, element: &'t Element) -> Option<Complex> {
+        let mixed = element.attribute("mixed").is_some_and(|mixed| matches!(mixed, "true" | "1"));
+        let before = self.faults();
+        let mut attributes = Vec::new();
+        let mut content = None;
+        for member in self.members(element) {
+            match member.name.local.as_str() {
+                "sequence" | "choice" | "all" if content.is_none() => {
+                    content = self.particle(member, true).map(Content::Children);
+                }
+                "simpleContent" if content.is_none() => {
+                    content = self.simple_content(member, &mut attributes)
+                }
+                "attribute" => attributes.extend(self.attribute(member)),
+                other => {
+                    let (message, mend) = construct_words(other);
+                    self.unfit_at(member, message, mend);
+                }
+            }
+        }
+        let content = match content {
+            Some(Content::Children(particle)) if holds_nothing(&particle) => Content::Empty,
+            Some(content) => content,
+            None => Content::Empty,
+        };
+        if let Content::Children(particle) = &content {
+            self.same_name_same_type(element, particle);
+        }
+        let content = match (mixed, content) {
+            (false, content) => content,
+            (true, Content::Empty) => Content::Free,
+            (true, _) => {
+                let mend = "leave mixed out, or put the text into an element of its own";
+                self.unfit_at(element, "text between elements (mixed) is not built yet", mend);
+                return None;
+            }
+        };
+        (self.faults() == before).then_some(Complex { attributes, content })
+    }
+
+    fn simple_content(
+        &mut self,
+        element: &'t Element,
+        attributes: &mut Vec<AttributeUse>,
+    ) -> Option<Content> {
+        let members = self.members(element);
+        let [extension] = members.as_slice() else {
+            self.unfit_at(element, "xs:simpleContent holds no xs:extension", "extend a simple type");
+            return None;
+        };
+        if extension.name.local != "extension" {
+            self.unfit_at(extension, NOT_BUILT, "define a restricted simple type and extend that");
+            return None;
+        }
+        self.only_attributes(extension, &["base"]);
+        for member in self.members(extension) {
+            if member.name.local == "attribute" {
+                attributes.extend(self.attribute(member));
+            } else {
+                let (message, mend) = construct_words(&member.name.local);
+                self.unfit_at(member, message, mend);
+            }
+        }
+        let base = extension.attribute("base").unwrap_or_default();
+        self.simple_by_name(extension, base, 0).map(Content::Text)
+    }
+
+    fn attribute(&mut self, element: &'t Element) -> Option<AttributeUse> {
+        self.only_attributes(element, &["name", "type", "use", "default"]);
+        let Some(name) = element.attribute("name") else {
+            self.unfit_at(element, "an attribute has no name", "add name=\"…\"");
+            return None;
+        };
+        let required = match element.attribute("use") {
+            None | Some("optional") => false,
+            Some("required") => true,
+            Some(_) => {
+                self.unfit(element.span.start, "use", "use is not optional or required", "leave it out");
+                return None;
+            }
+        };
+        let members = self.members(element);
+        let simple = match (element.attribute("type"), members.as_slice()) {
+            (Some(written), []) => self.simple_by_name(element, written, 0)?,
+            (None, [inner]) if inner.name.local == "simpleType" => self.simple(inner, 0)?,
+            _ => {
+                self.unfit_at(element, "an attribute needs one simple type", "add type=\"xs:string\"");
+                return None;
+            }
+        };
+        Some(AttributeUse { name: name.to_owned(), simple, required, fragment: self.fragment(element) })
+    }
+
+    fn particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
+        let (min, max) = self.occurs(element)?;
+        let term = match element.name.local.as_str() {
+            "element" => Term::Element(self.local_element(element)?),
+            "any" => Term::Wildcard(self.wildcard(element)?),
+            "sequence" => Term::Sequence(self.group(element)),
+            "choice" => Term::Choice(self.group(element)),
+            "all" => {
+                let parts = self.group(element);
+                self.all_rules(element, outermost, max, &parts);
+                Term::All(parts)
+            }
+            other => {
+                let (message, mend) = construct_words(other);
+                self.unfit_at(element, message, mend);
+                return None;
+            }
+        };
+        let repeated = max.is_none_or(|max| max > 1);
+        if repeated && counts_inside(&term, max.is_some()) {
+            let mend =
+                "give the inner elements a parent of their own, or use minOccurs 0 or 1 with unbounded";
+            let message = "a repeated group holds a finite counter (nested counters)";
+            self.unfit(element.span.start, "maxOccurs", message, mend);
+        }
+        Some(Particle { min, max, term })
+    }
+
+    fn group(&mut self, element: &'t Element) -> Vec<Particle> {
+        self.only_attributes(element, &["minOccurs", "maxOccurs"]);
+        let members = self.members(element);
+        // A particle that may come at most zero times is none.
+        members.into_iter().filter_map(|m| self.particle(m, false)).filter(|p| p.max != Some(0)).collect()
+    }
+
+    fn all_rules(&mut self, element: &Element, outermost: bool, max: Option<u32>, parts: &[Particle]) {
+        let simple_parts = parts.iter().all(|p| matches!(p.term, Term::Element(_)) && p.max == Some(1));
+        if !outermost || max != Some(1) || !simple_parts {
+            let message = "xs:all stands alone and holds elements that come at most once";
+            self.unfit_at(
+                element,
+                message,
+                "use xs:sequence, or give repeated elements a parent of their own",
+            );
+        }
+    }
+
+    fn local_element(&mut self, element: &'t Element) -> Option<Declaration> {
+        self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
+        if element.attribute("form").is_some_and(|form| form != "qualified") {
+            self.unfit(element.span.start, "form", "local elements are qualified", "leave form out");
+        }
+        if let Some(written) = element.attribute("ref") {
+            let name = element.qualified(written).filter(|name| *name.namespace == *self.target());
+            let Some(of) = name.as_ref().and_then(|name| self.promised(&name.local)) else {
+                let message = ["the element ", written, " is not declared in this schema"].concat();
+                self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
+                return None;
+            };
+            return Some(self.declaration(element, &name?.local, of));
+        }
+        let Some(name) = element.attribute("name") else {
+            self.unfit_at(element, "an element has neither name nor ref", "add name=\"…\"");
+            return None;
+        };
+        let of = self.type_of(element)?;
+        Some(self.declaration(element, name, of))
+    }
+
+    fn wildcard(&mut self, element: &Element) -> Option<Wildcard> {
+        self.only_attributes(element, &["namespace", "processContents", "minOccurs", "maxOccurs"]);
+        let lax = element.attribute("processContents") == Some("lax");
+        match element.attribute("namespace").unwrap_or("##any") {
+            "##any" if lax => Some(Wildcard::Any),
+            "##other" if lax => Some(Wildcard::Other),
+            _ => {
+                let mend = "write namespace=\"##other\" processContents=\"lax\"";
+                self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", mend);
+                None
+            }
+        }
+    }
+
+    fn occurs(&mut self, element: &Element) -> Option<(u32, Option<u32>)> {
+        let mut read = |name: &str| -> Result<Option<u32>, ()> {
+            match element.attribute(name) {
+                None => Ok(Some(1)),
+                Some("unbounded") if name == "maxOccurs" => Ok(None),
+                Some(text) => match text.trim().parse::<u32>() {
+                    Ok(count) if count <= OCCURS => Ok(Some(count)),
+                    _ => {
+                        let message = [name, " is ", text, ", more than 10000 or no count"].concat();
+                        self.unfit(element.span.start, name, &message, "use unbounded, or at most 10000");
+                        Err(())
+                    }
+                },
+            }
+        };
+        let (min, max) = (read("minOccurs"), read("maxOccurs"));
+        let (min, max) = (min.ok()?.unwrap_or(1), max.ok()?);
+        if max.is_some_and(|max| max < min) {
+            self.unfit(
+                element.span.start,
+                "minOccurs",
+                "minOccurs is more than maxOccurs",
+                "correct one of them",
+            );
+            return None;
+        }
+        Some((min, max))
+    }
+
+    /// Two elements of one name in one content must have one type: the path alone must tell what is meant.
+    fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
+        let mut all = Vec::new();
+        particle.term.elements(&mut all);
+        let mut seen: HashMap<&str, TypeId> = HashMap::new();
+        for declaration in all {
+            if *seen.entry(&declaration.name).or_insert(declaration.of) != declaration.of {
+                let message = [&declaration.name, " is declared twice with different types"].concat();
+                self.unfit_at(element, &message, "give both the same named type");
+            }
+        }
+    }
+}
+
+fn holds_nothing(particle: &Particle) -> bool {
+    match &particle.term {
+        _ if particle.max == Some(0) => true,
+        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().all(holds_nothing),
+        Term::Element(_) | Term::Wildcard(_) => false,
+    }
+}
+
+/// Whether a term holds a counter that a repetition around it would make ambiguous: any finite one
+/// inside a finite repetition, one with a least count inside an unbounded repetition.
+fn counts_inside(term: &Term, finite_outside: bool) -> bool {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return false };
+    parts.iter().any(|part| {
+        let finite = part.max.is_some_and(|max| max > 1);
+        let counter = part.min > 1 || (finite_outside && finite);
+        counter || counts_inside(&part.term, finite_outside)
+    })
+}

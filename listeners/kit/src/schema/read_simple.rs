@@ -1,0 +1,235 @@
+//! Reads simple types: restrictions of built-in types, with every derivation step folded into one.
+//!
+//! A part of the schema's tree comes in; a `Simple` goes out, or unfit constructs are noted with the
+//! reading. A facet that its base does not know, or whose value is none of the base's, is unfit.
+
+use std::sync::Arc;
+
+use super::beyond::{NOT_BUILT, construct_words};
+use super::builtin::{Builtin, Family, WhiteSpace};
+use super::pattern::Pattern;
+use super::read::{Reading, XSD};
+use super::shape::{Bound, Faceted, Simple};
+use super::tree::Element;
+
+/// Longest chain of restrictions of restrictions.
+const STEPS: usize = 32;
+
+impl<'t> Reading<'t> {
+    /// The built-in type of this local name, if the profile has it.
+    pub(super) fn built_in(&mut self, element: &Element, local: &str) -> Option<Builtin> {
+        let found = Builtin::named(local);
+        if found.is_none() {
+            let mend = match local {
+                "QName" | "NOTATION" => "use xs:string",
+                "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" => {
+                    "use xs:NCName and check it in the listener"
+                }
+                "NMTOKENS" => "repeat an element of type xs:NMTOKEN",
+                "anyType" | "anySimpleType" => "name the type, or use xs:any with processContents=\"lax\"",
+                "gYear" | "gMonth" | "gDay" | "gYearMonth" | "gMonthDay" => {
+                    "use xs:date, or xs:string with a pattern"
+                }
+                _ => "use a built-in type of the profile, as xs:string",
+            };
+            let message = ["the type xs:", local, " is not in the profile"].concat();
+            self.unfit(element.span.start, &["xs:", local].concat(), &message, mend);
+        }
+        found
+    }
+
+    /// A simple type by the name written in an attribute of `element`.
+    pub(super) fn simple_by_name(
+        &mut self,
+        element: &'t Element,
+        written: &str,
+        step: usize,
+    ) -> Option<Arc<Simple>> {
+        match element.qualified(written) {
+            Some(name) if *name.namespace == *XSD => {
+                self.built_in(element, &name.local).map(|base| Arc::new(Simple::plain(base)))
+            }
+            Some(name) if *name.namespace == *self.target() => match self.named.get(name.local.as_str()) {
+                Some(named) if named.element.name.local == "simpleType" => {
+                    self.simple_named(&name.local, step)
+                }
+                Some(_) => {
+                    self.unfit_at(element, &[written, " is no simple type"].concat(), "name a simple type");
+                    None
+                }
+                None => {
+                    let message = ["the type ", written, " is not defined in this schema"].concat();
+                    self.unfit_at(element, &message, "define it, or correct its name");
+                    None
+                }
+            },
+            _ => {
+                let message = ["the type ", written, " is of another namespace: not built yet"].concat();
+                self.unfit_at(element, &message, "define the type in this schema");
+                None
+            }
+        }
+    }
+
+    pub(super) fn simple_named(&mut self, name: &str, step: usize) -> Option<Arc<Simple>> {
+        let named = self.named.get(name)?;
+        if let Some(read) = &named.simple {
+            return Some(Arc::clone(read));
+        }
+        let element = named.element;
+        self.only_attributes(element, &["name"]);
+        let read = self.simple(element, step.saturating_add(1))?;
+        if let Some(named) = self.named.get_mut(name) {
+            named.simple = Some(Arc::clone(&read));
+        }
+        Some(read)
+    }
+
+    pub(super) fn simple(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+        if step > STEPS {
+            let message = "the type restricts itself, or the chain of restrictions is longer than 32";
+            self.unfit_at(element, message, "restrict a built-in type");
+            return None;
+        }
+        let members = self.members(element);
+        let [restriction] = members.as_slice() else {
+            self.unfit_at(element, "a simple type is one xs:restriction", "restrict a built-in type");
+            return None;
+        };
+        if restriction.name.local != "restriction" {
+            let (message, mend) = construct_words(&restriction.name.local);
+            self.unfit_at(restriction, message, mend);
+            return None;
+        }
+        self.only_attributes(restriction, &["base"]);
+        let mut facets = self.members(restriction);
+        let base = match (restriction.attribute("base"), facets.first().copied()) {
+            (Some(written), _) => self.simple_by_name(restriction, written, step)?,
+            (None, Some(inner)) if inner.name.local == "simpleType" => {
+                facets.remove(0);
+                self.simple(inner, step.saturating_add(1))?
+            }
+            (None, _) => {
+                self.unfit_at(restriction, "a restriction has no base", "add base=\"xs:string\"");
+                return None;
+            }
+        };
+        let mut simple = Arc::unwrap_or_clone(base);
+        self.facets(&mut simple, &facets);
+        Some(Arc::new(simple))
+    }
+
+    fn facets(&mut self, simple: &mut Simple, facets: &[&'t Element]) {
+        let (mut patterns, mut values) = (Vec::new(), Vec::new());
+        // White space first: the values of all other facets are read through it.
+        let (spaces, others): (Vec<_>, Vec<_>) = facets.iter().partition(|f| f.name.local == "whiteSpace");
+        for facet in spaces.into_iter().chain(others) {
+            self.only_attributes(facet, &["value"]);
+            let name = facet.name.local.as_str();
+            if !applies(name, simple.base) {
+                let mend = "leave the facet out, or change the base";
+                self.unfit_at(facet, &["it does not apply to xs:", simple.base.name()].concat(), mend);
+                continue;
+            }
+            let value = facet.attribute("value").unwrap_or_default();
+            match name {
+                "pattern" => patterns.extend(self.pattern(facet, value)),
+                "enumeration" => values.extend(self.enumerated(facet, simple, value)),
+                "whiteSpace" => self.white_space(facet, simple, value),
+                "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
+                    self.bound(facet, simple, value);
+                }
+                _ => self.counted(facet, simple, value),
+            }
+        }
+        if !patterns.is_empty() {
+            simple.patterns.push(patterns);
+        }
+        if !values.is_empty() {
+            simple.values = values;
+        }
+    }
+
+    fn pattern(&mut self, facet: &Element, value: &str) -> Option<Faceted<Pattern>> {
+        match Pattern::read(value) {
+            Ok(value) => Some(Faceted { value, fragment: self.fragment(facet) }),
+            Err(reason) => {
+                let message = ["the pattern ", value, " is not taken: ", &reason].concat();
+                self.unfit_at(facet, &message, "write a simpler pattern");
+                None
+            }
+        }
+    }
+
+    fn enumerated(&mut self, facet: &Element, simple: &Simple, value: &str) -> Option<Faceted<String>> {
+        let value = simple.space.normalize(value);
+        if !simple.base.spells(&value) {
+            self.foreign_value(facet, simple.base, &value);
+            return None;
+        }
+        Some(Faceted { value, fragment: self.fragment(facet) })
+    }
+
+    fn foreign_value(&mut self, facet: &Element, base: Builtin, value: &str) {
+        let message = [value, " is no value of xs:", base.name()].concat();
+        self.unfit_at(facet, &message, "correct the value, or change the base");
+    }
+
+    fn white_space(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        simple.space = match value {
+            "preserve" if simple.space == WhiteSpace::Preserve => WhiteSpace::Preserve,
+            "replace" if simple.space != WhiteSpace::Collapse => WhiteSpace::Replace,
+            "collapse" => WhiteSpace::Collapse,
+            _ => {
+                self.unfit_at(facet, "it is less strict than the base, or unknown", "write collapse");
+                return;
+            }
+        };
+    }
+
+    fn bound(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        let value = simple.space.normalize(value);
+        if !simple.base.spells(&value) || value == "NaN" {
+            self.foreign_value(facet, simple.base, &value);
+            return;
+        }
+        let name = facet.name.local.as_str();
+        let bound = Bound { value, inclusive: name.ends_with("Inclusive"), fragment: self.fragment(facet) };
+        if name.starts_with("min") {
+            simple.least = Some(bound);
+        } else {
+            simple.most = Some(bound);
+        }
+    }
+
+    fn counted(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        let Ok(count) = value.trim().parse::<u32>() else {
+            self.unfit_at(facet, &[value, " is no count"].concat(), "write a whole number");
+            return;
+        };
+        let fragment = self.fragment(facet);
+        let read = Some(Faceted { value: usize::try_from(count).unwrap_or(usize::MAX), fragment });
+        match facet.name.local.as_str() {
+            "length" => simple.length = read,
+            "minLength" => simple.min_length = read,
+            "maxLength" => simple.max_length = read,
+            "totalDigits" => simple.total_digits = read,
+            "fractionDigits" => simple.fraction_digits = read,
+            _ => self.unfit_at(facet, NOT_BUILT, "leave it out"),
+        }
+    }
+}
+
+fn applies(facet: &str, base: Builtin) -> bool {
+    let family = base.family();
+    match facet {
+        "pattern" | "whiteSpace" => true,
+        "enumeration" => family != Family::Truth,
+        "length" | "minLength" | "maxLength" => matches!(family, Family::Text | Family::Bytes),
+        "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
+            matches!(family, Family::Whole | Family::Decimal | Family::Floating | Family::Moment)
+        }
+        "totalDigits" | "fractionDigits" => matches!(family, Family::Whole | Family::Decimal),
+        _ => false,
+    }
+}

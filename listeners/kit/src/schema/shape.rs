@@ -1,0 +1,177 @@
+//! What a schema document says, as plain values: declarations, types, particles and facets.
+//!
+//! Types lie in one table and refer to each other by `TypeId`, because a type may contain itself. Nothing
+//! here reads, judges or words anything.
+
+use std::sync::Arc;
+
+use super::builtin::{Builtin, WhiteSpace};
+use super::pattern::Pattern;
+
+/// A type by its place in the table of the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TypeId(pub(super) usize);
+
+/// A schema document, read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Schema {
+    pub(super) namespace: String,
+    pub(super) elements: Vec<Declaration>,
+    pub(super) types: Vec<Type>,
+}
+
+impl Schema {
+    pub(super) fn global(&self, local: &str) -> Option<&Declaration> {
+        self.elements.iter().find(|element| element.name == local)
+    }
+
+    /// The type behind an id. Ids come from reading the same schema, so none is ever unknown; were one,
+    /// it would allow anything, which is the side on which libxml2 decides alone.
+    pub(super) fn of(&self, id: TypeId) -> &Type {
+        self.types.get(id.0).unwrap_or(&Type::Anything)
+    }
+}
+
+/// An element as declared, global or local.
+#[derive(Clone, Debug)]
+pub(super) struct Declaration {
+    pub(super) name: String,
+    pub(super) of: TypeId,
+    pub(super) documentation: Option<String>,
+    /// The declaration as it stands in the schema, shortened to its start tag where it is long.
+    pub(super) fragment: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Type {
+    Simple(Arc<Simple>),
+    Complex(Complex),
+    /// The type of what a lax wildcard lets in without knowing it.
+    Anything,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Complex {
+    pub(super) attributes: Vec<AttributeUse>,
+    pub(super) content: Content,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Empty,
+    /// Text of a simple type, beside attributes.
+    Text(Arc<Simple>),
+    /// Any text and no elements, beside attributes.
+    Free,
+    Children(Particle),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct AttributeUse {
+    pub(super) name: String,
+    pub(super) simple: Arc<Simple>,
+    pub(super) required: bool,
+    pub(super) fragment: String,
+}
+
+/// A term and how often it may come; no `max` is `unbounded`.
+#[derive(Clone, Debug)]
+pub(super) struct Particle {
+    pub(super) min: u32,
+    pub(super) max: Option<u32>,
+    pub(super) term: Term,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Term {
+    Element(Declaration),
+    Sequence(Vec<Particle>),
+    Choice(Vec<Particle>),
+    All(Vec<Particle>),
+    Wildcard(Wildcard),
+}
+
+/// `xs:any`, always lax.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wildcard {
+    Any,
+    Other,
+}
+
+impl Particle {
+    /// Whether it is satisfied by nothing at all.
+    pub(super) fn may_be_absent(&self) -> bool {
+        self.min == 0 || self.term.may_be_empty()
+    }
+}
+
+impl Term {
+    pub(super) fn may_be_empty(&self) -> bool {
+        match self {
+            Self::Element(_) | Self::Wildcard(_) => false,
+            Self::Sequence(parts) | Self::All(parts) => parts.iter().all(Particle::may_be_absent),
+            Self::Choice(parts) => parts.iter().any(Particle::may_be_absent),
+        }
+    }
+
+    /// Every particle of this term that holds an element, in order, however deep in groups it stands.
+    pub(super) fn elements<'a>(&'a self, found: &mut Vec<&'a Declaration>) {
+        match self {
+            Self::Element(declaration) => found.push(declaration),
+            Self::Wildcard(_) => {}
+            Self::Sequence(parts) | Self::Choice(parts) | Self::All(parts) => {
+                parts.iter().for_each(|part| part.term.elements(found));
+            }
+        }
+    }
+}
+
+/// A restriction of a built-in type, all derivation steps folded into one.
+#[derive(Clone, Debug)]
+pub(super) struct Simple {
+    pub(super) base: Builtin,
+    pub(super) space: WhiteSpace,
+    /// One entry per derivation step that has patterns: of each step one must match.
+    pub(super) patterns: Vec<Vec<Faceted<Pattern>>>,
+    pub(super) values: Vec<Faceted<String>>,
+    pub(super) length: Option<Faceted<usize>>,
+    pub(super) min_length: Option<Faceted<usize>>,
+    pub(super) max_length: Option<Faceted<usize>>,
+    pub(super) total_digits: Option<Faceted<usize>>,
+    pub(super) fraction_digits: Option<Faceted<usize>>,
+    pub(super) least: Option<Bound>,
+    pub(super) most: Option<Bound>,
+}
+
+impl Simple {
+    pub(super) fn plain(base: Builtin) -> Self {
+        Self {
+            base,
+            space: base.white_space(),
+            patterns: Vec::new(),
+            values: Vec::new(),
+            length: None,
+            min_length: None,
+            max_length: None,
+            total_digits: None,
+            fraction_digits: None,
+            least: None,
+            most: None,
+        }
+    }
+}
+
+/// A facet's value beside the facet as it stands in the schema.
+#[derive(Clone, Debug)]
+pub(super) struct Faceted<T> {
+    pub(super) value: T,
+    pub(super) fragment: String,
+}
+
+/// A smallest or largest value; `inclusive` says whether it is itself allowed.
+#[derive(Clone, Debug)]
+pub(super) struct Bound {
+    pub(super) value: String,
+    pub(super) inclusive: bool,
+    pub(super) fragment: String,
+}

@@ -1,0 +1,189 @@
+//! The desk of one listener: what was handed over and is not yet answered. The pump puts deliveries
+//! and call-backs on it without waiting; the listener's task takes them off.
+//!
+//! It never reads a document and never reports anything: whoever takes a token off the desk owes the
+//! pump the one report about it. That it can be taken off only once is what makes it one report.
+//! In: deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
+//!
+//! Nothing here is bounded by itself: the pump counts slots, so at most `in_flight` deliveries are on
+//! the desk, and everything else on it belongs to one of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::words::ports::{CallBack, Delivery, Token};
+
+/// What is to be brought to the listener next.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// A delivery. It is out from now on.
+    Deliver(Delivery),
+    /// Word that an answer is no longer wanted.
+    Cancel(Token),
+}
+
+#[derive(Default)]
+pub(super) struct Desk {
+    papers: Mutex<Papers>,
+    arrived: Notify,
+    recalled: Notify,
+}
+
+#[derive(Default)]
+struct Papers {
+    waiting: VecDeque<Delivery>,
+    out: HashMap<Arc<str>, Option<Recall>>,
+    cancels: VecDeque<Token>,
+    unsent: VecDeque<(Token, CallBack)>,
+    closed: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Recall {
+    why: CallBack,
+    at: Instant,
+}
+
+impl Desk {
+    fn papers(&self) -> MutexGuard<'_, Papers> {
+        // Every change below is complete before anything can panic, so a poisoned desk is in order.
+        self.papers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a delivery on the desk; gives it back if the desk is closed.
+    pub(super) fn hand(&self, delivery: Delivery) -> Result<(), Delivery> {
+        let mut papers = self.papers();
+        if papers.closed {
+            return Err(delivery);
+        }
+        papers.waiting.push_back(delivery);
+        drop(papers);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Calls a delivery back. One that is not on the desk was answered in the meantime.
+    pub(super) fn call_back(&self, token: &Token, why: CallBack) {
+        let mut papers = self.papers();
+        if let Some(place) = papers.waiting.iter().position(|d| d.lease.token == *token) {
+            papers.waiting.remove(place);
+            papers.unsent.push_back((token.clone(), why));
+        } else if let Some(recall @ None) = papers.out.get_mut(&token.0) {
+            *recall = Some(Recall { why, at: Instant::now() });
+            papers.cancels.push_back(token.clone());
+        } else {
+            return;
+        }
+        drop(papers);
+        self.arrived.notify_one();
+        self.recalled.notify_waiters();
+    }
+
+    /// The next errand; waits for one. May be dropped while it waits: nothing is lost. For one waiter.
+    pub(super) async fn next(&self) -> Errand {
+        loop {
+            if let Some(errand) = self.errand() {
+                return errand;
+            }
+            // `notify_one` leaves a permit if nobody waits yet, so an arrival between the look and
+            // the wait is not missed.
+            self.arrived.notified().await;
+        }
+    }
+
+    fn errand(&self) -> Option<Errand> {
+        let mut papers = self.papers();
+        if let Some(token) = papers.cancels.pop_front() {
+            return Some(Errand::Cancel(token));
+        }
+        let delivery = papers.waiting.pop_front()?;
+        papers.out.insert(delivery.lease.token.0.clone(), None);
+        Some(Errand::Deliver(delivery))
+    }
+
+    /// The next delivery that was called back before it left the desk; it is off it and owed a report.
+    pub(super) async fn unsent(&self) -> (Token, CallBack) {
+        loop {
+            let mut changed = pin!(self.recalled.notified());
+            // Listening begins before the look, so a call-back between the two is not missed.
+            changed.as_mut().enable();
+            let unsent = self.papers().unsent.pop_front();
+            match unsent {
+                Some(unsent) => return unsent,
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Waits until a delivery is still out `grace` after it was called back.
+    pub(super) async fn overdue(&self, grace: Duration) {
+        loop {
+            let mut changed = pin!(self.recalled.notified());
+            changed.as_mut().enable();
+            let first = self.papers().out.values().flatten().map(|recall| recall.at).min();
+            match first {
+                None => changed.await,
+                Some(at) if at + grace <= Instant::now() => return,
+                // Of what is answered meanwhile the next round no longer knows.
+                Some(at) => tokio::select! {
+                    () = changed => {}
+                    () = tokio::time::sleep_until(at + grace) => {}
+                },
+            }
+        }
+    }
+
+    /// Waits until this delivery, which is out, is called back.
+    pub(super) async fn recall_of(&self, token: &Token) -> CallBack {
+        loop {
+            let mut changed = pin!(self.recalled.notified());
+            changed.as_mut().enable();
+            let recall = self.papers().out.get(&token.0).copied().flatten();
+            match recall {
+                Some(recall) => return recall.why,
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Takes a delivery that is out off the desk; whoever is told `true` owes its report.
+    #[must_use = "who takes a delivery off the desk owes its report"]
+    pub(super) fn settle(&self, token: &str) -> bool {
+        let mut papers = self.papers();
+        papers.cancels.retain(|t| &*t.0 != token);
+        papers.out.remove(token).is_some()
+    }
+
+    /// Takes every delivery that is out off the desk; each is owed a report.
+    #[must_use = "who takes a delivery off the desk owes its report"]
+    pub(super) fn settle_all(&self) -> Vec<(Token, Option<CallBack>)> {
+        let mut papers = self.papers();
+        papers.cancels.clear();
+        papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect()
+    }
+
+    /// Takes every delivery off the desk that never left it; each is owed a report.
+    #[must_use = "who takes a delivery off the desk owes its report"]
+    pub(super) fn settle_waiting(&self) -> Vec<Token> {
+        let mut papers = self.papers();
+        let waiting = papers.waiting.drain(..).map(|d| d.lease.token.clone()).collect::<Vec<_>>();
+        waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
+    }
+
+    /// Waits until a delivery waits on the desk. For one waiter, which must not be in `next` too.
+    pub(super) async fn anything_waits(&self) {
+        while self.papers().waiting.is_empty() {
+            self.arrived.notified().await;
+        }
+    }
+
+    /// Takes nothing more.
+    pub(super) fn close(&self) {
+        self.papers().closed = true;
+    }
+}

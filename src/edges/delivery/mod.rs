@@ -1,0 +1,132 @@
+//! Carriers: how deliveries reach listeners, and how what listeners say comes back.
+//!
+//! This room never judges a document, never decides whether a delivery is tried again, and never makes
+//! the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `Heard`, once for every delivery,
+//! into one bounded queue; while that is full nothing is read from any listener.
+
+mod desk;
+mod inline;
+mod pace;
+mod post;
+mod process;
+
+pub use inline::{Answering, answering};
+pub use pace::Pace;
+pub use process::Surroundings;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+
+use crate::edges::tasks::{self, Kind, Task};
+use crate::words::codes::Code;
+use crate::words::composition::{Composition, Reach};
+use crate::words::ids::Name;
+use crate::words::ports::{CallBack, Carrier, Delivery, Heard, Token};
+use post::Post;
+use process::Workplace;
+
+/// What carriers need beside the composition.
+#[derive(Default)]
+pub struct Equipment {
+    /// The Rust listeners, by name.
+    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    /// The variables of our own process; programs see those the reference names.
+    pub surroundings: Surroundings,
+    /// How long to wait before the next harder thing.
+    pub pace: Pace,
+}
+
+/// A listener that is to be reached in this process, and for which no value was given.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("listener {0} is inline, and no value was given for it")]
+pub struct NoValue(pub Name);
+
+/// The carriers of one organism, one for each of its listeners.
+pub struct Carriers {
+    posts: BTreeMap<Name, Post>,
+    reports: mpsc::Sender<Heard>,
+    stop: watch::Sender<bool>,
+    tasks: Mutex<Vec<Task>>,
+}
+
+impl Carriers {
+    /// Starts a carrier, and with it the program, of every listener of the composition.
+    pub fn start(
+        composition: &Composition,
+        equipment: Equipment,
+        reports: mpsc::Sender<Heard>,
+    ) -> Result<Carriers, NoValue> {
+        let Equipment { inline, surroundings, pace } = equipment;
+        let around = Arc::new(surroundings);
+        let (stop, is_stopped) = watch::channel(false);
+        let mut posts = BTreeMap::new();
+        let mut work = Vec::new();
+        for listener in composition.listeners.values() {
+            let name = &listener.name;
+            let post = Post::new(name.clone(), pace, reports.clone(), is_stopped.clone());
+            let reach = match &listener.reach {
+                Reach::Inline => Err(inline.get(name).cloned().ok_or_else(|| NoValue(name.clone()))?),
+                Reach::Process(program) => Ok(Workplace::new(
+                    program.clone(),
+                    (composition.organism.clone(), name.clone()),
+                    around.clone(),
+                    composition.message_bytes,
+                )),
+            };
+            posts.insert(name.clone(), post.clone());
+            work.push((post, reach));
+        }
+        // Nothing is started before everything is known to be startable.
+        let tasks = work.into_iter().map(|(post, reach)| match reach {
+            Ok(place) => process::tend(&post, place),
+            Err(listener) => inline::tend(&post, listener),
+        });
+        let tasks = Mutex::new(tasks.collect());
+        Ok(Carriers { posts, reports, stop, tasks })
+    }
+
+    /// Stops every listener: programs see the end of their stdin, then TERM, then KILL, each with its
+    /// whole process group. Returns when nothing is left of them; what was not answered by then is
+    /// reported gone. Somebody has to go on taking reports, or drop the receiver, while this runs.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in tasks {
+            task.over().await;
+        }
+    }
+
+    /// Reports on a delivery that no desk took, without waiting.
+    fn gone_apart(&self, delivery: &Delivery, code: Code, words: &str) {
+        let lease = &delivery.lease;
+        let gone = Heard::Gone { token: lease.token.clone(), code, words: words.to_owned() };
+        if let Err(mpsc::error::TrySendError::Full(gone)) = self.reports.try_send(gone) {
+            let reports = self.reports.clone();
+            let late = async move {
+                let _pump_is_gone = reports.send(gone).await;
+            };
+            // A send cannot panic; nobody waits for this task, because it ends with the pump at last.
+            let _nobody_waits = tasks::start(Kind::Report(lease.listener.clone()), late, async |_| ());
+        }
+    }
+}
+
+impl Carrier for Carriers {
+    fn hand(&self, delivery: Delivery) {
+        let Some(post) = self.posts.get(&delivery.lease.listener) else {
+            return self.gone_apart(&delivery, Code::Unavailable, Code::Unavailable.meaning());
+        };
+        if let Err(delivery) = post.desk.hand(delivery) {
+            self.gone_apart(&delivery, Code::ListenerDown, "the listener was stopped");
+        }
+    }
+
+    fn call_back(&self, token: &Token, why: CallBack) {
+        // The token does not say whose it is. Listeners are few and a look at a desk is short.
+        for post in self.posts.values() {
+            post.desk.call_back(token, why);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The post of one listener: its desk, and the way its task reports to the pump.
+//!
+//! It decides nothing. In: what a carrier's task found out. Out: `Heard`, into the one bounded queue
+//! of reports. A report waits for room, which makes whoever reports slower and loses nothing.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+
+use super::desk::Desk;
+use super::pace::Pace;
+use crate::words::codes::Code;
+use crate::words::ids::Name;
+use crate::words::ports::{CallBack, Heard, Token};
+
+#[derive(Clone)]
+pub(super) struct Post {
+    pub(super) listener: Name,
+    pub(super) desk: Arc<Desk>,
+    pub(super) pace: Pace,
+    reports: mpsc::Sender<Heard>,
+    stop: watch::Receiver<bool>,
+}
+
+impl Post {
+    pub(super) fn new(
+        listener: Name,
+        pace: Pace,
+        reports: mpsc::Sender<Heard>,
+        stop: watch::Receiver<bool>,
+    ) -> Post {
+        Post { listener, desk: Arc::default(), pace, reports, stop }
+    }
+
+    async fn report(&self, heard: Heard) {
+        // The pump has dropped its end only when it needs no report any more.
+        let _pump_is_gone = self.reports.send(heard).await;
+    }
+
+    /// A document of the listener.
+    pub(super) async fn said(&self, document: Vec<u8>) {
+        self.report(Heard::Said { listener: self.listener.clone(), document }).await;
+    }
+
+    /// A delivery that the caller has taken off the desk, and that will not be answered.
+    pub(super) async fn gone(&self, token: Token, code: Code, words: String) {
+        self.report(Heard::Gone { token, code, words }).await;
+    }
+
+    /// The listener is ready.
+    pub(super) async fn joined(&self) {
+        self.report(Heard::Joined { listener: self.listener.clone() }).await;
+    }
+
+    /// The listener's program ended.
+    pub(super) async fn left(&self, words: &str, down: bool) {
+        self.report(Heard::Left { listener: self.listener.clone(), words: words.to_owned(), down }).await;
+    }
+
+    /// Everything that waits on the desk will not be delivered.
+    pub(super) async fn refuse_waiting(&self, words: &str) {
+        for token in self.desk.settle_waiting() {
+            self.gone(token, Code::ListenerDown, words.to_owned()).await;
+        }
+    }
+
+    /// Everything on the desk will not be answered, and nothing more is taken.
+    pub(super) async fn close(&self, code: Code, words: &str) {
+        self.desk.close();
+        for (token, _) in self.desk.settle_all() {
+            self.gone(token, code, words.to_owned()).await;
+        }
+        self.refuse_waiting(words).await;
+    }
+
+    /// Waits until the carrier is stopped.
+    pub(super) async fn stopped(&self) {
+        // That the carrier was dropped without a word is a stop too.
+        let mut stop = self.stop.clone();
+        let _carrier_is_gone = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+/// The code under which a delivery that was called back is gone.
+pub(super) fn called_back(why: CallBack) -> Code {
+    match why {
+        CallBack::Cancelled => Code::CancelledThread,
+        CallBack::TimedOut => Code::ListenerTimeout,
+    }
+}

@@ -1,0 +1,75 @@
+//! Listens to the stdout of a program that stays, and tells documents of the protocol from stray text.
+//!
+//! It judges nothing: it reads the root element's name and the delivery a reply names, to know what is
+//! still owed. In: bytes in any chunking. Out: `Heard::Said` through the post; stray text to the last
+//! words. While a report waits for room nothing is read, so a slow pump makes the program wait.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::process::ChildStdout;
+use tokio::sync::Notify;
+
+use super::frames::Frames;
+use super::last_words::LastWords;
+use super::pipe::Pipe;
+use super::root::{Root, root_of};
+use crate::edges::delivery::post::Post;
+
+/// Whether a life of the program has answered anything.
+#[derive(Default)]
+pub(super) struct Answered {
+    once: AtomicBool,
+    rang: Notify,
+}
+
+impl Answered {
+    fn note(&self) {
+        if !self.once.swap(true, Ordering::Relaxed) {
+            self.rang.notify_one();
+        }
+    }
+    /// Whether it has.
+    pub(super) fn so_far(&self) -> bool {
+        self.once.load(Ordering::Relaxed)
+    }
+    /// Waits until it has; for one waiter.
+    pub(super) async fn first(&self) {
+        self.rang.notified().await;
+    }
+}
+
+/// Hears a program out. The words of an error say how it broke the framing.
+pub(super) async fn hear(
+    mut pipe: Pipe<ChildStdout>,
+    mut frames: Frames,
+    post: &Post,
+    words: &LastWords,
+    answered: &Answered,
+) -> Result<(), String> {
+    loop {
+        let chunk = pipe.read().await;
+        let ended = chunk.is_empty();
+        frames.feed(chunk);
+        while let Some(frame) = frames.next()? {
+            heard(frame, post, words, answered).await;
+        }
+        if ended {
+            let rest = frames.finish();
+            words.hear_line(&rest);
+            return Ok(());
+        }
+    }
+}
+
+async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {
+    match root_of(&frame) {
+        Root::Stray => return words.hear_line(&frame),
+        Root::Reply { delivery } => {
+            if post.desk.settle(&delivery) {
+                answered.note();
+            }
+        }
+        Root::Other => {}
+    }
+    post.said(frame).await;
+}

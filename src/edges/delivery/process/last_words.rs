@@ -1,0 +1,118 @@
+//! The last words of a program, and the sentences in which its end is told.
+//!
+//! It never interprets what a program said. In: bytes from stderr and stray text from stdout. Out:
+//! the end of them, bounded, and the words of a failure as an operator and an agent read them.
+
+use std::collections::VecDeque;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::process::ChildStderr;
+use tokio::sync::watch;
+
+use super::pipe::Pipe;
+use crate::words::limits::LAST_WORDS_BYTES;
+use crate::words::time::spoken;
+
+/// The last `LAST_WORDS_BYTES` bytes that one process said aside.
+#[derive(Default)]
+pub(super) struct LastWords(Mutex<VecDeque<u8>>);
+
+impl LastWords {
+    /// Adds what was said, and forgets the beginning where it gets long.
+    pub(super) fn hear(&self, said: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = said.get(said.len().saturating_sub(LAST_WORDS_BYTES)..).unwrap_or(said);
+        kept.extend(tail);
+        let surplus = kept.len().saturating_sub(LAST_WORDS_BYTES);
+        kept.drain(..surplus);
+    }
+
+    /// Adds a line of stray text.
+    pub(super) fn hear_line(&self, said: &[u8]) {
+        if !said.trim_ascii().is_empty() {
+            self.hear(said);
+            self.hear(b"\n");
+        }
+    }
+
+    /// Listens to a pipe until it ends, and when the program is over only a moment longer. Reads
+    /// whatever else waits, so a program never blocks on its stderr.
+    pub(super) async fn listen(&self, pipe: ChildStderr, over: watch::Receiver<bool>, rest_ms: u64) {
+        let mut pipe = Pipe::new(pipe, over, rest_ms);
+        loop {
+            match pipe.read().await {
+                [] => return,
+                said => self.hear(said),
+            }
+        }
+    }
+
+    /// A sentence with the last words at its end.
+    pub(super) fn after(&self, sentence: &str) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        // The cut may have fallen into a character, whose rest says nothing.
+        let whole = bytes.iter().position(|b| b & 0xC0 != 0x80).unwrap_or(0);
+        let text = String::from_utf8_lossy(bytes.get(whole..).unwrap_or_default());
+        match text.trim() {
+            "" => [sentence, "; no words on stderr"].concat(),
+            words => [sentence, "; last words on stderr: ", words].concat(),
+        }
+    }
+}
+
+/// How a program ended: `exited 1 after 0.2 s`, `killed by signal 9 (KILL) after 3.1 s`; and where it
+/// `owes` an answer that its exit code denies, that too.
+pub(super) fn ending(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> String {
+    let how = match status {
+        None => "ended in a way the system does not tell".to_owned(),
+        Some(status) if owes && status.success() => "exited 0 without answering".to_owned(),
+        Some(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => ["exited ", &code.to_string()].concat(),
+            (None, Some(signal)) => ["killed by signal ", &signal.to_string(), signal_name(signal)].concat(),
+            (None, None) => status.to_string(),
+        },
+    };
+    [&how, " after ", &spoken(age_ms)].concat()
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (HUP)",
+        2 => " (INT)",
+        3 => " (QUIT)",
+        4 => " (ILL)",
+        6 => " (ABRT)",
+        7 => " (BUS)",
+        8 => " (FPE)",
+        9 => " (KILL)",
+        11 => " (SEGV)",
+        13 => " (PIPE)",
+        15 => " (TERM)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_is_kept_and_no_half_character() {
+        let words = LastWords::default();
+        words.hear(&"é".repeat(LAST_WORDS_BYTES).into_bytes());
+        words.hear(b"x");
+        let told = words.after("exited 1");
+        assert!(told.starts_with("exited 1; last words on stderr: éé"), "{told}");
+        assert!(told.ends_with("éx") && told.len() < LAST_WORDS_BYTES + 40, "{}", told.len());
+    }
+
+    #[test]
+    fn silence_is_said() {
+        let words = LastWords::default();
+        words.hear_line(b"  ");
+        assert_eq!(words.after("exited 1"), "exited 1; no words on stderr");
+    }
+}

@@ -1,0 +1,183 @@
+//! Starting a program in a process group of its own, and ending all of it.
+//!
+//! It never touches a process it did not start, and gives a program no variable that the reference
+//! does not name. In: a `Program`, the variables of our own process. Out: its pipes and its `Group`,
+//! whose end, by `Group::end` or by being dropped, is the end of the program and of what it started.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
+use rustix::process::Signal;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::time::Instant;
+
+use crate::edges::delivery::pace::Pace;
+use crate::words::composition::Program;
+use crate::words::ids::Name;
+
+/// The variables that programs may inherit, read once where the process begins.
+pub type Surroundings = BTreeMap<OsString, OsString>;
+
+/// What a program is started with that its own description does not say.
+#[derive(Clone, Debug)]
+pub(in crate::edges::delivery) struct Badge {
+    pub(super) organism: Name,
+    pub(super) listener: Name,
+}
+
+/// A program that runs.
+pub(super) struct Started {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+    pub(super) group: Group,
+}
+
+/// Starts a program; the words of an error name what was tried.
+pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> Result<Started, String> {
+    let Some((name, arguments)) = program.run.split_first() else {
+        return Err("nothing to run is named".to_owned());
+    };
+    let environment = environment(program, badge, around);
+    // A relative path is meant from the organism's folder, whatever ours is.
+    let path = if name.contains('/') { program.directory.join(name).into_os_string() } else { name.into() };
+    let mut command = CommandWrap::with_new(&path, |command| {
+        command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    });
+    command.wrap(ProcessGroup::leader());
+    let mut child = command.spawn().map_err(|error| {
+        let tried = path.to_string_lossy();
+        let mut words = ["cannot start ", &tried].concat();
+        if !name.contains('/') {
+            let searched = environment.get(&OsString::from("PATH")).map(|p| p.to_string_lossy());
+            words.extend([", looked for in ", searched.as_deref().unwrap_or("no PATH")]);
+        }
+        words.extend([", from ", &program.directory.to_string_lossy(), ": ", &error.to_string()]);
+        words
+    })?;
+    let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+    let group = Group { child, began: Instant::now(), over: false, hurt: false };
+    match pipes {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group }),
+        // Not seen to happen, since all three were asked for; the group ends with its drop.
+        _ => Err("the system gave no pipes".to_owned()),
+    }
+}
+
+/// The whole environment of a program, as the reference promises it. Later sources win: ours, what is
+/// passed, what names the listener to itself, what the organism's file sets.
+fn environment(program: &Program, badge: &Badge, around: &Surroundings) -> Surroundings {
+    let plain = ["PATH", "HOME", "LANG", "TZ"];
+    let passes = |name: &str| {
+        plain.contains(&name) || name.starts_with("SYSTOLE_") || program.pass.iter().any(|p| p == name)
+    };
+    let inherited = around.iter().filter(|(name, _)| name.to_str().is_some_and(passes));
+    let mut all: Surroundings = inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
+    all.insert("PYTHONUNBUFFERED".into(), "1".into());
+    all.insert("SYSTOLE_ORGANISM".into(), badge.organism.as_str().into());
+    all.insert("SYSTOLE_LISTENER".into(), badge.listener.as_str().into());
+    all.extend(program.env.iter().map(|(name, value)| (name.into(), value.into())));
+    all
+}
+
+/// A program and everything it started that stayed in its process group. A process that left the
+/// group on purpose (`setsid`) is out of reach.
+#[derive(Debug)]
+pub(super) struct Group {
+    child: Box<dyn ChildWrapper>,
+    began: Instant,
+    over: bool,
+    hurt: bool,
+}
+
+impl Group {
+    /// How long ago it was started.
+    pub(super) fn age_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether `end` had to send a signal.
+    pub(super) fn was_hurt(&self) -> bool {
+        self.hurt
+    }
+
+    /// Waits until the program itself has exited, and then kills what is left of its group. May be
+    /// dropped while it waits.
+    pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
+        // Of the leader alone: where we are process 1 its orphans become our children, and waiting
+        // for the group would wait for them before anybody has killed them.
+        let status = self.child.inner_mut().wait().await;
+        self.kill_what_is_left();
+        status.inspect_err(|error| tracing::error!(%error, "cannot wait for a child")).ok()
+    }
+
+    fn kill_what_is_left(&mut self) {
+        // The number of a group is not given away while a member lives; without one this finds
+        // nobody, because it comes right after the exit, long before the numbers come round again.
+        if !self.over {
+            self.over = true;
+            self.send(Signal::KILL);
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Err(error) = self.child.signal(signal.as_raw()) {
+            tracing::debug!(%error, ?signal, "the process group is gone");
+        }
+    }
+
+    /// Ends the group: waits for it to end by itself, then TERM, then KILL. A wait of 0 is left out
+    /// together with what it waits for.
+    pub(super) async fn end(&mut self, ladder: Ladder) -> Option<ExitStatus> {
+        for (wait_ms, next) in [(ladder.alone_ms, Signal::TERM), (ladder.term_ms, Signal::KILL)] {
+            if wait_ms > 0 {
+                let wait = Duration::from_millis(wait_ms);
+                if let Ok(status) = tokio::time::timeout(wait, self.exited()).await {
+                    return status;
+                }
+            }
+            if next == Signal::KILL || ladder.term_ms > 0 {
+                self.hurt = true;
+                self.send(next);
+            }
+        }
+        self.exited().await
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The runtime reaps the zombie; this makes sure that there is one.
+        self.kill_what_is_left();
+    }
+}
+
+/// How gently a group is ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ladder {
+    alone_ms: u64,
+    term_ms: u64,
+}
+
+impl Ladder {
+    /// The way at a drain: stdin is closed already, then time alone, TERM, time, KILL.
+    pub(super) fn drain(pace: &Pace) -> Ladder {
+        Ladder { alone_ms: pace.eof_ms, term_ms: pace.term_ms }
+    }
+    /// For a program whose answer is no longer wanted: TERM, time, KILL.
+    pub(super) fn term(pace: &Pace) -> Ladder {
+        Ladder { alone_ms: 0, term_ms: pace.term_ms }
+    }
+    /// For one that closed a pipe: it may be about to exit, and its exit code is worth a moment.
+    pub(super) fn rest(pace: &Pace) -> Ladder {
+        Ladder { alone_ms: pace.rest_ms, term_ms: 0 }
+    }
+    /// For one that broke its word: KILL.
+    pub(super) fn kill() -> Ladder {
+        Ladder { alone_ms: 0, term_ms: 0 }
+    }
+}

@@ -1,0 +1,214 @@
+//! A program that stays: started once, handed documents one after another, started again when it dies.
+//!
+//! It never judges what the program says and never hands a delivery twice: what the program may have
+//! seen when it died is reported gone, and whether to try again is the pump's to decide. In: the desk
+//! of the listener. Out: its documents, and one report for every delivery that will not be answered.
+
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+use tokio::sync::{oneshot, watch};
+
+use super::Workplace;
+use super::frames::{self, Frames};
+use super::hearing::{Answered, hear};
+use super::last_words::{LastWords, ending};
+use super::pipe::Pipe;
+use super::program::{self, Group, Ladder, Started};
+use crate::edges::delivery::desk::Errand;
+use crate::edges::delivery::post::{Post, called_back};
+use crate::words::codes::Code;
+use crate::words::time::spoken;
+
+/// Tends the program until the carrier is stopped.
+pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
+    let mut deaths = 0;
+    let mut down = false;
+    loop {
+        let end = match program::start(&place.program, &place.badge, &place.around) {
+            Ok(started) => live(started, &post, &place, down).await,
+            Err(words) => End { words, answered: false, joined: false, hopeless: true, stopped: false },
+        };
+        if end.stopped {
+            return post.close(Code::ListenerLost, &end.words).await;
+        }
+        deaths = if end.answered { 1 } else { deaths + 1 };
+        if end.hopeless {
+            deaths = deaths.max(post.pace.deaths);
+        }
+        // A try that ends before the listener counted as up again changes nothing for the pump.
+        let silent = down && !end.joined;
+        down = deaths >= post.pace.deaths;
+        if silent {
+            tracing::warn!(listener = %post.listener, words = %end.words, "still down");
+        } else {
+            post.left(&end.words, down).await;
+        }
+        if pause(&post, deaths, down, &end.words).await.is_break() {
+            return post.close(Code::ListenerDown, &end.words).await;
+        }
+    }
+}
+
+/// Waits before the next start. While the listener is down, what is handed over is refused at once.
+async fn pause(post: &Post, deaths: u32, down: bool, words: &str) -> std::ops::ControlFlow<()> {
+    let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(deaths))));
+    loop {
+        tokio::select! {
+            () = &mut over => return std::ops::ControlFlow::Continue(()),
+            () = post.stopped() => return std::ops::ControlFlow::Break(()),
+            () = post.desk.anything_waits(), if down => post.refuse_waiting(words).await,
+            (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+        }
+    }
+}
+
+const UNSENT: &str = "called back before the program had it";
+
+/// How one life of the program ended.
+struct End {
+    words: String,
+    /// Whether it answered a delivery.
+    answered: bool,
+    /// Whether it was reported as up.
+    joined: bool,
+    /// Whether it could not be started at all.
+    hopeless: bool,
+    /// Whether we ended it because the carrier was stopped.
+    stopped: bool,
+}
+
+/// Why a life has to end, or did.
+enum Cause {
+    Exited(Option<ExitStatus>),
+    Unplugged,
+    Broke(String),
+    Overdue,
+    Stop,
+}
+
+async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) -> End {
+    let Started { stdin, stdout, stderr, mut group } = started;
+    let words = LastWords::default();
+    let answered = Answered::default();
+    let (over, is_over) = watch::channel(false);
+    let (broke, breaking) = oneshot::channel();
+    let mut joined = !was_down;
+    if joined {
+        post.joined().await;
+    }
+    let watching = async {
+        let cause = cause(stdin, &mut group, post, place, &answered, breaking, &mut joined).await;
+        let fate = finish(cause, &mut group, post).await;
+        over.send_replace(true);
+        fate
+    };
+    let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
+    let hearing = async {
+        let frames = Frames::new(place.program.by_length, place.output_bytes);
+        let heard = hear(pipe, frames, post, &words, &answered).await;
+        // Nobody listens any more if the program has ended by itself.
+        let _ended_already = broke.send(heard);
+    };
+    // All three on this task: the program's output is read to its end before what it owes is counted.
+    let (fate, (), ()) =
+        tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+    let owed = post.desk.settle_all();
+    let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
+    for (token, recall) in owed {
+        let code = recall.map_or(Code::ListenerLost, called_back);
+        post.gone(token, code, words.clone()).await;
+    }
+    let stopped = matches!(fate, Fate::Stopped);
+    End { words, answered: answered.so_far(), joined, hopeless: false, stopped }
+}
+
+/// Brings the program what is on the desk until there is a reason to stop; its stdin is closed then.
+async fn cause(
+    stdin: ChildStdin,
+    group: &mut Group,
+    post: &Post,
+    place: &Workplace,
+    answered: &Answered,
+    mut breaking: oneshot::Receiver<Result<(), String>>,
+    joined: &mut bool,
+) -> Cause {
+    let mut bringing = pin!(bring(stdin, post, place));
+    let mut proof = pin!(tokio::time::sleep(Duration::from_millis(post.pace.proof_ms)));
+    loop {
+        let proven = tokio::select! {
+            status = group.exited() => return Cause::Exited(status),
+            () = &mut bringing => return Cause::Unplugged,
+            heard = &mut breaking => return match heard {
+                Ok(Err(words)) => Cause::Broke(words),
+                _ => Cause::Unplugged,
+            },
+            () = post.desk.overdue(Duration::from_millis(post.pace.called_back_ms)) => return Cause::Overdue,
+            () = post.stopped() => return Cause::Stop,
+            (token, why) = post.desk.unsent() => {
+                post.gone(token, called_back(why), UNSENT.to_owned()).await;
+                false
+            }
+            () = answered.first(), if !*joined => true,
+            () = &mut proof, if !*joined => true,
+        };
+        if proven {
+            *joined = true;
+            post.joined().await;
+        }
+    }
+}
+
+/// Writes errands to the program; returns when it does not take them any more.
+async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
+    loop {
+        let document = match post.desk.next().await {
+            Errand::Deliver(delivery) => frames::framed(&delivery.document, place.program.by_length),
+            Errand::Cancel(token) => frames::framed(&frames::cancel(&token), place.program.by_length),
+        };
+        if stdin.write_all(&document).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Ends the program as its case deserves.
+async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
+    let (ladder, because) = match cause {
+        Cause::Exited(status) => return Fate::Ended(status),
+        Cause::Unplugged => (Ladder::rest(&post.pace), "it closed its stdin or stdout and went on".to_owned()),
+        Cause::Broke(words) => (Ladder::kill(), words),
+        Cause::Overdue => (Ladder::kill(), "it held on to a delivery that was called back".to_owned()),
+        Cause::Stop => {
+            group.end(Ladder::drain(&post.pace)).await;
+            return Fate::Stopped;
+        }
+    };
+    let status = group.end(ladder).await;
+    if group.was_hurt() { Fate::Killed(because) } else { Fate::Ended(status) }
+}
+
+/// How a life ended.
+enum Fate {
+    /// By itself, or by somebody else's hand.
+    Ended(Option<ExitStatus>),
+    /// By ours, because of this.
+    Killed(String),
+    /// With the carrier.
+    Stopped,
+}
+
+impl Fate {
+    fn sentence(&self, age_ms: u64, owes: bool) -> String {
+        let after = spoken(age_ms);
+        match self {
+            Fate::Ended(status) => ending(*status, age_ms, owes),
+            Fate::Killed(because) => ["stopped after ", &after, " because ", because].concat(),
+            Fate::Stopped => ["stopped with the organism after ", &after].concat(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The live table of leases, and the tokens that name them. Replies are looked up here on validator
+//! threads while the pump writes, so every call takes the lock for a moment and returns owned values.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::words::ids::{CallPath, ThreadId};
+use crate::words::ports::{Lease, Leases, Token, Tokens};
+
+/// Leases that are over and still known, so that a late reply is refused in its own thread.
+const REMEMBERED: usize = 4096;
+
+/// Leases by token.
+#[derive(Default)]
+pub struct LeaseTable {
+    inside: Mutex<Inside>,
+}
+
+#[derive(Default)]
+struct Inside {
+    leases: HashMap<Token, Arc<Lease>>,
+    over: VecDeque<Token>,
+}
+
+impl LeaseTable {
+    fn with<T>(&self, work: impl FnOnce(&mut Inside) -> T) -> T {
+        work(&mut self.inside.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Leases for LeaseTable {
+    fn put(&self, lease: Arc<Lease>) {
+        self.with(|inside| inside.leases.insert(lease.token.clone(), lease));
+    }
+
+    fn find(&self, token: &str) -> Option<Arc<Lease>> {
+        self.with(|inside| inside.leases.get(token).cloned())
+    }
+
+    fn retire(&self, token: &Token) {
+        self.with(|inside| {
+            inside.over.push_back(token.clone());
+            if inside.over.len() > REMEMBERED
+                && let Some(oldest) = inside.over.pop_front()
+            {
+                inside.leases.remove(&oldest);
+            }
+        });
+    }
+}
+
+/// Tokens as an HMAC over what they name, under a secret that is kept beside the log.
+pub struct HmacTokens {
+    keyed: Hmac<Sha256>,
+}
+
+impl HmacTokens {
+    /// Tokens under this secret.
+    pub fn new(secret: &[u8; 32]) -> HmacTokens {
+        // HMAC fills a short key up with zeros to the block of its hash; so do we, and need no error case.
+        let mut block = [0; 64];
+        block.iter_mut().zip(secret).for_each(|(to, from)| *to = *from);
+        HmacTokens { keyed: Hmac::new(&block.into()) }
+    }
+}
+
+impl Tokens for HmacTokens {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+        let mut mac = self.keyed.clone();
+        for field in [thread.as_str(), call.as_str(), &turn.to_string(), &attempt.to_string()] {
+            mac.update(field.as_bytes());
+            mac.update(b"\n");
+        }
+        let hash = mac.finalize().into_bytes();
+        let hex = hash.iter().take(16).flat_map(|b| [b >> 4, b & 15]).map(|d| char::from_digit(d.into(), 16));
+        Token(hex.flatten().collect::<String>().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_names_one_attempt_under_one_secret() {
+        let thread = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
+        let tokens = HmacTokens::new(&[1; 32]);
+        let first = tokens.token(&thread, &CallPath::top(1), 1, 1);
+        assert_eq!(first, tokens.token(&thread, &CallPath::top(1), 1, 1));
+        assert_ne!(first, tokens.token(&thread, &CallPath::top(1), 1, 2));
+        assert_ne!(first, HmacTokens::new(&[2; 32]).token(&thread, &CallPath::top(1), 1, 1));
+        assert_eq!(first.0.len(), 32);
+    }
+}

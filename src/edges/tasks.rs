@@ -1,0 +1,112 @@
+//! The one place where tasks start. Every task has a kind, which says when it may end, and a word for
+//! the case that it panics; a task whose fall nobody hears of does not compile.
+//!
+//! It never restarts a task and never decides what a fall means: the room that started it does.
+//! In: a kind, a future, what to do if it panics. Out: a handle to wait for its end.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::words::ids::Name;
+
+/// What a task is for, and with that when it ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The pump's loop, and what feeds it: ends when the organism is stopped, or with the log.
+    Pump,
+    /// Tends one listener: ends when its carrier is stopped.
+    Listener(Name),
+    /// Carries one delivery to a listener: ends with its answer, or when it is called back.
+    Delivery(Name),
+    /// Hands in one report that found the queue full: ends when there is room.
+    Report(Name),
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Pump => f.write_str("the pump"),
+            Kind::Listener(name) => write!(f, "the task of listener {name}"),
+            Kind::Delivery(name) => write!(f, "a delivery to {name}"),
+            Kind::Report(name) => write!(f, "a report on {name}"),
+        }
+    }
+}
+
+/// What a panic said.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Panicked(pub String);
+
+impl Panicked {
+    fn from_payload(payload: &(dyn Any + Send)) -> Panicked {
+        let words = payload
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned());
+        Panicked(words.unwrap_or_else(|| "a panic without words".to_owned()))
+    }
+}
+
+/// A running task. Dropping this does not stop it.
+#[must_use = "a task nobody waits for is not drained"]
+pub struct Task(tokio::task::JoinHandle<()>);
+
+impl Task {
+    /// Waits until the task is over, however it ended.
+    pub async fn over(self) {
+        // The only error left is that the runtime was shut down around the task: a panic was caught
+        // inside it, and nobody has a handle to abort it.
+        if let Err(end) = self.0.await {
+            tracing::debug!(%end, "a task ended with its runtime");
+        }
+    }
+}
+
+/// Starts a task. If `work` panics, `fallen` is given the words of the panic and is run to its end;
+/// what it does makes the fall known to whoever waits for the work.
+pub fn start<W, F, G>(kind: Kind, work: W, fallen: F) -> Task
+where
+    W: Future<Output = ()> + Send + 'static,
+    F: FnOnce(Panicked) -> G + Send + 'static,
+    G: Future<Output = ()> + Send,
+{
+    let whole = async move {
+        match Caught::new(Box::pin(work)).await {
+            Ok(()) => tracing::trace!(%kind, "ended"),
+            Err(panicked) => {
+                tracing::error!(%kind, %panicked, "panicked");
+                fallen(panicked).await;
+            }
+        }
+    };
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where tasks start")]
+    Task(tokio::spawn(whole))
+}
+
+/// A future whose panic is a value.
+pub(super) struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+
+impl<T> Caught<T> {
+    /// Wraps a future. It is dropped with the panic: nothing of it is polled again, so nobody sees
+    /// what the panic left half done.
+    pub(super) fn new(work: Pin<Box<dyn Future<Output = T> + Send>>) -> Caught<T> {
+        Caught(work)
+    }
+}
+
+impl<T> Future for Caught<T> {
+    type Output = Result<T, Panicked>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = &mut self.0;
+        match std::panic::catch_unwind(AssertUnwindSafe(|| inner.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(payload) => Poll::Ready(Err(Panicked::from_payload(payload.as_ref()))),
+        }
+    }
+}

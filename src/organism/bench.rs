@@ -1,0 +1,103 @@
+//! The judge's bench of one validator thread: every schema of every configuration in force, compiled
+//! once, with our own model of it beside. libxml2 says whether; the model says why.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use systole_kit::Payload;
+use systole_kit::schema::Model;
+
+use crate::edges::schemas::{self, Source};
+use crate::words::codes::Code;
+use crate::words::composition::{Composition, SchemaId};
+use crate::words::flow::{Judge, Refused, Verdict};
+use crate::words::ids::Digest;
+use crate::words::refusal::Refusal;
+
+/// Why a bench cannot be set up: a fault of ours, since the file was checked before.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// libxml2 does not take what our model took.
+    #[error(transparent)]
+    Judge(#[from] schemas::Refused),
+    /// Our model does not take a schema that was checked.
+    #[error("schema {0} is outside the profile")]
+    Model(String),
+}
+
+/// The schemas of one configuration.
+struct Page {
+    judge: schemas::Judge,
+    ids: Vec<schemas::SchemaId>,
+    models: Vec<Model>,
+}
+
+/// The bench. Not `Send`: it is built on the thread that uses it.
+pub struct Bench {
+    pages: HashMap<Digest, Page>,
+}
+
+impl Bench {
+    /// Compiles the schemas of these configurations.
+    pub fn set_up<'a>(compositions: impl Iterator<Item = &'a Arc<Composition>>) -> Result<Bench, Unfit> {
+        let mut pages = HashMap::new();
+        for composition in compositions {
+            pages.insert(composition.hash, Page::compile(composition)?);
+        }
+        Ok(Bench { pages })
+    }
+}
+
+impl Page {
+    fn compile(composition: &Composition) -> Result<Page, Unfit> {
+        let mut sources = Vec::new();
+        let mut models = Vec::new();
+        for schema in &composition.schemas {
+            models.push(Model::read(&schema.text).map_err(|_| Unfit::Model(schema.name.clone()))?);
+            sources.push(Source { name: schema.name.clone(), xsd: schema.text.to_vec() });
+        }
+        let judge = schemas::Judge::compile(&sources)?;
+        let ids = composition.schemas.iter().filter_map(|s| judge.schema(&s.name)).collect();
+        Ok(Page { judge, ids, models })
+    }
+}
+
+impl Judge for Bench {
+    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        let page = self.pages.get_mut(&config);
+        let found = page.and_then(|page| {
+            let id = *page.ids.get(schema.0)?;
+            Some((&mut page.judge, id, page.models.get(schema.0)?))
+        });
+        let Some((judge, id, model)) = found else {
+            let refusal = Refusal::new(Code::NoSuchElement, "the schema of this payload is not in force here");
+            return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
+        };
+        let refusal = match judge.judge(id, payload.bytes()) {
+            schemas::Verdict::Valid => return Ok(Verdict::sworn(payload)),
+            schemas::Verdict::Invalid { words } => explain(model, &payload, &words),
+            schemas::Verdict::Broken { words } => {
+                Refusal::new(Code::Invalid, ["the judge gave no verdict: ", &words].concat())
+                    .mended_by("send it again; if it is refused again, tell the operator")
+            }
+        };
+        Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
+    }
+}
+
+/// The refusal in our own words; in libxml2's, and saying so, where the model finds nothing wrong.
+fn explain(model: &Model, payload: &Payload, theirs: &str) -> Refusal {
+    let Some(finding) = model.explain(payload.bytes()) else {
+        return Refusal::new(Code::Invalid, ["in the words of libxml2: ", theirs].concat())
+            .of_element(&*payload.name().local);
+    };
+    let place = payload.place_of(finding.offset);
+    let mut refusal = Refusal::new(Code::Invalid, finding.message).of_element(finding.element);
+    refusal.path = Some(finding.path);
+    refusal.at = Some((place.line, place.column));
+    refusal.expected = Some(finding.expected);
+    refusal.received = Some(finding.received);
+    refusal.schema = Some(finding.schema);
+    refusal.fix = Some(finding.fix);
+    refusal
+}

@@ -1,0 +1,323 @@
+//! The running whole: log, pump, validators and carriers around one composition, and how they start
+//! and stop. Draining follows the flow: the door is closed first, then nothing more goes out, replies
+//! may land for a while, and the log is flushed last.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::file;
+use super::validators::{Door, Pages, Raw, Validators};
+use super::waiting::{Reply, WaitingRoom};
+use crate::edges::clock::{KernelSeeds, WallClock};
+use crate::edges::delivery::{Answering, Carriers, Equipment, Pace, Surroundings};
+use crate::edges::leases::{HmacTokens, LeaseTable};
+use crate::edges::log::writer::{Outcome, Writer};
+use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::tasks::{self, Kind, Task};
+use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
+use crate::pump::run::{self, Ended, Lines};
+use crate::pump::state::Book;
+use crate::pump::wake;
+use crate::words::composition::Composition;
+use crate::words::ids::{Digest, Key, Name, ThreadId};
+use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
+
+/// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
+/// few milliseconds at most, and whoever fills it is slowed down.
+const INPUTS: usize = 1024;
+/// Reports of carriers that may wait for a validator; behind them reading from programs pauses.
+const REPORTS: usize = 1024;
+/// Looks into the log that may wait for the reader; the heart keeps what does not fit.
+const LOOKUPS: usize = 1024;
+
+/// Where the log is.
+#[derive(Clone)]
+pub enum LogPlace {
+    /// In that file.
+    File(PathBuf),
+    /// In memory: gone with the process. For tests, and for whoever wants no file.
+    Memory(Memory),
+}
+
+/// What to run.
+pub struct Plan {
+    /// The organism.
+    pub composition: Composition,
+    /// The folder of its file, where its programs run.
+    pub directory: PathBuf,
+    /// Its log.
+    pub log: LogPlace,
+    /// The Rust listeners, by name.
+    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    /// Threads that judge payloads.
+    pub validators: usize,
+    /// The variables that programs see.
+    pub surroundings: Surroundings,
+    /// Who watches steps.
+    pub steps: Arc<dyn Steps>,
+}
+
+/// Why an organism does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartFault {
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    /// A listener has no program and no value.
+    #[error(transparent)]
+    Listener(#[from] crate::edges::delivery::NoValue),
+    /// The configuration of a call that is still open cannot be read back.
+    #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
+    Configuration {
+        /// The thread.
+        thread: ThreadId,
+        /// The hash of the configuration.
+        config: Digest,
+        /// Why.
+        words: String,
+    },
+    /// The machine said no.
+    #[error("{0}")]
+    Machine(String),
+}
+
+/// An organism that runs.
+pub struct Organism {
+    composition: Arc<Composition>,
+    reader: Arc<dyn LogReader>,
+    room: Arc<WaitingRoom>,
+    door: Door,
+    pump: mpsc::Sender<Input>,
+    tail: watch::Receiver<Position>,
+    stop: oneshot::Sender<Duration>,
+    ended: oneshot::Receiver<Ended>,
+    carriers: Arc<Carriers>,
+    writer: Arc<Writer>,
+    validators: Validators,
+    tasks: Vec<Task>,
+}
+
+struct OpenLog {
+    writer: Box<dyn LogWriter>,
+    reader: Arc<dyn LogReader>,
+    secret: [u8; 32],
+}
+
+fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
+    match place {
+        LogPlace::File(path) => {
+            let opened = sqlite::open(path)?;
+            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
+            Ok(OpenLog { writer, reader, secret: opened.secret.0 })
+        }
+        LogPlace::Memory(memory) => {
+            let secret = crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
+            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
+        }
+    }
+}
+
+/// The configurations that open calls began with, beside the current one.
+fn pages(
+    state: &crate::pump::state::State,
+    current: &Arc<Composition>,
+    reader: &dyn LogReader,
+    directory: &Path,
+) -> Result<Pages, StartFault> {
+    let mut all = HashMap::from([(current.hash, current.clone())]);
+    for thread in state.threads.values() {
+        for call in thread.calls.values() {
+            if all.contains_key(&call.config) {
+                continue;
+            }
+            let unreadable = |words: String| StartFault::Configuration {
+                thread: thread.id.clone(),
+                config: call.config,
+                words,
+            };
+            let source = reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+            let page = file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
+            all.insert(call.config, Arc::new(page));
+        }
+    }
+    Ok(Pages { current: current.clone(), all })
+}
+
+impl Organism {
+    /// Opens the log, goes on from what it holds, and starts every listener.
+    pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
+        let log = open_log(&plan.log)?;
+        let composition = Arc::new(plan.composition);
+        let mut state = wake::recover(&*log.reader, &*plan.steps)?;
+        let pages = Arc::new(pages(&state, &composition, &*log.reader, &plan.directory)?);
+        let mut book = Book::open_at(composition.clone());
+        pages.all.values().cloned().for_each(|page| book.add(page));
+        state.book = book;
+
+        let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
+        let (pump, inputs) = mpsc::channel(INPUTS);
+        let (reports, heard) = mpsc::channel(REPORTS);
+        let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
+        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
+            .map_err(StartFault::Machine)?;
+        let equipment = Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
+        let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
+        let room = Arc::new(WaitingRoom::default());
+        let last = log.reader.last()?;
+        let writer = Arc::new(start_writer(log.writer, &pump).map_err(machine)?);
+        let ports = Ports {
+            clock: Arc::new(WallClock),
+            seeds: Arc::new(KernelSeeds::new().map_err(machine)?),
+            tokens: Arc::new(HmacTokens::new(&log.secret)),
+            leases,
+            carrier: carriers.clone(),
+            askers: room.clone(),
+            steps: plan.steps,
+            reader: log.reader.clone(),
+        };
+        let (tail, followed) = watch::channel(last);
+        let (stop, stopped) = oneshot::channel();
+        let hand = { let writer = writer.clone(); move |batch| writer.hand(batch).is_ok() };
+        let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
+        let lines = Lines { inputs, batches: Box::new(hand), lookups, tail, stop: stopped, clock: Arc::new(WallClock) };
+        let (end, ended) = oneshot::channel();
+        let heart = Heart::new(state, ports, last);
+        let tasks = vec![start_pump(heart, lines, end), start_sorter(heard, validators.door(), pump.clone())];
+        let door = validators.door();
+        Ok(Organism { composition, reader: log.reader, room, door, pump, tail: followed, stop, ended, carriers, writer, validators, tasks })
+    }
+
+    /// Hands a message from outside in and waits for its receipt.
+    pub async fn ask(&self, message: Message) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        let Message { client, key, document, to, thread } = message;
+        let raw = Raw::Asked { ticket, client, key, document, to, thread };
+        self.door.hand(raw).await.then_some(())?;
+        reply.await.ok()
+    }
+
+    /// Ends a thread.
+    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        self.pump.send(Input::Cancel { ticket, by, thread }).await.ok()?;
+        reply.await.ok()
+    }
+
+    /// What runs.
+    pub fn composition(&self) -> &Arc<Composition> {
+        &self.composition
+    }
+
+    /// The log, to read.
+    pub fn reader(&self) -> &Arc<dyn LogReader> {
+        &self.reader
+    }
+
+    /// How far the log goes, as it grows.
+    pub fn tail(&self) -> watch::Receiver<Position> {
+        self.tail.clone()
+    }
+
+    /// Waits until the pump ends by itself, which it does only when the log breaks.
+    pub async fn broke(&mut self) -> Ended {
+        let gone = || Ended::Broken("the pump ended without a word".to_owned());
+        (&mut self.ended).await.unwrap_or_else(|_| gone())
+    }
+
+    /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
+    pub async fn stop(self, grace: Duration) -> Ended {
+        // If the pump ended before, its word is already waiting.
+        drop(self.stop.send(grace));
+        let ended = self.ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()));
+        self.carriers.stop().await;
+        drop((self.door, self.pump, self.carriers));
+        for task in self.tasks {
+            task.over().await;
+        }
+        let (validators, writer) = (self.validators, self.writer);
+        let joined = tokio::task::spawn_blocking(move || {
+            validators.stop();
+            if let Some(writer) = Arc::into_inner(writer) {
+                writer.stop();
+            }
+        });
+        match joined.await {
+            Ok(()) => ended,
+            Err(panic) => Ended::Broken(panic.to_string()),
+        }
+    }
+}
+
+/// A message from outside.
+pub struct Message {
+    /// Who sends it, from its credential.
+    pub client: Name,
+    /// Its idempotency key.
+    pub key: Key,
+    /// The bytes.
+    pub document: Vec<u8>,
+    /// An addressee given beside the document.
+    pub to: Option<String>,
+    /// A thread given beside the document.
+    pub thread: Option<String>,
+}
+
+fn start_writer(log: Box<dyn LogWriter>, pump: &mpsc::Sender<Input>) -> std::io::Result<Writer> {
+    let pump = pump.clone();
+    Writer::start(log, move |outcome| {
+        let written = match outcome {
+            Outcome::Committed(position) => Written::Committed(position),
+            Outcome::Stalled { words } => Written::Stalled(words),
+            Outcome::Broken { words } => Written::Broken(words),
+        };
+        // A pump that is gone has said why; there is nobody left to tell.
+        drop(pump.blocking_send(Input::Written(written)));
+    })
+}
+
+/// The thread that reads the log for the pump.
+fn start_reader(
+    reader: Arc<dyn LogReader>,
+    pump: mpsc::Sender<Input>,
+) -> std::io::Result<std::sync::mpsc::SyncSender<Lookup>> {
+    let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
+    std::thread::Builder::new().name("log-reader".into()).spawn(move || {
+        for lookup in asked {
+            if pump.blocking_send(Input::Found(answer(&*reader, lookup))).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(lookups)
+}
+
+fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>) -> Task {
+    let work = async move {
+        // Whoever stops the organism takes this word; if nobody does, the process is ending.
+        drop(end.send(run::run(heart, lines).await));
+    };
+    // With the pump's channels gone every asker is told that nobody answers.
+    tasks::start(Kind::Pump, work, async |_| ())
+}
+
+/// Sorts what carriers report: documents to the validators, everything else straight to the pump.
+fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender<Input>) -> Task {
+    let work = async move {
+        while let Some(report) = heard.recv().await {
+            let taken = match report {
+                Heard::Said { listener, document } => door.hand(Raw::Said { listener, document }).await,
+                Heard::Gone { token, code, words } => pump.send(Input::Gone { token, code, words }).await.is_ok(),
+                Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
+                Heard::Left { listener, words, .. } => pump.send(Input::Left { listener, words }).await.is_ok(),
+            };
+            if !taken {
+                return;
+            }
+        }
+    };
+    tasks::start(Kind::Pump, work, async |_| ())
+}

@@ -1,0 +1,188 @@
+//! The validator threads: raw documents come in, with the name on their connection; what was judged
+//! goes to the pump. Documents of one listener always go to the same thread, so that what it said
+//! first is heard first. A bounded queue in front of each thread slows the reading of programs down.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::mpsc;
+
+use super::bench::{Bench, Unfit};
+use crate::pump::heart::Input;
+use crate::rules::admit;
+use crate::words::composition::Composition;
+use crate::words::flow::{Asked, Ticket};
+use crate::words::ids::{Digest, Key, Name};
+use crate::words::ports::{Leases, Step, Steps};
+
+/// Documents that may wait for one thread: a few batches of the pump's, and at 1 MiB each still no
+/// more than this machine has.
+const WAITING: usize = 1024;
+/// Documents judged before the pump is given what came of them.
+const AT_ONCE: usize = 64;
+
+/// A raw document and whose it is.
+pub enum Raw {
+    /// A listener's.
+    Said {
+        /// The listener, from its connection.
+        listener: Name,
+        /// The bytes.
+        document: Vec<u8>,
+    },
+    /// A message from outside.
+    Asked {
+        /// Where the asker waits.
+        ticket: Ticket,
+        /// The client, from its credential.
+        client: Name,
+        /// The idempotency key.
+        key: Key,
+        /// The bytes.
+        document: Vec<u8>,
+        /// An addressee given beside the document.
+        to: Option<String>,
+        /// A thread given beside the document.
+        thread: Option<String>,
+    },
+}
+
+/// Configurations by hash, with the current one.
+pub struct Pages {
+    /// The configuration that messages from outside are judged by.
+    pub current: Arc<Composition>,
+    /// All that open calls began with, the current one among them.
+    pub all: HashMap<Digest, Arc<Composition>>,
+}
+
+/// The threads.
+pub struct Validators {
+    doors: Vec<mpsc::Sender<Raw>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What every thread works with.
+struct Desk {
+    pages: Arc<Pages>,
+    leases: Arc<dyn Leases>,
+    steps: Arc<dyn Steps>,
+    pump: mpsc::Sender<Input>,
+}
+
+impl Validators {
+    /// Starts so many threads; each compiles its own schemas before this returns.
+    pub fn start(
+        count: usize,
+        pages: &Arc<Pages>,
+        leases: &Arc<dyn Leases>,
+        steps: &Arc<dyn Steps>,
+        pump: &mpsc::Sender<Input>,
+    ) -> Result<Validators, String> {
+        let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
+        for n in 0..count.max(1) {
+            let (door, raws) = mpsc::channel(WAITING);
+            let desk =
+                Desk { pages: pages.clone(), leases: leases.clone(), steps: steps.clone(), pump: pump.clone() };
+            let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
+            let thread = thread::Builder::new()
+                .name(["validator-", &n.to_string()].concat())
+                .spawn(move || desk.work(raws, &ready))
+                .map_err(|e| e.to_string())?;
+            is_ready.recv().map_err(|_| "a validator thread ended at once".to_owned())?.map_err(|e| e.to_string())?;
+            validators.doors.push(door);
+            validators.threads.push(thread);
+        }
+        Ok(validators)
+    }
+
+    /// The way in to them.
+    pub fn door(&self) -> Door {
+        Door { doors: self.doors.clone().into() }
+    }
+
+    /// Waits for the threads to end; they do once every `Door` is gone.
+    pub fn stop(self) {
+        drop(self.doors);
+        for thread in self.threads {
+            // A thread that panicked has already taken the pump's input with it; there is nothing left to end.
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// The way in to the validator threads.
+#[derive(Clone)]
+pub struct Door {
+    doors: Arc<[mpsc::Sender<Raw>]>,
+}
+
+impl Door {
+    /// Hands a document in; waits while the thread it belongs to has too many. False if that is gone.
+    pub async fn hand(&self, raw: Raw) -> bool {
+        let mut hasher = DefaultHasher::new();
+        match &raw {
+            Raw::Said { listener, .. } => listener.hash(&mut hasher),
+            Raw::Asked { client, key, .. } => (client, key).hash(&mut hasher),
+        }
+        let count = u64::try_from(self.doors.len()).unwrap_or(1).max(1);
+        let n = usize::try_from(hasher.finish() % count).unwrap_or(0);
+        match self.doors.get(n) {
+            Some(door) => door.send(raw).await.is_ok(),
+            None => false,
+        }
+    }
+}
+
+impl Desk {
+    fn work(self, mut raws: mpsc::Receiver<Raw>, ready: &std::sync::mpsc::SyncSender<Result<(), Unfit>>) {
+        let mut bench = match Bench::set_up(self.pages.all.values()) {
+            Ok(bench) => bench,
+            // Whoever started us waits for exactly this word.
+            Err(unfit) => return drop(ready.send(Err(unfit))),
+        };
+        drop(ready.send(Ok(())));
+        let mut came = Vec::with_capacity(AT_ONCE);
+        while raws.blocking_recv_many(&mut came, AT_ONCE) > 0 {
+            let judged: Vec<Input> = came.drain(..).map(|raw| self.judge(raw, &mut bench)).collect();
+            if self.pump.blocking_send(Input::Many(judged)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn judge(&self, raw: Raw, bench: &mut Bench) -> Input {
+        self.steps.passed(Step::Received);
+        match raw {
+            Raw::Said { listener, document } => self.said(&listener, &document, bench),
+            Raw::Asked { ticket, client, key, document, to, thread } => {
+                let page = &self.pages.current;
+                let message = admit::message(page, &document, to.as_deref(), thread.as_deref(), bench);
+                self.passed_door(message.payload.is_ok());
+                Input::Asked(Asked { ticket, client, key, thread: message.thread, payload: message.payload })
+            }
+        }
+    }
+
+    fn said(&self, listener: &Name, document: &[u8], bench: &mut Bench) -> Input {
+        self.steps.passed(Step::Replied);
+        let limits = admit::gate_limits(&self.pages.current);
+        let read = admit::listener_word(listener, document, &limits, |token| self.leases.find(token));
+        let (lease, word) = match read {
+            Ok(read) => read,
+            Err(stray) => return Input::Stray(stray),
+        };
+        let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
+        let judged = admit::judge_word(page, lease, word, bench);
+        self.passed_door(true);
+        Input::Judged(judged)
+    }
+
+    fn passed_door(&self, admitted: bool) {
+        self.steps.passed(Step::GatePassed);
+        if admitted {
+            self.steps.passed(Step::SchemaPassed);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Where askers wait for their receipt: a ticket each, and one answer to it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::words::flow::{Receipt, Ticket};
+use crate::words::ports::{Askers, Position};
+use crate::words::refusal::Refusal;
+
+/// What an asker gets.
+#[derive(Debug)]
+pub enum Reply {
+    /// The message is on disk.
+    Receipt(Receipt, Option<Position>),
+    /// It was refused.
+    Refused(Box<Refusal>),
+    /// The order was carried out.
+    Done,
+}
+
+/// The askers that wait.
+#[derive(Default)]
+pub struct WaitingRoom {
+    next: AtomicU64,
+    waiting: Mutex<HashMap<Ticket, oneshot::Sender<Reply>>>,
+}
+
+impl WaitingRoom {
+    /// A ticket, and where its answer comes.
+    pub fn enter(&self) -> (Ticket, oneshot::Receiver<Reply>) {
+        let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, sender);
+        (ticket, receiver)
+    }
+
+    fn answer(&self, ticket: Ticket, reply: Reply) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
+        if let Some(sender) = waiting {
+            // An asker that hung up loses nothing: the same key meets the receipt again.
+            drop(sender.send(reply));
+        }
+    }
+}
+
+impl Askers for WaitingRoom {
+    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+        self.answer(ticket, Reply::Receipt(receipt, position));
+    }
+
+    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+        self.answer(ticket, Reply::Refused(Box::new(refusal)));
+    }
+
+    fn done(&self, ticket: Ticket) {
+        self.answer(ticket, Reply::Done);
+    }
+}

@@ -1,0 +1,215 @@
+//! A stage for carriers: one listener, its reports, and deliveries to hand to it. It never sleeps: it
+//! waits for reports, and gives up loudly when one does not come.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
+use systole::words::composition::{Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId};
+use systole::words::ids::{CallPath, Digest, Name, ThreadId};
+use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token};
+use tokio::sync::mpsc;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Room for reports: less than some tests make, so that waiting for room is part of every test.
+const REPORTS: usize = 4;
+
+/// Graces short enough for a test, and long enough to be kept by a slow machine where they must be.
+pub(crate) const QUICK: Pace = Pace {
+    called_back_ms: 200,
+    eof_ms: 200,
+    term_ms: 200,
+    rest_ms: 500,
+    first_pause_ms: 1,
+    longest_pause_ms: 300,
+    deaths: 5,
+    proof_ms: 200,
+};
+
+pub(crate) struct Stage {
+    pub(crate) carriers: Carriers,
+    pub(crate) reports: mpsc::Receiver<Heard>,
+}
+
+/// What a test says about its listener.
+pub(crate) struct Cast {
+    pub(crate) reach: Reach,
+    pub(crate) inline: Option<Arc<dyn Answering>>,
+    pub(crate) in_flight: usize,
+    pub(crate) pace: Pace,
+    pub(crate) surroundings: BTreeMap<OsString, OsString>,
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+pub(crate) fn token(text: &str) -> Token {
+    Token(text.into())
+}
+
+/// An empty folder of this test's own.
+pub(crate) fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _not_there_yet = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A program in a folder.
+pub(crate) fn program(run: &[&str], directory: PathBuf) -> Program {
+    Program {
+        run: run.iter().map(|word| (*word).to_owned()).collect(),
+        directory,
+        env: BTreeMap::new(),
+        pass: Vec::new(),
+        stays: true,
+        by_length: false,
+    }
+}
+
+/// A shell script that stays, with quick graces.
+pub(crate) fn shell(script: &str) -> Cast {
+    cast(Reach::Process(program(&["/bin/sh", "-c", script], PathBuf::from("/"))))
+}
+
+/// A shell script that is started once for each message.
+pub(crate) fn shell_once(script: &str) -> Cast {
+    let stays = program(&["/bin/sh", "-c", script], PathBuf::from("/"));
+    cast(Reach::Process(Program { stays: false, ..stays }))
+}
+
+pub(crate) fn cast(reach: Reach) -> Cast {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let surroundings = BTreeMap::from([("PATH".into(), path)]);
+    Cast { reach, inline: None, in_flight: 1, pace: QUICK, surroundings }
+}
+
+impl Cast {
+    pub(crate) fn paced(self, pace: Pace) -> Cast {
+        Cast { pace, ..self }
+    }
+
+    /// Starts the listener, under the name `echo`.
+    pub(crate) fn start(self) -> Stage {
+        let (reports, receiver) = mpsc::channel(REPORTS);
+        let echo = Listener {
+            name: name("echo"),
+            reach: self.reach,
+            accepts: Vec::new(),
+            returns: Vec::new(),
+            schema: SchemaId::CORE,
+            peers: Vec::new(),
+            turns: 1,
+            in_flight: self.in_flight,
+            timeout_ms: 30_000,
+            idle_ms: None,
+            retry: Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+            on_unknown: OnUnknown::Retry,
+            entry: true,
+        };
+        let composition = Composition {
+            organism: name("hello"),
+            hash: Digest::of(b""),
+            source: Arc::from(*b""),
+            entry: None,
+            listeners: BTreeMap::from([(name("echo"), echo)]),
+            schemas: Vec::new(),
+            message_bytes: 1 << 20,
+        };
+        let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
+        let equipment = Equipment { inline, surroundings: self.surroundings, pace: self.pace };
+        let carriers = Carriers::start(&composition, equipment, reports).unwrap();
+        Stage { carriers, reports: receiver }
+    }
+}
+
+impl Stage {
+    /// Hands over a request under that token.
+    pub(crate) fn hand(&self, delivery: &str) {
+        self.hand_to("echo", delivery);
+    }
+
+    pub(crate) fn hand_to(&self, listener: &str, delivery: &str) {
+        self.hand_document(listener, delivery, request(delivery, "hello"));
+    }
+
+    pub(crate) fn hand_document(&self, listener: &str, delivery: &str, document: Vec<u8>) {
+        let lease = Lease {
+            token: token(delivery),
+            listener: name(listener),
+            thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
+            call: CallPath::top(1),
+            turn: 1,
+            attempt: 1,
+            config: Digest::of(b""),
+        };
+        self.carriers.hand(Delivery { lease: Arc::new(lease), document });
+    }
+
+    pub(crate) fn call_back(&self, delivery: &str, why: CallBack) {
+        self.carriers.call_back(&token(delivery), why);
+    }
+
+    /// The next report, as a line: `joined`, `said …`, `gone TOKEN CODE: …`, `left: …`, `down: …`.
+    pub(crate) async fn report(&mut self) -> String {
+        let report = tokio::time::timeout(PATIENCE, self.reports.recv()).await;
+        match report.expect("no report came").expect("the carriers are gone") {
+            Heard::Said { listener, document } => {
+                assert_eq!(listener, name("echo"));
+                ["said ", &String::from_utf8_lossy(&document)].concat()
+            }
+            Heard::Gone { token, code, words } => {
+                ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat()
+            }
+            Heard::Joined { .. } => "joined".to_owned(),
+            Heard::Left { words, down: false, .. } => ["left: ", &words].concat(),
+            Heard::Left { words, down: true, .. } => ["down: ", &words].concat(),
+        }
+    }
+
+    /// The next report, which must begin and contain that; its text is given back.
+    #[track_caller]
+    pub(crate) fn expect(
+        &mut self,
+        begins: &str,
+        contains: &str,
+    ) -> impl Future<Output = String> {
+        let place = std::panic::Location::caller();
+        let (begins, contains) = (begins.to_owned(), contains.to_owned());
+        async move {
+            let report = self.report().await;
+            let fits = report.starts_with(&begins) && report.contains(&contains);
+            assert!(fits, "{place}: wanted {begins:?} with {contains:?}, came {report:?}");
+            report
+        }
+    }
+
+    /// Stops the carriers and gives every report that still came.
+    pub(crate) async fn stop(mut self) -> Vec<String> {
+        let mut rest = Vec::new();
+        let carriers = Arc::new(self.carriers);
+        let stopping = carriers.stop();
+        tokio::pin!(stopping);
+        loop {
+            tokio::select! {
+                () = &mut stopping => break,
+                Some(report) = self.reports.recv() => rest.push(report),
+            }
+        }
+        while let Ok(report) = self.reports.try_recv() {
+            rest.push(report);
+        }
+        rest.iter().map(|report| format!("{report:?}")).collect()
+    }
+}
+
+/// A request as a listener gets it.
+pub(crate) fn request(delivery: &str, text: &str) -> Vec<u8> {
+    ["<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><stamp xmlns=\"urn:systole:stamp:v1\" delivery=\"", delivery, "\"/></meta><ask xmlns=\"urn:t\">", text, "</ask></message>"].concat().into_bytes()
+}
