@@ -1,9 +1,10 @@
 //! Values of the file: from what is written to a number, a duration, a name, or a mistake with its
 //! mend. Each reader gives none after having told the desk; none of them stops the others.
 
+use systole_kit::schema::nearest;
+
 use super::desk::Desk;
 use super::keys;
-use super::nearest::nearest;
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::ids::Name;

@@ -23,6 +23,8 @@ mod tree;
 mod value;
 mod wording;
 
+pub use nearest::nearest;
+
 /// A construct that the profile leaves out, or that is wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
