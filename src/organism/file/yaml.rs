@@ -136,6 +136,23 @@ pub(super) fn read(desk: &mut Desk) -> Option<Node> {
 }
 
 fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
+    let length = match &parent.what {
+        Collection::List(items) => items.len(),
+        Collection::Map { entries, .. } => entries.len(),
+    };
+    if length > limits::CONFIG_ENTRIES {
+        return;
+    }
+    if length == limits::CONFIG_ENTRIES {
+        // One more is kept below, so that this is told once.
+        let most = limits::CONFIG_ENTRIES.to_string();
+        desk.tell(
+            Code::ConfigValue,
+            node.span,
+            &["more than ", &most, " entries in one list or map"].concat(),
+            None,
+        );
+    }
     match &mut parent.what {
         Collection::List(items) => items.push(node),
         Collection::Map { entries, key } => match key.take() {
