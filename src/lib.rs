@@ -20,3 +20,5 @@ pub mod pump;
 pub mod edges;
 
 pub mod organism;
+
+pub mod cli;

@@ -1,2 +1,7 @@
-//! The one binary: reads its arguments, runs one command, says how it ended.
-fn main() {}
+//! The `systole` program: reads its arguments, runs one command, says how it ended.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    systole::cli::main()
+}

@@ -17,7 +17,7 @@ use crate::words::record::Record;
 use crate::words::time::Millis;
 
 /// The records that the due turn of a call shows, by their place in the thread.
-pub fn needed(call: &Call) -> Vec<u64> {
+pub(super) fn needed(call: &Call) -> Vec<u64> {
     if call.settled == 0 {
         return vec![call.request];
     }
@@ -30,7 +30,7 @@ pub fn needed(call: &Call) -> Vec<u64> {
 
 /// The document of a delivery. `found` gives the records that `needed` named; none if one is missing
 /// or its body is no payload, and then the thread is damaged.
-pub fn document(
+pub(super) fn document(
     thread: &Thread,
     path: &CallPath,
     call: &Call,

@@ -9,6 +9,7 @@ mod log_contract;
 mod log_file;
 mod log_records;
 mod log_writer;
+mod organism;
 mod reference;
 mod stage;
 mod tidy;

@@ -1,0 +1,174 @@
+//! Whole organisms: real programs, the real log, spoken to as a door would.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole::edges::failpoint::Failpoint;
+use systole::organism::file;
+use systole::organism::running::{LogPlace, Message, Organism, Plan};
+use systole::organism::waiting::Reply;
+use systole::pump::run::Ended;
+use systole::words::flow::Receipt;
+use systole::words::ids::{Key, Name};
+use systole::words::ports::Position;
+use systole::words::record::{Kind, Mark, Record, Role};
+
+/// A folder with an organism's file and whatever it names.
+pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Starts the organism of that folder.
+pub(crate) async fn start(folder: &Path) -> Organism {
+    let file = file::load(&folder.join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
+    Organism::start(Plan {
+        composition: file.composition,
+        directory: folder.to_owned(),
+        log: LogPlace::File(file.log),
+        inline: BTreeMap::new(),
+        validators: 1,
+        surroundings: std::env::vars_os().collect(),
+        steps: Arc::new(Failpoint::read(None).unwrap()),
+    })
+    .await
+    .unwrap()
+}
+
+/// Sends a payload as the operator and gives its receipt.
+pub(crate) async fn ask(organism: &Organism, key: &str, document: &str, thread: Option<&str>) -> Result<Receipt, String> {
+    let message = Message {
+        client: Name::operator(),
+        key: Key::parse(key).unwrap(),
+        document: document.as_bytes().to_vec(),
+        to: None,
+        thread: thread.map(str::to_owned),
+    };
+    match organism.ask(message).await.expect("the pump answers") {
+        Reply::Receipt(receipt, _) => Ok(receipt),
+        Reply::Refused(refusal) => Err(format!("{}: {}", refusal.code, refusal.message)),
+        Reply::Done => panic!("a message is not an order"),
+    }
+}
+
+/// Waits for the outcome of a top call.
+pub(crate) async fn outcome(organism: &Organism, receipt: &Receipt) -> Record {
+    let mut tail = organism.tail();
+    let deadline = Duration::from_secs(20);
+    let waits = async {
+        loop {
+            let records = organism.reader().of_thread(&receipt.thread, 1, 10_000).unwrap();
+            let closes = |r: &Record| {
+                r.header.call.as_ref() == Some(&receipt.call)
+                    && (r.header.code == Some(Mark::Role(Role::Final))
+                        || r.header.kind == Kind::Outcome && r.header.code != Some(Mark::DeadLetter))
+            };
+            if let Some((_, record)) = records.into_iter().find(|(_, r)| closes(r)) {
+                return record;
+            }
+            tail.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(deadline, waits).await.expect("an outcome comes in time")
+}
+
+/// The whole log, a line a record, for whoever wants to see what happened.
+pub(crate) fn told(organism: &Organism) -> String {
+    let records = organism.reader().after(Position(0), 10_000).unwrap();
+    let line = |(position, r): (Position, Record)| {
+        let h = &r.header;
+        let call = h.call.as_ref().map_or("-", |c| c.as_str());
+        format!(
+            "{} {} #{} {} {} {} -> {} call {} {}\n",
+            position.0,
+            h.thread,
+            h.seq,
+            h.kind.as_str(),
+            h.code.map_or("-", |c| c.as_str()),
+            h.from,
+            h.to.as_ref().map_or("-", |t| t.as_str()),
+            call,
+            String::from_utf8_lossy(&r.body)
+        )
+    };
+    records.into_iter().map(line).collect()
+}
+
+const ECHO_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/echo/v1" elementFormDefault="qualified">
+  <xs:element name="say"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
+  <xs:element name="said"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
+</xs:schema>"#;
+
+const ECHO_PY: &str = r#"import sys, xml.etree.ElementTree as ET
+E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
+for line in sys.stdin:
+    message = ET.fromstring(line)
+    stamp = message.find(f"{E}meta/{S}stamp")
+    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
+    ET.SubElement(ET.SubElement(reply, N + "said"), N + "text").text = message[1].findtext(N + "text")
+    print(ET.tostring(reply, encoding="unicode"), flush=True)
+"#;
+
+fn echo() -> tempfile::TempDir {
+    folder(&[
+        ("organism.yaml", "organism: {name: hello}\nlisteners:\n  echo:\n    run: [python3, echo.py]\n    schema: echo.xsd\n    accepts: [say]\n    returns: [said]\n    entry: true\nlog: {path: ./hello.db}\n"),
+        ("echo.xsd", ECHO_XSD),
+        ("echo.py", ECHO_PY),
+    ])
+}
+
+fn say(text: &str) -> String {
+    format!("<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>{text}</text></say>")
+}
+
+#[tokio::test]
+async fn a_message_goes_all_the_way_and_back() {
+    let folder = echo();
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    let answer = outcome(&organism, &receipt).await;
+    assert!(String::from_utf8_lossy(&answer.body).contains(">hello</"), "{}", told(&organism));
+    assert_eq!(answer.header.from.as_str(), "echo");
+    assert_eq!(organism.stop(Duration::from_secs(2)).await, Ended::Drained(0));
+}
+
+#[tokio::test]
+async fn c11_the_same_key_meets_its_first_receipt_also_after_a_restart() {
+    let folder = echo();
+    let organism = start(folder.path()).await;
+    let first = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    outcome(&organism, &first).await;
+    let again = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    assert_eq!((again.id, again.repeated), (first.id, true));
+    organism.stop(Duration::from_secs(2)).await;
+
+    let organism = start(folder.path()).await;
+    let again = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    assert_eq!((again.id, again.repeated), (first.id, true));
+    let conflict = ask(&organism, "k1", &say("other"), None).await.unwrap_err();
+    assert!(conflict.starts_with("payload.id-conflict"), "{conflict}");
+    let more = ask(&organism, "k2", &say("more"), Some(first.thread.as_str())).await.unwrap();
+    assert_eq!(more.call.as_str(), "2", "a resting root goes on with the next message");
+    outcome(&organism, &more).await;
+    let more = ask(&organism, "k2", &say("more"), Some(first.thread.as_str())).await.unwrap();
+    assert!(more.repeated, "{}", told(&organism));
+    organism.stop(Duration::from_secs(2)).await;
+}
+
+#[tokio::test]
+async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
+    let folder = echo();
+    let organism = start(folder.path()).await;
+    let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>hello</txt></say>";
+    let refused = ask(&organism, "k1", wrong, None).await.unwrap_err();
+    assert!(refused.starts_with("payload.invalid"), "{refused}");
+    assert!(told(&organism).contains("sys #2 refusal payload.invalid core -> operator"), "{}", told(&organism));
+    organism.stop(Duration::from_secs(2)).await;
+}
