@@ -26,7 +26,7 @@ pub const LAST_WORDS_BYTES: usize = 2048;
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 /// How deep an organism file may nest; its own keys need five levels.
 pub const CONFIG_DEPTH: usize = 16;
-/// Most listeners in one organism, and most entries in any list of its file.
+/// Most entries in any list or map of an organism file, and so most listeners.
 pub const CONFIG_ENTRIES: usize = 1024;
 /// Records between two checkpoints of the fold.
 pub const CHECKPOINT_RECORDS: usize = 4096;

@@ -106,6 +106,12 @@ fn every_key_says_what_it_says() {
 fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
     let loaded = load_text("windows", format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).unwrap();
     assert_eq!(loaded.composition.listeners.len(), 2);
+    let hash = |text: String| load_text("windows", text).unwrap().composition.hash;
+    assert_eq!(
+        hash(format!("\u{feff}{SMALL}")),
+        hash(SMALL.to_owned()),
+        "a mark is no part of the file's text"
+    );
     let refused = load_text("windows", format!("\u{feff}{}colour: blue\r\n", SMALL.replace('\n', "\r\n")));
     let told = &refused.unwrap_err().0[0];
     assert_eq!((told.place.line, told.place.column), (4, 1));
@@ -164,6 +170,51 @@ fn what_is_no_file_is_told_as_such() {
     assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).message, "the file is larger than 1048576 bytes");
     let bad = write(b"organism: {name: hello}\r\nlisteners: \xc3(\n");
     assert_eq!((bad.message.as_str(), bad.place.line, bad.place.column), ("a byte here is not UTF-8", 2, 12));
+}
+
+#[test]
+fn a_file_of_endless_entries_or_mistakes_is_told_briefly() {
+    let many = |entry: &str| (0..3000).map(|n| entry.replace('N', &n.to_string())).collect::<String>();
+    let refused =
+        load_text("endless", format!("{SMALL}limits: {{message: [{}]}}\n", many("N, "))).unwrap_err();
+    let told = refused.0.iter().filter(|d| d.message == "more than 1024 entries in one list or map");
+    assert_eq!(told.count(), 1, "{refused}");
+    let refused = load_text("endless", format!("{SMALL}{}", many("kN: x\n"))).unwrap_err();
+    assert_eq!(refused.0.len(), 201);
+    assert_eq!(refused.0[200].message, "more than 200 mistakes; the rest is not listed");
+}
+
+/// A source around any text: reading it back runs the same checks as loading, without a disk.
+fn source_of(text: &str) -> Vec<u8> {
+    let search = fs::read_to_string(Path::new(GOLDEN).join("schemas/search.xsd")).unwrap();
+    let [core, envelope] = [file::CORE_XSD, file::ENVELOPE_XSD].map(|xsd| std::str::from_utf8(xsd).unwrap());
+    let named = [("core.xsd", core), ("envelope.xsd", envelope), ("schemas/search.xsd", &search)];
+    let mut fields = vec!["systole configuration v1", text];
+    fields.extend(named.iter().flat_map(|(name, xsd)| [*name, *xsd]));
+    fields.iter().flat_map(|field| format!("{}:{field}\n", field.len()).into_bytes()).collect()
+}
+
+proptest::proptest! {
+    /// Whatever is done to a file, the answer is a composition or diagnostics with places in that file.
+    #[test]
+    fn no_text_breaks_the_loader(
+        at in 0..FULL.len(), gone in 0..40_usize, put in "[\\[\\]{}:,&*!|>'\"#%@` \t\r\n\\-?a-z0-9\u{e9}\u{202e}]{0,6}",
+    ) {
+        let text = [&FULL[..at], &put, &FULL[(at + gone).min(FULL.len())..]].concat();
+        if let Err(refused) = file::read_source(&source_of(&text), Path::new("/")) {
+            proptest::prop_assert!(!refused.0.is_empty());
+            for told in &refused.0 {
+                let line = text.split('\n').nth(told.place.line.saturating_sub(1)).unwrap_or_default();
+                proptest::prop_assert_eq!(line.trim_end_matches('\r'), &told.place.text, "{}", told);
+                proptest::prop_assert!(told.place.text.contains(&told.place.span), "{}", told);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_text_that_is_broken_above_is_whole_itself() {
+    assert!(file::read_source(&source_of(FULL), Path::new("/")).is_ok());
 }
 
 /// The reference lists what the loader takes, no more and no less, with the same defaults.

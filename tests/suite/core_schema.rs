@@ -1,7 +1,14 @@
 //! `core.xsd` and `envelope.xsd` compile, take every payload of the house and refuse what is near it.
 
+use std::sync::Arc;
+
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
+use systole::rules::core_payload::{self, Attempt};
+use systole::words::codes::Code;
+use systole::words::ids::{Digest, Name, ThreadId};
+use systole::words::refusal::Refusal;
+use systole::words::time::Millis;
 
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
@@ -27,7 +34,10 @@ fn taken() -> Vec<String> {
         "<final-report X source='synthetic' outcome='partial' reason='budget'>so far</final-report>",
         "<attempt X number='2' code='listener.lost' due='2026-11-20T07:00:00.000Z'>exit 1</attempt>",
         "<dead-letter X delivery='d-1' attempts='5'/>",
-        "<boot X organism='hello' config='H' at='2026-11-20T07:00:00.000Z' listeners='2'/>",
+        "<boot X organism='hello' config='H' at='2026-11-20T07:00:00.000Z' listeners='calc.add search'/>",
+        "<boot X organism='hello' config='H' at='2026-11-20T07:00:00.000Z' listeners=''/>",
+        "<children-open X count='2'/>",
+        "<attempt X number='1' due='2026-11-20T07:00:00.000Z'/>",
         "<shutdown X mode='drain'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-left X name='search' reason='exit 1'/>",
@@ -53,8 +63,17 @@ fn every_core_payload_is_taken() {
 
 #[test]
 fn a_core_payload_without_one_of_its_attributes_is_refused() {
-    let optional =
-        ["suggested_sub_id", "message='m'/", "element", "hash", "path", "line", "column", "reason='budget'"];
+    let optional = [
+        "suggested_sub_id",
+        "message='m'/",
+        "code='listener.lost'",
+        "element",
+        "hash",
+        "path",
+        "line",
+        "column",
+        "reason='budget'",
+    ];
     for payload in taken() {
         let start = &payload[..payload.find('>').unwrap()];
         for attribute in start.split(' ').skip(1).filter(|a| a.contains('=') && !a.starts_with("xmlns")) {
@@ -100,5 +119,53 @@ fn a1_the_older_envelope_is_taken_and_what_is_no_envelope_is_refused() {
     ];
     for envelope in bad {
         assert!(matches!(judge("envelope", ENVELOPE_XSD, &envelope), Verdict::Invalid { .. }), "{envelope}");
+    }
+}
+
+/// Everything that the pump itself writes, with the odd values that could reach it.
+fn written() -> Vec<Arc<[u8]>> {
+    let name = Name::parse("calc.add").unwrap();
+    let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
+    let child = root.child("heat").unwrap();
+    let odd = "<&>\"'\u{202e}\n\tü";
+    let mut refusal = Refusal::new(Code::Invalid, odd);
+    let bare = core_payload::system_error(&refusal);
+    refusal.element = Some(odd.to_owned());
+    refusal.path = Some("/search/limit".to_owned());
+    refusal.at = Some((3, 10));
+    refusal.schema = Some(odd.to_owned());
+    refusal.fix = Some(odd.to_owned());
+    refusal.hash = Some(Digest([7; 32]));
+    let refusal = refusal.expecting(odd).receiving(odd);
+    let attempt = |number, code| Attempt { number, due: Millis(0), code, words: odd.to_owned() };
+    vec![
+        core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
+        core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),
+        core_payload::shutdown("drain"),
+        core_payload::listener_joined(&name),
+        core_payload::listener_left(&name, odd),
+        core_payload::handled(),
+        core_payload::thread_spawned(&child, &root, Digest([2; 32])),
+        core_payload::thread_finished(&child, "answered", Digest([2; 32]), Some(b"<a xmlns='urn:a'/>")),
+        core_payload::thread_finished(&child, "handled", Digest([2; 32]), None),
+        core_payload::thread_cancelled(&child, 3),
+        core_payload::children_open(2),
+        core_payload::system_thread_error("../x >", false, odd),
+        core_payload::system_thread_error(child.as_str(), true, odd),
+        core_payload::dead_letter("d-1", 5),
+        core_payload::final_report("synthetic", "partial", odd, odd),
+        bare,
+        core_payload::system_error(&refusal),
+        core_payload::system_error_coded("upstream-down", &refusal),
+        core_payload::attempt(&attempt(1, None)),
+        core_payload::attempt(&attempt(2, Some(Code::ListenerLost))),
+    ]
+}
+
+#[test]
+fn a2_what_the_pump_writes_is_valid_under_its_own_schema() {
+    for payload in written() {
+        let text = String::from_utf8(payload.to_vec()).unwrap();
+        assert_eq!(judge("core", CORE_XSD, &text), Verdict::Valid, "{text}");
     }
 }

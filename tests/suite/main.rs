@@ -16,6 +16,8 @@ mod log_records;
 mod log_writer;
 mod organism;
 mod pump;
+mod reference;
 mod schema_agreement;
 mod schema_and_judge;
 mod stage;
+mod tidy;

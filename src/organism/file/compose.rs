@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use systole_kit::QName;
+use systole_kit::schema::nearest;
 
 use super::declared::{Declared, Party};
 use super::desk::Desk;
-use super::nearest::nearest;
 use super::schemas::{Collected, Outline, Shelf};
 use super::value::At;
 use crate::words::codes::Code;

@@ -81,15 +81,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
             declared.parties.extend(party(desk, entry));
         }
     }
-    if declared.parties.len() > limits::CONFIG_ENTRIES {
-        let most = limits::CONFIG_ENTRIES.to_string();
-        desk.tell(
-            Code::ConfigValue,
-            top_of_file,
-            &["listeners: more than ", &most, " of them"].concat(),
-            None,
-        );
-    }
+
     house(desk, &top, &mut declared);
     Some(declared)
 }

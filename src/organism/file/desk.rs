@@ -3,6 +3,7 @@
 //! Every reader of the file takes the desk along and tells it what is wrong, then goes on, so that all
 //! mistakes come out at once. The desk never judges.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, Place, Refused};
@@ -46,8 +47,15 @@ impl Desk {
 
     /// Notes a mistake that lies in another file, in the order of the place that names that file.
     pub(super) fn tell_at(&mut self, order: usize, diagnostic: Diagnostic) {
-        if self.found.len() < MISTAKES {
-            self.found.push((order, diagnostic));
+        match self.found.len().cmp(&MISTAKES) {
+            Ordering::Less => self.found.push((order, diagnostic)),
+            Ordering::Equal => {
+                let more =
+                    ["more than ", &MISTAKES.to_string(), " mistakes; the rest is not listed"].concat();
+                let told = about_file(&self.file, Code::ConfigValue, &more, Some("these first"));
+                self.found.push((usize::MAX, told));
+            }
+            Ordering::Greater => {}
         }
     }
 

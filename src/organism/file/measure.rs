@@ -1,8 +1,9 @@
 //! Durations and sizes: a whole number and its unit. A bare number is refused, because `30` reads as
 //! seconds to one and as milliseconds to another.
 
+use systole_kit::schema::nearest;
+
 use super::desk::Desk;
-use super::nearest::nearest;
 use super::value::{At, text};
 use super::yaml::Node;
 use crate::words::codes::Code;

@@ -11,7 +11,6 @@ mod diagnostic;
 mod folder;
 mod keys;
 mod measure;
-mod nearest;
 mod schemas;
 mod source;
 mod value;

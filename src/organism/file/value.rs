@@ -1,13 +1,13 @@
 //! Values of the file: from what is written to a number, a duration, a name, or a mistake with its
 //! mend. Each reader gives none after having told the desk; none of them stops the others.
 
+use systole_kit::schema::nearest;
+
 use super::desk::Desk;
 use super::keys;
-use super::nearest::nearest;
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::ids::Name;
-use crate::words::limits;
 
 /// A value that remembers where it stands.
 #[derive(Clone, Debug)]
@@ -141,16 +141,6 @@ pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String
 /// A list of texts; `mend` shows one where a single value stands instead.
 pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<String>>> {
     match &node.value {
-        Value::List(items) if items.len() > limits::CONFIG_ENTRIES => {
-            let most = limits::CONFIG_ENTRIES.to_string();
-            desk.tell(
-                Code::ConfigValue,
-                node.span,
-                &[path, ": more than ", &most, " entries"].concat(),
-                None,
-            );
-            None
-        }
         // All items are read, so that each bad one is told.
         Value::List(items) => {
             items.iter().map(|i| text(desk, i, path)).collect::<Vec<_>>().into_iter().collect()

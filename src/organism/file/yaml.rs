@@ -6,6 +6,8 @@
 //! and not only the first. Anchors, aliases and tags are refused, so nothing expands. Never fails at
 //! the first mistake where it can go on.
 
+use std::ops::ControlFlow;
+
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span as ParsedSpan, options};
 
 use super::desk::Desk;
@@ -65,95 +67,127 @@ enum Collection {
 /// Builds the tree; none where there is none to go on with, which has then been told to the desk.
 pub(super) fn read(desk: &mut Desk) -> Option<Node> {
     let text = desk.text();
-    let mut open: Vec<Open> = Vec::new();
-    let mut root: Option<Node> = None;
-    let mut documents = 0;
-    let mut aliased = false;
+    let mut tree = Tree { text: &text, open: Vec::new(), root: None, documents: 0, aliased: false };
     let choices = options! { strict_indentation: true, disallow_directives: true, emit_comments: false };
     for event in Parser::new_from_str_with_options(&text, choices) {
-        let (event, place) = match event {
-            Ok(event) => event,
+        match event {
+            Ok((event, place)) => {
+                let span = bytes(&place, &text);
+                refuse_properties(desk, &event, &place, span);
+                if tree.take(desk, event, span).is_break() {
+                    break;
+                }
+            }
             Err(error) => {
-                syntax(desk, &text, &error, open.last());
+                syntax(desk, &text, &error, tree.open.last());
                 return None;
-            }
-        };
-        let span = bytes(&place, &text);
-        refuse_properties(desk, &event, &place, span);
-        let done = match event {
-            Event::DocumentStart(..) => {
-                documents += 1;
-                if documents > 1 {
-                    desk.tell(
-                        Code::ConfigSyntax,
-                        span,
-                        "a second document begins here",
-                        Some("one document in one file"),
-                    );
-                    return root;
-                }
-                None
-            }
-            Event::SequenceStart(..) | Event::MappingStart(..) => {
-                if open.len() >= limits::CONFIG_DEPTH {
-                    let most = limits::CONFIG_DEPTH.to_string();
-                    desk.tell(
-                        Code::ConfigValue,
-                        span,
-                        &["nested deeper than ", &most, " levels"].concat(),
-                        None,
-                    );
-                    return None;
-                }
-                let what = match event {
-                    Event::SequenceStart(..) => Collection::List(Vec::new()),
-                    _ => Collection::Map { entries: Vec::new(), key: None },
-                };
-                let bracket = text.as_bytes().get(span.start);
-                open.push(Open { start: span.start, flow: matches!(bracket, Some(b'[' | b'{')), what });
-                None
-            }
-            Event::Scalar(text, style, ..) => Some(Node { span, value: scalar(&text, style) }),
-            Event::Alias(_) => {
-                // One is told for all: a file that is written with aliases has many.
-                if !std::mem::replace(&mut aliased, true) {
-                    let told = "an alias stands here, and nothing in this file is expanded";
-                    desk.tell(Code::ConfigSyntax, span, told, Some("the value itself, written out"));
-                }
-                Some(Node { span, value: Value::Told })
-            }
-            Event::SequenceEnd | Event::MappingEnd => open.pop().map(|o| close(o, span.end)),
-            _ => None,
-        };
-        if let Some(node) = done {
-            match open.last_mut() {
-                Some(parent) => place_in(desk, parent, node),
-                None => root = Some(node),
             }
         }
     }
-    root
+    tree.root
+}
+
+/// The tree as far as it has grown.
+struct Tree<'t> {
+    text: &'t str,
+    /// The lists and maps that are not closed, the outermost first.
+    open: Vec<Open>,
+    root: Option<Node>,
+    documents: usize,
+    /// Whether an alias was told: a file that is written with aliases has many.
+    aliased: bool,
+}
+
+impl Tree<'_> {
+    /// Takes an event; breaks where reading further would only repeat what has been told.
+    fn take(&mut self, desk: &mut Desk, event: Event<'_>, span: Span) -> ControlFlow<()> {
+        let node = match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    let mend = Some("one document in one file");
+                    desk.tell(Code::ConfigSyntax, span, "a second document begins here", mend);
+                    return ControlFlow::Break(());
+                }
+                return ControlFlow::Continue(());
+            }
+            Event::SequenceStart(..) => return self.begin(desk, span, Collection::List(Vec::new())),
+            Event::MappingStart(..) => {
+                return self.begin(desk, span, Collection::Map { entries: Vec::new(), key: None });
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) => close(open, span.end),
+                None => return ControlFlow::Break(()),
+            },
+            Event::Scalar(text, style, ..) => Node { span, value: scalar(&text, style) },
+            Event::Alias(_) => {
+                if !std::mem::replace(&mut self.aliased, true) {
+                    let told = "an alias stands here, and nothing in this file is expanded";
+                    desk.tell(Code::ConfigSyntax, span, told, Some("the value itself, written out"));
+                }
+                Node { span, value: Value::Told }
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        match self.open.last_mut() {
+            Some(parent) => place_in(desk, parent, node),
+            None => self.root = Some(node),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, desk: &mut Desk, span: Span, what: Collection) -> ControlFlow<()> {
+        if self.open.len() >= limits::CONFIG_DEPTH {
+            let told = ["nested deeper than ", &limits::CONFIG_DEPTH.to_string(), " levels"].concat();
+            desk.tell(Code::ConfigValue, span, &told, None);
+            self.root = None;
+            return ControlFlow::Break(());
+        }
+        let bracket = self.text.as_bytes().get(span.start);
+        self.open.push(Open { start: span.start, flow: matches!(bracket, Some(b'[' | b'{')), what });
+        ControlFlow::Continue(())
+    }
 }
 
 fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
     match &mut parent.what {
-        Collection::List(items) => items.push(node),
+        Collection::List(items) => {
+            if room(desk, items.len(), node.span) {
+                items.push(node);
+            }
+        }
         Collection::Map { entries, key } => match key.take() {
             None => *key = Some(key_of(desk, node)),
-            Some((key, at)) => {
-                let first = entries.iter().find(|e| e.key == key).map(|e| e.at);
-                match first {
-                    Some(first) => {
-                        let line = desk.line_of(first.start).to_string();
-                        let told =
-                            ["`", &key, "` stands here a second time; the first is in line ", &line].concat();
-                        desk.tell(Code::ConfigDuplicate, at, &told, Some("one of the two"));
-                    }
-                    None => entries.push(Entry { key, at, value: node }),
-                }
+            Some((key, at)) if room(desk, entries.len(), at) => {
+                entry(desk, entries, Entry { key, at, value: node })
             }
+            Some(_) => {}
         },
     }
+}
+
+/// Whether a list or map takes one more. The one beyond the limit is told and kept, so that it is told once.
+fn room(desk: &mut Desk, length: usize, at: Span) -> bool {
+    if length == limits::CONFIG_ENTRIES {
+        let most = limits::CONFIG_ENTRIES.to_string();
+        desk.tell(
+            Code::ConfigValue,
+            at,
+            &["more than ", &most, " entries in one list or map"].concat(),
+            None,
+        );
+    }
+    length <= limits::CONFIG_ENTRIES
+}
+
+fn entry(desk: &mut Desk, entries: &mut Vec<Entry>, new: Entry) {
+    let Some(first) = entries.iter().find(|e| e.key == new.key).map(|e| e.at) else {
+        entries.push(new);
+        return;
+    };
+    let line = desk.line_of(first.start).to_string();
+    let told = ["`", &new.key, "` stands here a second time; the first is in line ", &line].concat();
+    desk.tell(Code::ConfigDuplicate, new.at, &told, Some("one of the two"));
 }
 
 fn key_of(desk: &mut Desk, node: Node) -> (String, Span) {

@@ -24,6 +24,8 @@ mod uri;
 mod value;
 mod wording;
 
+pub use nearest::nearest;
+
 /// A construct that the profile leaves out, or that is wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {

@@ -1,8 +1,9 @@
 //! The name that was probably meant: nearest by edit distance, and only if it is near.
 
 /// The candidate nearest to a name, if it differs by no more than a third of the longer of the two, or if the
-/// one is an abbreviation of the other. Case and the choice of `-` or `_` count as no difference at all.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// one is an abbreviation of the other. Case and the choice of `-` or `_` count as no difference at all. Of two
+/// that are equally near, the one that begins alike: first letters are rarely mistaken.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(name);
     candidates
         .map(|candidate| {
@@ -13,7 +14,7 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
             (found, if short { found } else { allowed }, candidate)
         })
         .filter(|(found, allowed, _)| found <= allowed)
-        .min_by_key(|(found, ..)| *found)
+        .min_by_key(|(found, _, candidate)| (*found, fold(candidate).first() != folded.first()))
         .map(|(.., candidate)| candidate)
 }
 
@@ -68,6 +69,7 @@ mod tests {
         assert_eq!(found("path"), None, "an abbreviation begins with the first letter");
         assert_eq!(found("file"), Some("file_path"));
         assert_eq!(found("banana"), None);
+        assert_eq!(nearest("MB", ["B", "KiB", "MiB"].into_iter()), Some("MiB"));
         assert_eq!(found(""), None);
     }
 }

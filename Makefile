@@ -1,0 +1,40 @@
+# The two commands to begin with are `make demo` and `make test`. Both work on a fresh Debian or Ubuntu
+# machine with Rust: what is missing is installed with apt, and every command is printed before it runs.
+# `NO_INSTALL=1` prints the install commands and runs none of them.
+
+.DEFAULT_GOAL := demo
+.PHONY: demo quick test bench soak lint prepare prepare-test
+
+CARGO := tools/with-libxml2 cargo
+
+# An organism that answers, refuses and proves it, without a key or an account.
+demo: prepare
+	@$(CARGO) run --release --locked --quiet -- demo
+
+# The fast half of the tests: modules and house rules, no processes.
+quick: prepare
+	@$(CARGO) test --workspace --locked --lib
+	@$(CARGO) test --package systole --locked --test suite -- tidy reference config
+
+# Every test.
+test: prepare-test
+	@$(CARGO) test --workspace --locked
+
+# Formatting and lints; a warning is an error.
+lint: prepare
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+
+# Figures beside their floors, in the same run.
+bench: prepare
+	@$(CARGO) bench --workspace --locked
+
+# Tests that are slow by nature, measured ones among them.
+soak: prepare-test
+	@$(CARGO) test --workspace --locked --release -- --ignored
+
+prepare:
+	@tools/prepare
+
+prepare-test:
+	@tools/prepare test

@@ -1,0 +1,88 @@
+//! The pages of the reference that are made from tables in the sources. `SYSTOLE_GOLDEN=1` writes them
+//! again; without it a page that has fallen behind its table is a failure.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use systole::words::codes::Code;
+
+use crate::tidy::sources;
+
+const CAPABILITIES: &str = "docs/capabilities.md";
+const CODES: &str = "docs/reference/codes.md";
+
+fn codes_page() -> String {
+    let mut page = String::from(
+        "# Codes\n\nWhat went wrong, as a name that people, prompts and stored logs depend on. Made from the table in\n\
+         `src/words/codes.rs`; a test holds the two together.\n\n\
+         *Again* says whether the same call, mended, may be sent now: it is `retry_allowed` of the `<system-error>`.\n",
+    );
+    let mut family = "";
+    for code in Code::ALL {
+        let (this, _) = code.as_str().split_once('.').expect("a code is a family, a dot and a name");
+        if this != family {
+            family = this;
+            write!(page, "\n## {family}\n\n| code | what it means | again |\n|---|---|---|\n").unwrap();
+        }
+        let again = if code.retry_allowed() { "yes" } else { "no" };
+        writeln!(page, "| `{code}` | {} | {again} |", code.meaning()).unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_page_of_codes_is_the_table_of_codes() {
+    let page = codes_page();
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        fs::write(CODES, &page).unwrap();
+    }
+    assert_eq!(fs::read_to_string(CODES).unwrap_or_default(), page, "SYSTOLE_GOLDEN=1 writes {CODES} again");
+}
+
+#[test]
+fn a_family_of_codes_stands_together() {
+    let mut seen: Vec<&str> = Code::ALL.iter().filter_map(|c| c.as_str().split('.').next()).collect();
+    seen.dedup();
+    let families = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), families, "a family begins twice in the table");
+}
+
+/// A promise cannot be said to hold without a test that is there.
+#[test]
+fn what_is_said_to_work_has_its_test() {
+    let page = fs::read_to_string(CAPABILITIES).unwrap();
+    let rows: Vec<Vec<&str>> = (page.lines())
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| id "))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let mut counts = std::collections::BTreeMap::new();
+    for row in &rows {
+        let [id, _, state, place, test, _] = row[..] else { panic!("not six columns: {row:?}") };
+        let (family, number) = id.split_at(1);
+        let counted: &mut usize = counts.entry(family).or_default();
+        *counted += 1;
+        assert_eq!(number, counted.to_string(), "{id} is out of order");
+        assert!(["works", "partly", "not yet"].contains(&state), "{id}: {state}");
+        assert_eq!(
+            state == "not yet",
+            test.is_empty() && place.is_empty(),
+            "{id}: a state and its test go together"
+        );
+        for name in test.split(", ").filter(|name| !name.is_empty()) {
+            let name = name.trim_matches('`');
+            assert!(
+                name.starts_with(&format!("{}_", id.to_lowercase())),
+                "{id}: {name} is not named after it"
+            );
+            assert!(
+                sources().iter().any(|s| s.text.contains(&format!("fn {name}("))),
+                "{id}: there is no {name}"
+            );
+        }
+    }
+    let counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    let promised = [("A", 13), ("B", 19), ("C", 13), ("D", 10), ("E", 18), ("F", 6), ("G", 6), ("H", 8)];
+    assert_eq!(counts, promised, "a promise was added or dropped");
+}

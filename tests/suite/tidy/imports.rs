@@ -1,0 +1,149 @@
+//! Who may import whom. The rooms of the house form one order, and foreign crates stay in theirs.
+
+use super::rust::{code_of, line_of, words};
+use super::{Source, hold, sources};
+
+/// What each room may name of the house. The kit stands below `words` and may be named by all.
+const ROOMS: [(&str, &[&str]); 8] = [
+    ("words", &[]),
+    ("rules", &["words"]),
+    ("pump", &["words", "rules"]),
+    ("edges", &["words"]),
+    ("audit", &["words", "rules", "pump", "edges"]),
+    ("organism", &["words", "rules", "pump", "edges", "audit"]),
+    ("console", &["words", "audit", "organism"]),
+    ("cli", &["words", "audit", "organism", "console"]),
+];
+
+/// Where a foreign crate may be named; everywhere else it may not.
+const FOREIGN: [(&str, &[&str]); 6] = [
+    ("tokio", &["src/edges/", "src/pump/run", "src/organism/", "src/console/", "src/cli/", "src/main.rs"]),
+    ("libxml", &["src/edges/schemas/"]),
+    ("rusqlite", &["src/edges/log/"]),
+    ("dashmap", &["src/edges/"]),
+    ("async_nats", &["src/edges/log/nats", "src/edges/delivery/nats"]),
+    ("clap", &["src/cli/", "src/main.rs"]),
+];
+
+/// What the code of a room that reads no clock, draws no id and does no I/O cannot name.
+const IMPURE: [&str; 6] = ["std::fs", "std::net", "std::process", "std::thread", "std::env", "std::io"];
+const PURE: [&str; 3] = ["src/words/", "src/rules/", "src/pump/"];
+
+/// The parts of the house that a source names, with the byte where each is named.
+fn named(path: &str, code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        let after = &code[at + "crate::".len()..];
+        if let Some(group) = after.strip_prefix('{') {
+            found.extend(heads(group).into_iter().map(|head| (at, head)));
+        } else if let Some((0, word)) = words(after).next() {
+            found.push((at, word.to_owned()));
+        }
+    }
+    // A chain of `super` that leaves the room would be a way round the rule.
+    let below = path.split('/').count().saturating_sub(3) + usize::from(!path.ends_with("/mod.rs"));
+    for (at, _) in code.match_indices("super::") {
+        let fresh = !code[..at].ends_with("super::");
+        let chain = code[at..].split("super::").take_while(|between| between.is_empty()).count();
+        if fresh && chain > below {
+            found.push((at, "a room through `super`".to_owned()));
+        }
+    }
+    found
+}
+
+/// The first word of each part of a group: `a::b, c` gives `a` and `c`.
+fn heads(group: &str) -> Vec<String> {
+    let (mut depth, mut heads, mut fresh) = (0, Vec::new(), true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => fresh = true,
+            c if fresh && depth == 0 && c.is_alphabetic() => {
+                heads.extend(words(&group[at..]).next().map(|(_, word)| word.to_owned()));
+                fresh = false;
+            }
+            _ => {}
+        }
+    }
+    heads
+}
+
+fn breaches_of(source: &Source) -> Vec<String> {
+    let code = code_of(&source.text);
+    let place = |at: usize| format!("{}:{}", source.path, line_of(&source.text, at));
+    let mut breaches = Vec::new();
+    let room = source.path.strip_prefix("src/").and_then(|rest| rest.split_once('/')).map(|(room, _)| room);
+    if let Some((room, allowed)) = ROOMS.iter().find(|(name, _)| Some(*name) == room) {
+        for (at, other) in named(&source.path, &code) {
+            let whole = other.as_str() == *room || allowed.contains(&other.as_str());
+            // Of the edges, the reading side sees the log alone.
+            let log = *room != "audit" || other != "edges" || code[at..].starts_with("crate::edges::log");
+            if !whole || !log {
+                breaches.push(format!("{}: {room} names {other}", place(at)));
+            }
+        }
+    } else if let Some(room) = room {
+        breaches.push(format!("{}: {room} is no room of the house", source.path));
+    }
+    for (krate, homes) in FOREIGN {
+        let at_home =
+            !source.path.starts_with("src/") || homes.iter().any(|home| source.path.starts_with(home));
+        let uses =
+            words(&code).find(|(at, word)| *word == krate && code[at + word.len()..].starts_with("::"));
+        if let (Some((at, _)), false) = (uses, at_home) {
+            breaches.push(format!("{}: {krate} is named outside of its home", place(at)));
+        }
+    }
+    let pure =
+        PURE.iter().any(|room| source.path.starts_with(room)) && !source.path.starts_with("src/pump/run");
+    for way_out in IMPURE.iter().filter(|_| pure) {
+        if let Some(at) = code.find(way_out) {
+            breaches.push(format!("{}: {way_out} in a room without I/O", place(at)));
+        }
+    }
+    breaches
+}
+
+#[test]
+fn rooms_import_in_one_direction() {
+    let breaches: Vec<String> = sources().iter().flat_map(breaches_of).collect();
+    hold("a room names what it may not", &breaches);
+}
+
+#[test]
+fn a_listener_stands_on_the_kit_alone() {
+    let mut breaches = Vec::new();
+    for source in sources().iter().filter(|s| s.path.starts_with("listeners/")) {
+        let code = code_of(&source.text);
+        for banned in ["systole", "rusqlite", "libxml", "axum"] {
+            if let Some((at, _)) = words(&code).find(|(_, word)| *word == banned) {
+                breaches.push(format!("{}:{}: {banned}", source.path, line_of(&source.text, at)));
+            }
+        }
+    }
+    hold("a listener names what is not the kit", &breaches);
+}
+
+#[test]
+fn a_breach_is_seen_however_it_is_written() {
+    let breach = |path: &str, text: &str| {
+        let found = breaches_of(&Source { path: path.to_owned(), text: text.to_owned() });
+        assert_eq!(found.len(), 1, "{path}: {text}: {found:?}");
+    };
+    breach("src/words/a.rs", "use crate::rules::x;");
+    breach("src/rules/a.rs", "use crate::{words::x, pump::{y, z}};");
+    breach("src/rules/a.rs", "fn f() { crate::edges::log() }");
+    breach("src/words/a.rs", "use super::super::rules::x;");
+    breach("src/edges/log/mod.rs", "use super::super::rules::x;");
+    breach("src/audit/a.rs", "use crate::edges::schemas::Judge;");
+    breach("src/pump/decide.rs", "use tokio::sync::mpsc;");
+    breach("src/organism/a.rs", "fn f(p: libxml::parser::Parser) {}");
+    breach("src/rules/a.rs", "use std::fs;");
+    breach("src/shed/a.rs", "");
+    let fine = "use super::words; // crate::rules\nuse crate::words::x; const A: &str = \"crate::cli\";";
+    let found = breaches_of(&Source { path: "src/rules/a.rs".to_owned(), text: fine.to_owned() });
+    assert!(found.is_empty(), "{found:?}");
+}

@@ -1,0 +1,44 @@
+//! The house rules, held against the sources as text: who imports whom, sizes, headers, names, the table
+//! of codes, banned crates. Nothing here runs the program.
+
+mod imports;
+mod names;
+mod rust;
+mod shape;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A source file: its path from the root of the repository, with `/` between the parts, and its text.
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// Every Rust file of the house.
+pub(crate) fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    for root in ["src", "listeners", "tests", "benches"] {
+        collect(Path::new(root), &mut found);
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 20, "only {} sources found: the walk is broken", found.len());
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<Source>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()).collect::<Vec<PathBuf>>() {
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push(Source { path: path.to_str().unwrap().replace('\\', "/"), text });
+        }
+    }
+}
+
+/// Fails with every breach at once.
+fn hold(rule: &str, breaches: &[String]) {
+    assert!(breaches.is_empty(), "{rule}:\n  {}", breaches.join("\n  "));
+}

@@ -1,0 +1,106 @@
+//! Names that say nothing, the table of codes, and what may not be left behind.
+
+use systole::words::codes::Code;
+
+use super::rust::{code_of, line_of, words};
+use super::{hold, sources};
+
+/// Words that say nothing in a name.
+const EMPTY: [&str; 10] =
+    ["utils", "util", "common", "helpers", "helper", "manager", "handler", "context", "data", "info"];
+
+/// Names that stand although they have such a word: the thing they speak of is called so.
+const CALLED_SO: [&str; 2] = ["src/audit/context.rs", "src/cli/context.rs"];
+
+/// Codes of the table that nothing gives out yet, because what would give them out is not built. A code
+/// leaves this list with the change that uses it.
+const WAITING: &[Code] = &[Code::RestingThread, Code::ListenerThrottled, Code::IngressThrottled];
+
+/// Codes that the kit gives out stand there as texts: it knows nothing of the table.
+const KIT_CODES: &str = "listeners/kit/src/codes.rs";
+
+/// A name in its words: `SchemaId` and `schema_id` are both `schema`, `id`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in name.chars() {
+        if c == '_' || c.is_uppercase() {
+            parts.push(String::new());
+        }
+        if c != '_'
+            && let Some(last) = parts.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn says_nothing(name: &str) -> bool {
+    parts(name).iter().any(|part| EMPTY.contains(&part.as_str()))
+}
+
+#[test]
+fn no_name_says_nothing() {
+    let mut breaches = Vec::new();
+    for source in sources().iter().filter(|s| !CALLED_SO.contains(&s.path.as_str())) {
+        for folder_or_file in source.path.trim_end_matches(".rs").split('/') {
+            if says_nothing(&folder_or_file.replace('-', "_")) {
+                breaches.push(source.path.clone());
+            }
+        }
+        let code = code_of(&source.text);
+        let mut before = "";
+        for (at, word) in words(&code) {
+            // The name of a test is a sentence, and sentences have such words.
+            let sentence = before == "fn" && source.path.contains("tests/");
+            let keyword =
+                matches!(before, "struct" | "enum" | "trait" | "type" | "mod" | "fn" | "const" | "static");
+            let defines = keyword && !sentence;
+            if defines && says_nothing(word) {
+                breaches.push(format!("{}:{}: {before} {word}", source.path, line_of(&source.text, at)));
+            }
+            before = word;
+        }
+    }
+    hold("a name that says nothing", &breaches);
+    assert!(says_nothing("SessionManager") && says_nothing("xml_utils") && !says_nothing("database"));
+}
+
+#[test]
+fn every_code_of_the_table_is_given_out_somewhere() {
+    let mut used = std::collections::BTreeSet::new();
+    let kit = std::fs::read_to_string(KIT_CODES).unwrap();
+    for code in Code::ALL.iter().filter(|code| kit.contains(&format!("\"{code}\""))) {
+        used.insert(format!("{code:?}"));
+    }
+    for source in sources().iter().filter(|s| s.path.starts_with("src/") && s.path != "src/words/codes.rs") {
+        let code = code_of(&source.text);
+        for (at, _) in code.match_indices("Code::") {
+            used.extend(words(&code[at + "Code::".len()..]).next().map(|(_, word)| word.to_owned()));
+        }
+    }
+    let named = |code: &Code| format!("{code:?}");
+    let dead = Code::ALL.iter().filter(|code| !used.contains(&named(code)) && !WAITING.contains(code));
+    hold("a code that nothing gives out", &dead.map(named).collect::<Vec<_>>());
+    let stale = WAITING.iter().filter(|code| used.contains(&named(code)));
+    hold("a code that is given out and still said to wait", &stale.map(named).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let mut breaches = Vec::new();
+    for source in sources() {
+        let code = code_of(&source.text);
+        for left in
+            ["todo!", "unimplemented!", "dbg!", "#[ignore]", "#[allow(", "thread::sleep", "time::sleep"]
+        {
+            // The machine's own time may be waited for in the sources, never in a test.
+            let waits = left.ends_with("sleep") && source.path.starts_with("src/");
+            for (at, _) in code.match_indices(left).filter(|_| !waits) {
+                breaches.push(format!("{}:{}: {left}", source.path, line_of(&source.text, at)));
+            }
+        }
+    }
+    hold("left behind", &breaches);
+}
