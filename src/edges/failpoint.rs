@@ -50,7 +50,8 @@ impl Steps for Failpoint {
         let Some((armed, left)) = &self.armed else { return };
         if *armed == step && left.fetch_sub(1, Ordering::SeqCst) == 1 {
             // Killing oneself cannot fail; should it, the test that armed this sees a process that lives.
-            let _dies = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            let _dies =
+                rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
     }
 }

@@ -70,7 +70,8 @@ impl Judge for Bench {
             Some((&mut page.judge, id, page.models.get(schema.0)?))
         });
         let Some((judge, id, model)) = found else {
-            let refusal = Refusal::new(Code::NoSuchElement, "the schema of this payload is not in force here");
+            let refusal =
+                Refusal::new(Code::NoSuchElement, "the schema of this payload is not in force here");
             return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
         };
         let refusal = match judge.judge(id, payload.bytes()) {

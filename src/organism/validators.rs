@@ -83,14 +83,21 @@ impl Validators {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
         for n in 0..count.max(1) {
             let (door, raws) = mpsc::channel(WAITING);
-            let desk =
-                Desk { pages: pages.clone(), leases: leases.clone(), steps: steps.clone(), pump: pump.clone() };
+            let desk = Desk {
+                pages: pages.clone(),
+                leases: leases.clone(),
+                steps: steps.clone(),
+                pump: pump.clone(),
+            };
             let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
             let thread = thread::Builder::new()
                 .name(["validator-", &n.to_string()].concat())
                 .spawn(move || desk.work(raws, &ready))
                 .map_err(|e| e.to_string())?;
-            is_ready.recv().map_err(|_| "a validator thread ended at once".to_owned())?.map_err(|e| e.to_string())?;
+            is_ready
+                .recv()
+                .map_err(|_| "a validator thread ended at once".to_owned())?
+                .map_err(|e| e.to_string())?;
             validators.doors.push(door);
             validators.threads.push(thread);
         }

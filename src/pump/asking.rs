@@ -49,7 +49,9 @@ fn open_root(d: &mut Draft<'_>, client: &Name, key: &Key, admitted: &Admitted) -
         let opener = d.thread(&id).map(|t| t.opener.clone());
         match opener {
             None => return Ok(request(d, &id, client, key, &to, admitted)),
-            Some(Some(Opener { sender, key: Some(bound), body: first, first: record })) if sender == *client && bound == *key => {
+            Some(Some(Opener { sender, key: Some(bound), body: first, first: record }))
+                if sender == *client && bound == *key =>
+            {
                 let receipt = Receipt {
                     thread: id,
                     seq: 1,
@@ -86,7 +88,8 @@ fn go_on(
     let to = addressee(admitted)?;
     let body = Digest::of(admitted.bytes());
     let Some(state) = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys()) else {
-        return Err(Refusal::new(Code::UnknownThread, "there is no such thread").mended_by("leave the thread out, or write new, to open one"));
+        return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
+            .mended_by("leave the thread out, or write new, to open one"));
     };
     let recent = state.recent.iter().find(|r| r.sender == *client && r.key == *key).map(|r| Bound {
         receipt: Receipt {
@@ -100,7 +103,11 @@ fn go_on(
         body: r.body,
     });
     if let Some(bound) = recent.or(bound) {
-        return if bound.body == body { Ok(bound.receipt) } else { Err(conflict(&bound.receipt, bound.body, body)) };
+        return if bound.body == body {
+            Ok(bound.receipt)
+        } else {
+            Err(conflict(&bound.receipt, bound.body, body))
+        };
     }
     if thread.parent().is_some() {
         let words = "a child thread takes no messages from outside; send to its root";
@@ -117,7 +124,14 @@ fn go_on(
     Ok(request(d, thread, client, key, &to, admitted))
 }
 
-fn request(d: &mut Draft<'_>, thread: &ThreadId, client: &Name, key: &Key, to: &Name, admitted: &Admitted) -> Receipt {
+fn request(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    client: &Name,
+    key: &Key,
+    to: &Name,
+    admitted: &Admitted,
+) -> Receipt {
     let call = CallPath::top(d.thread(thread).map_or(0, |t| t.top_calls) + 1);
     let mut fact = Fact::core(Kind::Message, Mark::Role(Role::Request), admitted.bytes().clone())
         .to(to)

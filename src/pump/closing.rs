@@ -62,19 +62,26 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
     let mut within: Vec<CallPath> = state.calls.keys().filter(|p| p.is_within(path)).cloned().collect();
     within.sort_by_key(|p| std::cmp::Reverse(p.depth()));
     for call in within {
-        let children: Vec<ThreadId> = d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
+        let children: Vec<ThreadId> =
+            d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
         for child in children {
             end_thread(d, &child, by);
         }
         if call != *path {
-            d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
+            d.effect(Effect::CallBack {
+                thread: thread.clone(),
+                call: call.clone(),
+                why: CallBack::Cancelled,
+            });
             let Some(open) = d.call(thread, &call) else { continue };
-            let refusal = Refusal::new(Code::CancelledThread, "cancelled, because the call that waited for it is over");
-            let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(&refusal))
-                .to(&open.caller.clone())
-                .on(&call)
-                .because(open.ready_cause)
-                .under(open.config);
+            let refusal =
+                Refusal::new(Code::CancelledThread, "cancelled, because the call that waited for it is over");
+            let fact =
+                Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(&refusal))
+                    .to(&open.caller.clone())
+                    .on(&call)
+                    .because(open.ready_cause)
+                    .under(open.config);
             d.record(thread, fact);
         }
     }
@@ -92,16 +99,24 @@ pub(super) fn end_thread(d: &mut Draft<'_>, thread: &ThreadId, by: &Name) -> usi
         d.effect(Effect::CallBack { thread: thread.clone(), call, why: CallBack::Cancelled });
     }
     let body = core_payload::thread_cancelled(thread, threads);
-    d.record(thread, Fact::core(Kind::Terminal, Mark::Code(Code::CancelledThread), body).to(by).under(config));
+    d.record(
+        thread,
+        Fact::core(Kind::Terminal, Mark::Code(Code::CancelledThread), body).to(by).under(config),
+    );
     tell_parent(d, thread, Outcome::Cancelled, None);
     threads
 }
 
 /// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
 fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
-    let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else { return };
+    let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else {
+        return;
+    };
     let spawner = state.calls.iter().find(|(_, c)| c.running().any(|id| id == child));
-    let Some((path, listener, config)) = spawner.map(|(p, c)| (p.clone(), c.listener.clone(), c.config)) else { return };
+    let Some((path, listener, config)) = spawner.map(|(p, c)| (p.clone(), c.listener.clone(), c.config))
+    else {
+        return;
+    };
     let Some(head) = d.thread(child).map(|t| t.head) else { return };
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, payload);

@@ -80,7 +80,9 @@ fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
             d.effect(Effect::Done { ticket });
             return;
         }
-        Some(Life::Ended) => Refusal::new(Code::EndedThread, "the thread has ended; there is nothing to cancel"),
+        Some(Life::Ended) => {
+            Refusal::new(Code::EndedThread, "the thread has ended; there is nothing to cancel")
+        }
         _ => Refusal::new(Code::UnknownThread, "there is no such thread"),
     };
     let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });

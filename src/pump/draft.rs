@@ -154,7 +154,9 @@ impl<'a> Draft<'a> {
     fn touch(&mut self, header: &Header) {
         let Some(path) = &header.call else { return };
         self.touched.push((header.thread.clone(), path.clone()));
-        if let (Some(Mark::Role(Role::Call)), Some(turn), Some(ordinal)) = (header.code, header.turn, header.ordinal) {
+        if let (Some(Mark::Role(Role::Call)), Some(turn), Some(ordinal)) =
+            (header.code, header.turn, header.ordinal)
+        {
             self.touched.push((header.thread.clone(), path.item(turn, ordinal)));
         }
     }
@@ -225,7 +227,8 @@ impl<'a> Draft<'a> {
         let call = self.call(thread, path)?;
         let Stand::Ready { turn, attempt } = call.stand() else { return None };
         // A first attempt that had to be recorded changes only the count of recorded attempts.
-        let before = self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
+        let before =
+            self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
         (before != Some((call.stand(), call.attempts))).then(|| Work {
             listener: call.listener.clone(),
             thread: thread.clone(),

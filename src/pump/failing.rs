@@ -15,7 +15,9 @@ use crate::words::refusal::Refusal;
 
 /// An attempt is over without a reply. One that is no longer due was settled by what came first.
 pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
-    let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else { return };
+    let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
+        return;
+    };
     let listener = d.listener(call.config, &call.listener);
     // A failure that the listener itself reports, or its exit code, is a known outcome.
     let known = matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
@@ -42,7 +44,8 @@ pub(super) fn failed(
     if more {
         let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(attempt + 1));
         let due = d.at().plus(if at_once { 0 } else { pause });
-        let next = Attempt { number: attempt + 1, due, code: Some(failing.code), words: failing.words.clone() };
+        let next =
+            Attempt { number: attempt + 1, due, code: Some(failing.code), words: failing.words.clone() };
         record_attempt(d, thread, path, turn, &next);
         return;
     }

@@ -39,13 +39,18 @@ impl Turn<'_> {
     }
 
     pub(super) fn item(&self, ordinal: u32, kind: Kind, mark: Mark, body: std::sync::Arc<[u8]>) -> Fact {
-        Fact::core(kind, mark, body).on(self.path).at(self.number, ordinal).because(self.cause).under(self.config)
+        Fact::core(kind, mark, body)
+            .on(self.path)
+            .at(self.number, ordinal)
+            .because(self.cause)
+            .under(self.config)
     }
 }
 
 pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
     let Judged { lease, said } = judged;
-    let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt)) else {
+    let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
+    else {
         return stale(d, &lease, said);
     };
     let turn = Turn {
@@ -70,13 +75,17 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
         Said::Again { code, words } => {
             let refusal = Refusal::new(Code::ListenerFailed, words);
             let body = core_payload::system_error_coded(&code, &refusal);
-            d.record(turn.thread, turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+            d.record(
+                turn.thread,
+                turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender),
+            );
             after_turn(d, &turn, Some(refusal));
         }
         Said::Notice { code, words } => {
             let refusal = Refusal::new(Code::ListenerFailed, words);
             let body = core_payload::system_error_coded(&code, &refusal);
-            let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+            let fact =
+                Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
             d.record(turn.thread, fact.because(turn.cause).under(turn.config));
         }
         Said::Progress { .. } => {}
@@ -131,14 +140,16 @@ fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
 }
 
 fn silent(turn: &Turn<'_>) -> Refusal {
-    let returns: Vec<&str> = turn.listener.map_or(Vec::new(), |l| l.returns.iter().map(|q| &*q.local).collect());
+    let returns: Vec<&str> =
+        turn.listener.map_or(Vec::new(), |l| l.returns.iter().map(|q| &*q.local).collect());
     let words = [turn.sender.as_str(), " ended its turn without an answer"].concat();
     Refusal::new(Code::ListenerSilent, words).expecting(["one of: ", &returns.join(", ")].concat())
 }
 
 fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     if items.len() > limits::REPLY_ITEMS {
-        let words = [items.len().to_string().as_str(), " items are more than 64, the most in one reply"].concat();
+        let words =
+            [items.len().to_string().as_str(), " items are more than 64, the most in one reply"].concat();
         let refusal = Refusal::new(Code::TooManyItems, words);
         record_refusal(d, turn, 0, &refusal);
         return after_turn(d, turn, Some(refusal));
@@ -156,7 +167,13 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
                     let words = "a final must be the only item beside notes; the other items go on";
                     let refusal = Refusal::new(Code::FinalNotAlone, words)
                         .mended_by("send it again when the other items are answered");
-                    first_refusal.get_or_insert(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes())));
+                    first_refusal.get_or_insert(refuse_item(
+                        d,
+                        turn,
+                        ordinal,
+                        refusal,
+                        Some(admitted.bytes()),
+                    ));
                 }
             }
             item => {
@@ -187,7 +204,8 @@ fn nudged(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, first: &mut Option<R
 }
 
 fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
+    let mut fact =
+        turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
     fact.from = turn.sender.clone();
     close(d, turn.thread, turn.path, Outcome::Answered, fact);
 }
@@ -195,11 +213,14 @@ fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admit
 /// Records one item that is no final; what was refused is returned.
 fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
     match item {
-        Item::Refused(Refused { refusal, kept }) => Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref())),
+        Item::Refused(Refused { refusal, kept }) => {
+            Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
+        }
         Item::ForThread { thread, payload } => Some(for_thread(d, turn, ordinal, &thread, &payload)),
         Item::Admitted(admitted) => match admitted.what() {
             What::Note | What::Final => {
-                let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Note), admitted.bytes().clone());
+                let mut fact =
+                    turn.item(ordinal, Kind::Message, Mark::Role(Role::Note), admitted.bytes().clone());
                 fact.from = turn.sender.clone();
                 d.record(turn.thread, fact);
                 None
@@ -288,7 +309,9 @@ fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
             None => close_failed(d, turn.thread, turn.path, &silent(turn)),
         }
     } else if turn.is_last() {
-        let words = [turn.sender.as_str(), " used its last turn, ", &turn.number.to_string(), ", without a final"].concat();
+        let words =
+            [turn.sender.as_str(), " used its last turn, ", &turn.number.to_string(), ", without a final"]
+                .concat();
         let body = core_payload::final_report("synthetic", "failure", Code::MessagesBudget.as_str(), &words);
         let fact = Fact::core(Kind::Outcome, Mark::Code(Code::MessagesBudget), body)
             .to(&turn.caller)

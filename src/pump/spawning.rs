@@ -23,8 +23,9 @@ pub(super) fn spawn(
 ) -> Option<Refusal> {
     let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
     if open >= limits::OPEN_CHILDREN {
-        let mut refusal = Refusal::new(Code::ChildrenBudget, "32 children of this call are open, the most allowed")
-            .mended_by("wait until one has finished");
+        let mut refusal =
+            Refusal::new(Code::ChildrenBudget, "32 children of this call are open, the most allowed")
+                .mended_by("wait until one has finished");
         refusal.hash = Some(d.keep(item));
         record_refusal(d, turn, ordinal, &refusal);
         return Some(refusal);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::fold::apply_to;
-use super::state::{State, Stand, Thread};
+use super::state::{Stand, State, Thread};
 use crate::words::ids::{CallPath, Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position, Step, Steps};
 use crate::words::record::Record;
@@ -16,7 +16,15 @@ const PAGE: usize = 512;
 fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
     let expected = thread.seq + 1;
     if record.header.seq != expected || !record.verifies(thread.head) {
-        let why = ["record ", &record.header.seq.to_string(), " of thread ", thread.id.as_str(), " does not follow record ", &thread.seq.to_string()].concat();
+        let why = [
+            "record ",
+            &record.header.seq.to_string(),
+            " of thread ",
+            thread.id.as_str(),
+            " does not follow record ",
+            &thread.seq.to_string(),
+        ]
+        .concat();
         return Err(LogFault::Damaged { path: "the log".into(), position, why });
     }
     apply_to(thread, record);
@@ -109,4 +117,3 @@ pub fn ready_calls(state: &State) -> Vec<(ThreadId, CallPath)> {
     ready.sort();
     ready.into_iter().map(|(_, thread, _, path)| (thread, path)).collect()
 }
-

@@ -66,20 +66,24 @@ pub fn judge_word(composition: &Composition, lease: Arc<Lease>, word: Word, judg
     let said = match word {
         Word::Reply { said: reply::Said::Items(items), .. } => {
             let judged = match composition.listener(&lease.listener) {
-                Some(sender) => {
-                    items.into_iter().map(|item| judge_item(composition, sender, &lease, item, judge)).collect()
-                }
+                Some(sender) => items
+                    .into_iter()
+                    .map(|item| judge_item(composition, sender, &lease, item, judge))
+                    .collect(),
                 None => Vec::new(),
             };
             Said::Items(judged)
         }
-        Word::Reply { said: reply::Said::Failure { code, retry, words }, .. } => Said::Failure { code, retry, words },
+        Word::Reply { said: reply::Said::Failure { code, retry, words }, .. } => {
+            Said::Failure { code, retry, words }
+        }
         Word::Reply { said: reply::Said::Again { code, words }, .. } => Said::Again { code, words },
         Word::Notice { code, words, .. } => Said::Notice { code, words },
         Word::Progress { words, .. } => Said::Progress { words },
         Word::Journal { .. } | Word::Ask { .. } => Said::Notice {
             code: Code::NotBuilt.as_str().to_owned(),
-            words: "journal and ask are not built yet; nothing was written and nothing is answered".to_owned(),
+            words: "journal and ask are not built yet; nothing was written and nothing is answered"
+                .to_owned(),
         },
     };
     Judged { lease, said }
@@ -121,7 +125,9 @@ fn admit_item(
     match case {
         Case::Note => judge.judge(config, sender.schema, payload).map(|v| Admitted::new(What::Note, v)),
         Case::Final(schema) => judge.judge(config, schema, payload).map(|v| Admitted::new(What::Final, v)),
-        Case::Call(to, schema) => judge.judge(config, schema, payload).map(|v| Admitted::new(What::For(to), v)),
+        Case::Call(to, schema) => {
+            judge.judge(config, schema, payload).map(|v| Admitted::new(What::For(to), v))
+        }
         Case::Spawn => admit_spawn(composition, sender, payload, judge),
     }
 }
@@ -152,7 +158,9 @@ fn admit_spawn(
         Case::Call(to, schema) => (to, schema),
         _ => {
             let words = "the initial payload of a thread must be one that a peer accepts";
-            return Err(bare(Refusal::new(Code::NotAPeer, words).of_element(initial.name().local.to_string())));
+            return Err(bare(
+                Refusal::new(Code::NotAPeer, words).of_element(initial.name().local.to_string()),
+            ));
         }
     };
     let bytes = initial.bytes().clone();
@@ -193,15 +201,18 @@ pub fn message(
     let thread = match named.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
         Err(words) => {
-            let refusal = Refusal::new(Code::UnknownThread, words.to_string()).mended_by("write new, to open a thread");
+            let refusal =
+                Refusal::new(Code::UnknownThread, words.to_string()).mended_by("write new, to open a thread");
             return Message { thread: None, claimed, payload: Err(Refused { refusal, kept: kept() }) };
         }
     };
     let to = letter.to.as_deref().or(to);
-    let payload = classify::of_message(composition, letter.payload.name(), to).map_err(bare).and_then(|(to, schema)| {
-        let verdict = judge.judge(composition.hash, schema, letter.payload)?;
-        Ok(Admitted::new(What::For(to), verdict))
-    });
+    let payload = classify::of_message(composition, letter.payload.name(), to).map_err(bare).and_then(
+        |(to, schema)| {
+            let verdict = judge.judge(composition.hash, schema, letter.payload)?;
+            Ok(Admitted::new(What::For(to), verdict))
+        },
+    );
     let payload = payload.map_err(|mut refused| {
         refused.kept = refused.kept.or_else(kept);
         refused

@@ -61,7 +61,9 @@ pub fn of_item(
 fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
     match &*element.local {
         "spawn-thread" if *element.ns == *namespaces::CORE => Ok(Case::Spawn),
-        "final-report" if sender.turns > 1 && *element.ns == *namespaces::CORE => Ok(Case::Final(SchemaId::CORE)),
+        "final-report" if sender.turns > 1 && *element.ns == *namespaces::CORE => {
+            Ok(Case::Final(SchemaId::CORE))
+        }
         local if NOT_BUILT.contains(&local) => {
             let words = [local, " is not built yet"].concat();
             Err(Refusal::new(Code::NotBuilt, words).of_element(local))
@@ -76,7 +78,11 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
 }
 
 /// Whom a message from outside is for.
-pub fn of_message(composition: &Composition, element: &QName, to: Option<&str>) -> Result<(Name, SchemaId), Refusal> {
+pub fn of_message(
+    composition: &Composition,
+    element: &QName,
+    to: Option<&str>,
+) -> Result<(Name, SchemaId), Refusal> {
     let open = composition.listeners.values().filter(|l| l.entry).collect();
     addressee(open, element, to, "open to you are")
 }
@@ -88,7 +94,8 @@ fn addressee(
     who: &str,
 ) -> Result<(Name, SchemaId), Refusal> {
     let named = |l: &&&Listener| to.is_none_or(|to| l.name.as_str() == to);
-    let takers: Vec<&&Listener> = reachable.iter().filter(named).filter(|l| l.accepts.contains(element)).collect();
+    let takers: Vec<&&Listener> =
+        reachable.iter().filter(named).filter(|l| l.accepts.contains(element)).collect();
     match takers.as_slice() {
         [one] => Ok((one.name.clone(), one.schema)),
         [] => Err(nobody(&reachable, element, who)),
@@ -103,14 +110,15 @@ fn addressee(
 }
 
 fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
-    let mut known: Vec<String> = reachable
-        .iter()
-        .flat_map(|l| l.accepts.iter())
-        .map(|q| q.to_string())
-        .collect();
+    let mut known: Vec<String> =
+        reachable.iter().flat_map(|l| l.accepts.iter()).map(|q| q.to_string()).collect();
     known.sort();
     known.dedup();
-    let expected = if known.is_empty() { "nothing: there is nobody you may address".into() } else { [who, ": ", &known.join(", ")].concat() };
+    let expected = if known.is_empty() {
+        "nothing: there is nobody you may address".into()
+    } else {
+        [who, ": ", &known.join(", ")].concat()
+    };
     let received = element.to_string();
     let same_ns = reachable.iter().flat_map(|l| l.accepts.iter()).any(|q| q.ns == element.ns);
     let (code, words) = if same_ns {

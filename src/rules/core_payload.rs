@@ -68,7 +68,8 @@ pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest) -> Body
 pub fn thread_finished(child: &ThreadId, outcome: &str, head: Digest, payload: Option<&[u8]>) -> Body {
     let payload = payload.and_then(|bytes| Payload::trusted(Arc::from(bytes)).ok());
     written("thread-finished", |finished| {
-        let start = finished.attr("id", child.as_str()).attr("outcome", outcome).attr("head", &head.to_string());
+        let start =
+            finished.attr("id", child.as_str()).attr("outcome", outcome).attr("head", &head.to_string());
         match payload {
             Some(payload) => start.payload(&payload),
             None => start.empty(),

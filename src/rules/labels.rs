@@ -68,12 +68,21 @@ mod tests {
     fn b4_labels_collide_into_suffixes() {
         let mut taken = BTreeMap::new();
         let mut given = Vec::new();
-        for (n, suggested) in [Some("heat"), Some("heat"), Some("heat-1"), Some("heat"), None, None, Some("Bad/..")].iter().enumerate() {
+        for (n, suggested) in
+            [Some("heat"), Some("heat"), Some("heat-1"), Some("heat"), None, None, Some("Bad/..")]
+                .iter()
+                .enumerate()
+        {
             let label = choose(&taken, u32::try_from(n).unwrap(), *suggested);
             remember(&mut taken, &ThreadId::parse("sess-1f0c9a2b77d1").unwrap().child(&label).unwrap());
             given.push(label);
         }
-        assert_eq!(given, ["heat", "heat-1", "heat-1-3", "heat-2", "c5", "c6", "Bad"].map(str::to_owned).map(|l| if l == "Bad" { "c7".into() } else { l }));
+        assert_eq!(
+            given,
+            ["heat", "heat-1", "heat-1-3", "heat-2", "c5", "c6", "Bad"]
+                .map(str::to_owned)
+                .map(|l| if l == "Bad" { "c7".into() } else { l })
+        );
     }
 
     #[test]

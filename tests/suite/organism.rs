@@ -43,7 +43,12 @@ pub(crate) async fn start(folder: &Path) -> Organism {
 }
 
 /// Sends a payload as the operator and gives its receipt.
-pub(crate) async fn ask(organism: &Organism, key: &str, document: &str, thread: Option<&str>) -> Result<Receipt, String> {
+pub(crate) async fn ask(
+    organism: &Organism,
+    key: &str,
+    document: &str,
+    thread: Option<&str>,
+) -> Result<Receipt, String> {
     let message = Message {
         client: Name::operator(),
         key: Key::parse(key).unwrap(),
@@ -118,7 +123,10 @@ for line in sys.stdin:
 
 fn echo() -> tempfile::TempDir {
     folder(&[
-        ("organism.yaml", "organism: {name: hello}\nlisteners:\n  echo:\n    run: [python3, echo.py]\n    schema: echo.xsd\n    accepts: [say]\n    returns: [said]\n    entry: true\nlog: {path: ./hello.db}\n"),
+        (
+            "organism.yaml",
+            "organism: {name: hello}\nlisteners:\n  echo:\n    run: [python3, echo.py]\n    schema: echo.xsd\n    accepts: [say]\n    returns: [said]\n    entry: true\nlog: {path: ./hello.db}\n",
+        ),
         ("echo.xsd", ECHO_XSD),
         ("echo.py", ECHO_PY),
     ])
@@ -169,6 +177,10 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>hello</txt></say>";
     let refused = ask(&organism, "k1", wrong, None).await.unwrap_err();
     assert!(refused.starts_with("payload.invalid"), "{refused}");
-    assert!(told(&organism).contains("sys #2 refusal payload.invalid core -> operator"), "{}", told(&organism));
+    assert!(
+        told(&organism).contains("sys #2 refusal payload.invalid core -> operator"),
+        "{}",
+        told(&organism)
+    );
     organism.stop(Duration::from_secs(2)).await;
 }

@@ -73,7 +73,8 @@ impl Heart {
             self.since_checkpoint = 0;
             filling.batch.checkpoint = true;
             let dirty = std::mem::take(&mut self.dirty);
-            filling.batch.rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
+            filling.batch.rows =
+                dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
         }
         let batch = filling.batch;
         self.writing = Some(Writing {
@@ -140,8 +141,11 @@ impl Heart {
         }
         for (effect, _) in told {
             if let Effect::Receipt { ticket, .. } = effect {
-                let refusal = Refusal::new(Code::IngressUnavailable, ["nothing can be stored at the moment: ", &words].concat())
-                    .mended_by("send it again later, with the same key");
+                let refusal = Refusal::new(
+                    Code::IngressUnavailable,
+                    ["nothing can be stored at the moment: ", &words].concat(),
+                )
+                .mended_by("send it again later, with the same key");
                 self.ports.askers.refused(ticket, refusal);
             }
         }

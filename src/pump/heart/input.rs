@@ -72,7 +72,11 @@ impl Heart {
                 if self.is_awake(&thread) {
                     self.happened(Happening::Cancel { ticket, by, thread });
                 } else {
-                    self.park(thread.clone(), Lookup::Thread(thread.clone()), Input::Cancel { ticket, by, thread });
+                    self.park(
+                        thread.clone(),
+                        Lookup::Thread(thread.clone()),
+                        Input::Cancel { ticket, by, thread },
+                    );
                 }
             }
             Input::Found(answered) => self.found(answered),
@@ -90,7 +94,8 @@ impl Heart {
             (None, false) => None,
         };
         if let Some(words) = unavailable {
-            let refusal = Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key");
+            let refusal = Refusal::new(Code::IngressUnavailable, words)
+                .mended_by("send it again later, with the same key");
             return self.ports.askers.refused(asked.ticket, refusal);
         }
         if let Some(bound) = looked {
@@ -98,7 +103,9 @@ impl Heart {
         }
         // A refused message concerns a thread too: its refusal is recorded there if the thread lives.
         let lookup = match &asked.thread {
-            Some(thread) => Lookup::Key { thread: thread.clone(), client: asked.client.clone(), key: asked.key.clone() },
+            Some(thread) => {
+                Lookup::Key { thread: thread.clone(), client: asked.client.clone(), key: asked.key.clone() }
+            }
             None if asked.payload.is_err() => return self.happened(Happening::Asked { asked, bound: None }),
             None => {
                 let organism = self.state.book.current().map_or_else(Name::core, |c| c.organism.clone());

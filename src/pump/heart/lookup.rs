@@ -89,7 +89,8 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
         Lookup::Records { work, seqs } => {
             let mut records = Vec::with_capacity(seqs.len());
             for seq in seqs {
-                records.extend(reader.of_thread(&work.thread, *seq, 1)?.into_iter().map(|(_, r)| Arc::new(r)));
+                records
+                    .extend(reader.of_thread(&work.thread, *seq, 1)?.into_iter().map(|(_, r)| Arc::new(r)));
             }
             Ok(Found::Records(records))
         }
@@ -99,8 +100,14 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
 fn bound(record: &Record) -> Bound {
     let h = &record.header;
     let call = h.call.clone().unwrap_or_else(|| CallPath::top(1));
-    let receipt =
-        Receipt { thread: h.thread.clone(), seq: h.seq, id: h.id, call, sender: h.from.clone(), repeated: true };
+    let receipt = Receipt {
+        thread: h.thread.clone(),
+        seq: h.seq,
+        id: h.id,
+        call,
+        sender: h.from.clone(),
+        repeated: true,
+    };
     Bound { receipt, body: Digest::of(&record.body) }
 }
 

@@ -35,7 +35,10 @@ fn b12_out_reply_with_items_joins_and_the_last_answer_opens_the_next_turn() {
 fn b1_a_note_alone_wakes_the_same_call_again() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    assert_eq!(stage.replies("1", 1, vec![note()]), ["root 2 message/note agent -> - 1 t1.0", "=> agent 1 t2 a1"]);
+    assert_eq!(
+        stage.replies("1", 1, vec![note()]),
+        ["root 2 message/note agent -> - 1 t1.0", "=> agent 1 t2 a1"]
+    );
 }
 
 #[test]

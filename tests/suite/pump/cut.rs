@@ -17,7 +17,9 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.happens(Happening::Booted { listeners: vec![name("tool")] })));
     step(&mut stage, &mut |s| drop(s.asks("k", "agent", None)));
     step(&mut stage, &mut |s| drop(s.asks("k2", "quiet", Some(&root()))));
-    step(&mut stage, &mut |s| drop(s.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), note(), refused()])));
+    step(&mut stage, &mut |s| {
+        drop(s.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), note(), refused()]))
+    });
     step(&mut stage, &mut |s| drop(s.loses("1/1.1", 1, 1, Code::ListenerLost)));
     step(&mut stage, &mut |s| drop(s.says(&heat, "1", 1, Said::Items(vec![call("careful")]))));
     step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, Said::Items(vec![]))));
@@ -28,7 +30,9 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
     step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
-    step(&mut stage, &mut |s| drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() })));
+    step(&mut stage, &mut |s| {
+        drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
+    });
     (stage, commits)
 }
 
@@ -37,7 +41,23 @@ fn every_kind_and_every_role_is_in_the_conversation() {
     let (stage, _) = busy();
     let marks: Vec<String> = stage.records.iter().map(record_line).collect();
     let all = marks.join("\n");
-    for word in ["request", "begin", "call", "note", "final", "spawn", "answer", "inbox", "told", "refusal/", "attempt/", "outcome/handled", "outcome/listener.silent", "terminal/", "children-open"] {
+    for word in [
+        "request",
+        "begin",
+        "call",
+        "note",
+        "final",
+        "spawn",
+        "answer",
+        "inbox",
+        "told",
+        "refusal/",
+        "attempt/",
+        "outcome/handled",
+        "outcome/listener.silent",
+        "terminal/",
+        "children-open",
+    ] {
         assert!(all.contains(word), "{word} is missing in\n{all}");
     }
 }

@@ -55,7 +55,10 @@ fn out_lost_with_on_unknown_fail_is_never_repeated() {
     assert_eq!(stage.happens(sending), ["root 2 attempt/- core -> careful 1 t1", "=> careful 1 t1 a1"]);
     assert_eq!(
         stage.loses("1", 1, 1, Code::ListenerLost),
-        ["root 3 outcome/dead-letter core -> careful 1 t1", "root 4 outcome/listener.lost core -> operator 1"]
+        [
+            "root 3 outcome/dead-letter core -> careful 1 t1",
+            "root 4 outcome/listener.lost core -> operator 1"
+        ]
     );
 }
 
@@ -72,7 +75,11 @@ fn of_two_racing_ends_the_first_recorded_wins() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
     stage.loses("1", 1, 1, Code::ListenerTimeout);
-    assert_eq!(stage.loses("1", 1, 1, Code::ListenerLost), Vec::<String>::new(), "that attempt was over already");
+    assert_eq!(
+        stage.loses("1", 1, 1, Code::ListenerLost),
+        Vec::<String>::new(),
+        "that attempt was over already"
+    );
     let lease = stage.lease(&root(), "1", 1, 1);
     let late = Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]) });
     assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
@@ -103,7 +110,10 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
 fn a_listener_that_is_gone_from_the_organism_fails_its_calls() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
-    assert_eq!(stage.loses("1", 1, 1, Code::Unavailable)[1], "root 3 outcome/route.unavailable core -> operator 1");
+    assert_eq!(
+        stage.loses("1", 1, 1, Code::Unavailable)[1],
+        "root 3 outcome/route.unavailable core -> operator 1"
+    );
 }
 
 #[test]

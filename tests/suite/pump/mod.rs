@@ -144,7 +144,8 @@ impl Stage {
     pub(crate) fn asks(&mut self, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
         let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
         let key = Key::parse(key).unwrap();
-        let asked = Asked { ticket: Ticket(1), client: Name::operator(), key, thread: thread.cloned(), payload };
+        let asked =
+            Asked { ticket: Ticket(1), client: Name::operator(), key, thread: thread.cloned(), payload };
         self.happens(Happening::Asked { asked, bound: None })
     }
 
@@ -153,15 +154,20 @@ impl Stage {
         let open = self.state.thread(thread).and_then(|t| t.calls.get(&call));
         let listener = open.map_or_else(|| name("tool"), |c| c.listener.clone());
         let token = Token("token".into());
-        Arc::new(Lease { token, listener, thread: thread.clone(), call, turn, attempt, config: Digest([7; 32]) })
+        Arc::new(Lease {
+            token,
+            listener,
+            thread: thread.clone(),
+            call,
+            turn,
+            attempt,
+            config: Digest([7; 32]),
+        })
     }
 
     pub(crate) fn says(&mut self, thread: &ThreadId, path: &str, turn: u32, said: Said) -> Vec<String> {
-        let attempt = self
-            .state
-            .thread(thread)
-            .and_then(|t| t.calls.get(path))
-            .map_or(1, |c| c.attempts.max(1));
+        let attempt =
+            self.state.thread(thread).and_then(|t| t.calls.get(path)).map_or(1, |c| c.attempts.max(1));
         let lease = self.lease(thread, path, turn, attempt);
         self.happens(Happening::Replied(Judged { lease, said }))
     }
@@ -173,7 +179,15 @@ impl Stage {
     pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
         let call = CallPath::parse(path).unwrap();
         let words = "last words".to_owned();
-        self.happens(Happening::Lost(Lost { thread: root(), call, turn, attempt, code, words, with_pump: false }))
+        self.happens(Happening::Lost(Lost {
+            thread: root(),
+            call,
+            turn,
+            attempt,
+            code,
+            words,
+            with_pump: false,
+        }))
     }
 }
 
@@ -203,7 +217,9 @@ fn effect_line(effect: &Effect) -> String {
             format!("=> {} {thread}{} t{} a{}", w.listener, w.call, w.turn, w.attempt)
         }
         Effect::CallBack { call, .. } => format!("=> call back {call}"),
-        Effect::Receipt { receipt, .. } => format!("=> receipt #{}{}", receipt.seq, if receipt.repeated { " again" } else { "" }),
+        Effect::Receipt { receipt, .. } => {
+            format!("=> receipt #{}{}", receipt.seq, if receipt.repeated { " again" } else { "" })
+        }
         Effect::Refused { refusal, .. } => format!("=> refused {}", refusal.code),
         Effect::Done { .. } => "=> done".to_owned(),
     }

@@ -31,7 +31,8 @@ fn b4_labels_collide_into_suffixes_and_a_missing_one_is_made() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("a"), "tool"), spawn(Some("a"), "tool"), spawn(None, "tool")]);
-    let ids: Vec<&str> = stage.state.threads.keys().filter_map(|t| t.as_str().split_once('.')).map(|(_, l)| l).collect();
+    let ids: Vec<&str> =
+        stage.state.threads.keys().filter_map(|t| t.as_str().split_once('.')).map(|(_, l)| l).collect();
     for label in ["a", "a-1", "c3"] {
         assert!(ids.contains(&label), "{ids:?}");
     }
@@ -48,7 +49,10 @@ fn b5_the_result_of_a_child_reaches_its_parents_inbox_with_its_final_head() {
     );
     let head = stage.state.thread(&child("heat")).unwrap().head;
     let body = &bodies(&stage)[&5];
-    assert!(body.contains(&head.to_string()) && body.contains("outcome=\"answered\"") && body.contains("<done"), "{body}");
+    assert!(
+        body.contains(&head.to_string()) && body.contains("outcome=\"answered\"") && body.contains("<done"),
+        "{body}"
+    );
     assert!(stage.state.thread(&child("heat")).unwrap().ended);
     assert_eq!(stage.replies("1/1.1", 1, vec![final_()])[1], "=> agent 1 t2 a1");
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
@@ -61,7 +65,8 @@ fn what_reaches_a_call_while_its_turn_is_out_is_shown_at_the_next_one() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
-    let shown = |stage: &Stage| stage.state.thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>();
+    let shown =
+        |stage: &Stage| stage.state.thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>();
     assert!(shown(&stage).is_empty(), "turn 2 was ready before the child had finished");
     stage.replies("1", 2, vec![note()]);
     assert_eq!(shown(&stage), [4]);
@@ -104,13 +109,17 @@ fn b6_an_item_for_a_thread_that_is_not_its_own_child_creates_nothing() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let before = stage.state.threads.len();
-    let item = Item::ForThread { thread: "sess-000000000000".into(), payload: payload("tool").bytes().clone() };
+    let item =
+        Item::ForThread { thread: "sess-000000000000".into(), payload: payload("tool").bytes().clone() };
     assert_eq!(
         stage.replies("1", 1, vec![item]),
         ["root 2 refusal/thread.unknown core -> agent 1 t1.0", "=> agent 1 t2 a1"]
     );
     let body = &bodies(&stage)[&2];
-    assert!(body.contains("unknown_id=\"sess-000000000000\"") && body.contains("code=\"unknown_thread\""), "{body}");
+    assert!(
+        body.contains("unknown_id=\"sess-000000000000\"") && body.contains("code=\"unknown_thread\""),
+        "{body}"
+    );
     assert!(body.contains("Unknown thread; emit &lt;spawn-thread/&gt; to create."), "{body}");
     assert_eq!(stage.state.threads.len(), before);
 }
@@ -121,7 +130,8 @@ fn b6_an_item_for_an_own_child_that_has_ended_says_so() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
-    let item = Item::ForThread { thread: child("heat").to_string(), payload: payload("tool").bytes().clone() };
+    let item =
+        Item::ForThread { thread: child("heat").to_string(), payload: payload("tool").bytes().clone() };
     assert_eq!(stage.replies("1", 2, vec![item])[0], "root 5 refusal/thread.ended core -> agent 1 t2.0");
     assert!(bodies(&stage)[&5].contains("code=\"thread_ended\""));
 }
