@@ -163,19 +163,27 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
     None
 }
 
+/// Without a program it can only be a Rust value; where none was to be expected that was told before.
+fn reach(party: &Party, directory: &Path) -> Reach {
+    if party.run.is_empty() {
+        return Reach::Inline;
+    }
+    Reach::Process(Program {
+        run: party.run.clone(),
+        directory: directory.to_owned(),
+        env: party.env.clone(),
+        pass: party.pass.clone(),
+        stays: party.stays,
+        by_length: party.by_length,
+    })
+}
+
 fn listener(one: Resolved<'_>, name: Name, outline: &Outline, open: bool, directory: &Path) -> Listener {
     let party = one.party;
     let bare = |all: Vec<At<QName>>| all.into_iter().map(|at| at.value).collect();
     Listener {
         name,
-        reach: Reach::Process(Program {
-            run: party.run.clone(),
-            directory: directory.to_owned(),
-            env: party.env.clone(),
-            pass: party.pass.clone(),
-            stays: party.stays,
-            by_length: party.by_length,
-        }),
+        reach: reach(party, directory),
         accepts: bare(one.accepts),
         returns: bare(one.returns),
         schema: outline.id,

@@ -142,7 +142,10 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
         return Some(Party::bare(key, None));
     };
     let mut party = Party::bare(key, name);
-    party.run = program(desk, &own);
+    party.run = program(desk, &own, &entry.key);
+    if party.run.is_empty() {
+        party.in_flight = IN_FLIGHT_INLINE;
+    }
     if let Some((node, path)) = own.need(desk, "schema", "schema: schemas/NAME.xsd") {
         party.schema = value::text(desk, node, &path);
     }
@@ -195,7 +198,14 @@ impl Party {
     }
 }
 
-fn program(desk: &mut Desk, own: &Fields<'_>) -> Vec<String> {
+/// Deliveries out at once to a listener that is no program.
+const IN_FLIGHT_INLINE: usize = 16;
+
+/// The program and its arguments; none for a listener that is a Rust value.
+fn program(desk: &mut Desk, own: &Fields<'_>, listener: &str) -> Vec<String> {
+    if desk.is_given(listener) && own.get("run").is_none() {
+        return Vec::new();
+    }
     let Some((node, path)) = own.need(desk, "run", "run: [PROGRAM, ARGUMENT]") else { return Vec::new() };
     if matches!(&node.value, Value::List(items) if items.is_empty()) {
         desk.tell(

@@ -13,18 +13,35 @@ use crate::words::codes::Code;
 /// Most mistakes kept of one file: whoever has more mends these first.
 const MISTAKES: usize = 200;
 
+/// Which listeners answer for themselves, as Rust values, and so need no program.
+pub(super) enum Given {
+    /// Those of these names.
+    These(Vec<String>),
+    /// Any: a stored configuration was checked by whoever ran it.
+    Any,
+}
+
 pub(super) struct Desk {
     file: String,
     text: Arc<str>,
     /// Where each line begins, in bytes.
     lines: Vec<usize>,
     found: Vec<(usize, Diagnostic)>,
+    given: Given,
 }
 
 impl Desk {
-    pub(super) fn new(file: &str, text: Arc<str>) -> Desk {
+    pub(super) fn new(file: &str, text: Arc<str>, given: Given) -> Desk {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Desk { file: file.to_owned(), text, lines, found: Vec::new() }
+        Desk { file: file.to_owned(), text, lines, found: Vec::new(), given }
+    }
+
+    /// Whether that listener needs no program.
+    pub(super) fn is_given(&self, listener: &str) -> bool {
+        match &self.given {
+            Given::These(names) => names.iter().any(|name| name == listener),
+            Given::Any => true,
+        }
     }
 
     pub(super) fn text(&self) -> Arc<str> {

@@ -31,7 +31,11 @@ pub const KEYS: &[Key] = &[
     later("organism.preamble", "words before every agent's prompt"),
     key("listeners", "required", "the listeners by name"),
     key("listeners.NAME", "required", "one listener"),
-    key("listeners.NAME.run", "required", "the program and its arguments, as a list"),
+    key(
+        "listeners.NAME.run",
+        "required",
+        "the program and its arguments, as a list; a listener that a Rust program brings itself has none",
+    ),
     key(
         "listeners.NAME.schema",
         "required",

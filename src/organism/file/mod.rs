@@ -23,7 +23,7 @@ use std::sync::Arc;
 use crate::words::codes::Code;
 use crate::words::composition::Composition;
 use crate::words::ids::Digest;
-use desk::{Desk, about_file};
+use desk::{Desk, Given, about_file};
 use schemas::Shelf;
 
 pub use diagnostic::{Diagnostic, Place, Refused};
@@ -45,12 +45,18 @@ pub struct OrganismFile {
 
 /// Reads and checks an organism's file and the schemas it names.
 pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
+    load_given(path, &[])
+}
+
+/// The same for a program that brings some of the listeners itself, as Rust values: those need no `run`.
+pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> {
+    let given = Given::These(given.iter().map(|name| (*name).to_owned()).collect());
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     // Programs are started there later; a relative folder would then mean another one.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory)
+    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory, given)
 }
 
 /// Reads a composition back from its source. A source knows no folder, because the same organism may
@@ -59,12 +65,18 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refus
     let stored = source::read(source)
         .map_err(|why| Refused(vec![about_file("stored configuration", Code::ConfigSource, &why, None)]))?;
     let text = Arc::clone(&stored.file);
-    check("stored configuration", text, &stored, directory).map(|whole| whole.composition)
+    check("stored configuration", text, &stored, directory, Given::Any).map(|whole| whole.composition)
 }
 
 /// The one check that loading, `check` and reading back share.
-fn check(file: &str, text: Arc<str>, shelf: &dyn Shelf, directory: &Path) -> Result<OrganismFile, Refused> {
-    let mut desk = Desk::new(file, Arc::clone(&text));
+fn check(
+    file: &str,
+    text: Arc<str>,
+    shelf: &dyn Shelf,
+    directory: &Path,
+    given: Given,
+) -> Result<OrganismFile, Refused> {
+    let mut desk = Desk::new(file, Arc::clone(&text), given);
     let Some(root) = yaml::read(&mut desk) else {
         if desk.is_clean() {
             let mend = Some("organism: {name: hello} and a listener below `listeners:`");

@@ -1,0 +1,107 @@
+//! The floors.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use systole::words::ports::{LogReader, Position};
+use systole::words::record::Record;
+
+use crate::report::seconds;
+
+/// Seconds of one fdatasync after an append of `bytes`, each.
+pub fn fdatasync(folder: &Path, bytes: usize, count: usize) -> Vec<f64> {
+    let mut file = File::create(folder.join("floor.raw")).unwrap();
+    let block = vec![b'x'; bytes];
+    (0..count)
+        .map(|_| {
+            let (took, ()) = seconds(|| {
+                file.write_all(&block).unwrap();
+                file.sync_data().unwrap();
+            });
+            took
+        })
+        .collect()
+}
+
+/// Every record of a log, in order.
+pub fn records(reader: &dyn LogReader) -> Vec<Record> {
+    let mut all = Vec::new();
+    loop {
+        let from = Position(all.len() as u64);
+        let page = reader.after(from, 10_000).unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page.into_iter().map(|(_, record)| record));
+    }
+}
+
+/// Seconds in which plain rusqlite inserts the same records, in batches of that size, into the same
+/// table with the same indexes, WAL and FULL: numbers for names, nothing computed.
+pub fn inserts(folder: &Path, log: &Path, records: &[Record], batch: usize) -> f64 {
+    let path = folder.join("floor.db");
+    for ending in ["", "-wal", "-shm"] {
+        let mut name = path.clone().into_os_string();
+        name.push(ending);
+        drop(std::fs::remove_file(name));
+    }
+    let schema: Vec<String> = {
+        let from = Connection::open(log).unwrap();
+        let mut found = from
+            .prepare("SELECT sql FROM sqlite_schema WHERE tbl_name = 'record' AND sql IS NOT NULL")
+            .unwrap();
+        let rows = found.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    let mut to = Connection::open(&path).unwrap();
+    to.pragma_update(None, "page_size", 8192).unwrap();
+    to.pragma_update(None, "journal_mode", "WAL").unwrap();
+    to.pragma_update(None, "synchronous", "FULL").unwrap();
+    to.pragma_update(None, "wal_autocheckpoint", 2048).unwrap();
+    schema.iter().for_each(|sql| to.execute_batch(sql).unwrap());
+    let mut numbers = std::collections::HashMap::new();
+    let threads: Vec<i64> = records
+        .iter()
+        .map(|r| {
+            let next = i64::try_from(numbers.len()).unwrap();
+            *numbers.entry(r.header.thread.clone()).or_insert(next)
+        })
+        .collect();
+    let (took, ()) = seconds(|| {
+        for (batch, threads) in records.chunks(batch).zip(threads.chunks(batch)) {
+            let transaction = to.transaction().unwrap();
+            {
+                let mut insert = transaction
+                    .prepare_cached(
+                        "INSERT INTO record (thread, seq, id, kind, sender, addressee, call, turn, ordinal, cause, key, \
+                         origin, time, config, code, salt, head, body) VALUES (?,?,?,1,2,3,?,?,?,?,?,?,?,1,4,?,?,?)",
+                    )
+                    .unwrap();
+                for (r, thread) in batch.iter().zip(threads) {
+                    let h = &r.header;
+                    insert
+                        .execute(params![
+                            thread,
+                            h.seq.cast_signed(),
+                            &h.id.0[..],
+                            h.call.as_ref().map(|c| c.as_str()),
+                            h.turn,
+                            h.ordinal,
+                            h.cause.as_ref().map(|c| &c.0[..]),
+                            h.key.as_ref().map(|k| k.as_str()),
+                            h.origin.as_ref().map(|o| &o.0[..]),
+                            h.time.0.cast_signed(),
+                            &r.salt[..],
+                            &r.head.0[..],
+                            &r.body[..]
+                        ])
+                        .unwrap();
+                }
+            }
+            transaction.commit().unwrap();
+        }
+    });
+    took
+}
