@@ -230,3 +230,20 @@ fn noise_alone() {
         assert!(Judge::compile(&[source("bad", bad)]).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn row_25_many_repeated_elements_are_admitted() {
+    let xsd = SEARCH.replace(
+        r#"<xs:element name="anything">"#,
+        r#"<xs:element name="many"><xs:complexType><xs:sequence>
+             <xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
+           <xs:element name="anything">"#,
+    );
+    let mut judge = Judge::compile(&[source("many", &xsd)]).expect("the schema is in the profile");
+    let id = judge.schema("many").expect("many");
+    let body = "<b>1</b>".repeat(65_535);
+    let with = |last: &str| format!(r#"<many xmlns="urn:search">{body}<b>{last}</b></many>"#);
+    assert_eq!(judge.judge(id, with("2").as_bytes()), Verdict::Valid);
+    let words = invalid_words(judge.judge(id, with("x").as_bytes()));
+    assert!(words.contains("'x'"), "{words}");
+}
