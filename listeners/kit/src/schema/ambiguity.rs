@@ -1,4 +1,4 @@
-//! Refuses patterns that can read one value in very many ways.
+//! Tells patterns that can read one value in very many ways, or that libxml2 cannot count in.
 //!
 //! libxml2 tries those ways one after another: `(a|aa)+x` against sixty letters costs it a second, and the
 //! sender of the letters decides when. A pattern's steps come in; yes or no goes out. The question is asked
@@ -17,6 +17,8 @@ const OTHERS: [char; 8] = ['é', 'Ā', '٣', 'ー', '中', '\u{a0}', '\u{2028}',
 /// The steps of a pattern that read a character, and which can follow which.
 struct Graph {
     follows: Vec<Vec<usize>>,
+    /// The steps that can come first.
+    starts: Vec<usize>,
     /// Per step, which of the compared letters it reads.
     reads: Vec<Vec<bool>>,
 }
@@ -82,6 +84,16 @@ pub(super) fn overlaps(program: &Program) -> bool {
     })
 }
 
+/// Whether some text leads to two steps at once. Where it does, libxml2 loses count of `{n,m}`,
+/// admitting `aa` for `(a{2}aa|a)`, and overlooks what `-[ ]` takes out, refusing `c` for `[a-c-[b]]*[^a]`.
+pub(super) fn forks(program: &Program) -> bool {
+    let graph = Graph::of(program);
+    std::iter::once(&graph.starts).chain(&graph.follows).any(|next| {
+        let pairs = next.iter().flat_map(|a| next.iter().map(move |b| (*a, *b)));
+        pairs.filter(|(a, b)| a < b).any(|(a, b)| graph.together(&[a, b]))
+    })
+}
+
 impl Graph {
     fn of(program: &Program) -> Self {
         let steps = program.readers();
@@ -96,6 +108,7 @@ impl Graph {
                 .iter()
                 .map(|(at, _)| program.after(*at).iter().filter_map(number).collect())
                 .collect(),
+            starts: program.first().iter().filter_map(number).collect(),
             reads: steps.iter().map(|(_, class)| reads(class)).collect(),
         }
     }

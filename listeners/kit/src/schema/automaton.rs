@@ -155,6 +155,11 @@ impl Program {
         self.steps.iter().enumerate().filter_map(reader).collect()
     }
 
+    /// The steps that can come first.
+    pub(super) fn first(&self) -> Vec<usize> {
+        self.closure(vec![0])
+    }
+
     /// The steps that can come behind one that reads a character.
     pub(super) fn after(&self, at: usize) -> Vec<usize> {
         self.closure(vec![at.saturating_add(1)])
