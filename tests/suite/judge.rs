@@ -230,3 +230,49 @@ fn noise_alone() {
         assert!(Judge::compile(&[source("bad", bad)]).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn row_25_many_repeated_elements_are_admitted() {
+    let xsd = SEARCH.replace(
+        r#"<xs:element name="anything">"#,
+        r#"<xs:element name="many"><xs:complexType><xs:sequence>
+             <xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
+           <xs:element name="anything">"#,
+    );
+    let mut judge = Judge::compile(&[source("many", &xsd)]).expect("the schema is in the profile");
+    let id = judge.schema("many").expect("many");
+    let body = "<b>1</b>".repeat(65_535);
+    let with = |last: &str| format!(r#"<many xmlns="urn:search">{body}<b>{last}</b></many>"#);
+    assert_eq!(judge.judge(id, with("2").as_bytes()), Verdict::Valid);
+    let words = invalid_words(judge.judge(id, with("x").as_bytes()));
+    assert!(words.contains("'x'"), "{words}");
+}
+
+#[test]
+#[ignore = "a measurement, by hand: cargo test --release --test suite cost_of -- --ignored --nocapture"]
+fn cost_of_a_message_of_512_bytes() {
+    let (mut judge, id) = search();
+    let model = systole_kit::schema::Model::read(SEARCH.as_bytes()).expect("the schema is in the profile");
+    let with = |limit: &str| {
+        let query = "login ".repeat(70);
+        format!(r#"<search xmlns="urn:search"><query>{query}</query><limit>{limit}</limit></search>"#)
+    };
+    let (good, bad) = (with("50"), with("500"));
+    let rounds = 200_000;
+    let per_message_ns = |run: &mut dyn FnMut()| {
+        #[expect(clippy::disallowed_methods, reason = "a measurement needs the real clock")]
+        let start = std::time::Instant::now();
+        (0..rounds).for_each(|_| run());
+        start.elapsed().as_nanos() / rounds
+    };
+    println!("{} bytes", good.len());
+    println!(
+        "judge, valid: {} ns",
+        per_message_ns(&mut || assert_eq!(judge.judge(id, good.as_bytes()), Verdict::Valid))
+    );
+    println!(
+        "judge, invalid: {} ns",
+        per_message_ns(&mut || assert_ne!(judge.judge(id, bad.as_bytes()), Verdict::Valid))
+    );
+    println!("explain: {} ns", per_message_ns(&mut || assert!(model.explain(bad.as_bytes()).is_some())));
+}

@@ -1,4 +1,5 @@
-//! Property tests: our model finds nothing wrong exactly where libxml2 finds nothing wrong.
+//! Property tests: our model finds nothing wrong exactly where libxml2 finds nothing wrong, and nothing
+//! that the profile lets through stalls the judge. `SYSTOLE_CASES` sets how many cases are tried.
 //!
 //! A tape of numbers decides everything, so that a failing case shrinks to a short tape. Known
 //! disagreements: libxml2 takes a lone sign with a blank behind it for an `xs:decimal`; the model does not.
@@ -441,4 +442,51 @@ fn the_model_and_libxml2_agree_on_the_spelling_of_built_in_types() {
     });
     let values = prop_oneof![shapes.prop_map(String::from_iter), dates];
     runner.run(&values, |value| both(&value)).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+fn pattern(tape: &mut Tape, depth: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..=tape.below(3) {
+        text += &match tape.below(if depth == 0 { 7 } else { 9 }) {
+            7 => format!("({})", pattern(tape, depth - 1)),
+            8 => format!("({}|{})", pattern(tape, depth - 1), pattern(tape, depth - 1)),
+            at => ["a", "b", "[ab]", "[^a]", "\\d", ".", "[a-c-[b]]"][at].to_owned(),
+        };
+        text += ["", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}"][tape.below(9)];
+    }
+    text
+}
+
+#[test]
+fn the_model_and_libxml2_agree_on_patterns_and_none_stalls_the_judge() {
+    let used = Cell::new(0);
+    let cases = std::env::var("SYSTOLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let values = prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "1", "-", "aa", "ab"]), 0..6);
+    let inputs = (prop::collection::vec(any::<u8>(), 0..30), prop::collection::vec(values, 20));
+    let result = runner.run(&inputs, |(tape, values)| {
+        let pattern = pattern(&mut Tape { numbers: tape, at: 0 }, 2);
+        let restriction =
+            format!(r#"<xs:restriction base="xs:string"><xs:pattern value="{pattern}"/></xs:restriction>"#);
+        let element =
+            format!(r#"<xs:element name="a"><xs:simpleType>{restriction}</xs:simpleType></xs:element>"#);
+        let xsd = schema_of(&element);
+        let Some((model, mut judge)) = compiled(&xsd) else { return Ok(()) };
+        used.set(used.get() + 1);
+        let long = ["a", "b", "ab", "aab", "1"].map(|turn| turn.repeat(700) + "!");
+        let example =
+            model.example("a").map(|example| String::from_utf8(example).expect("an example is UTF-8"));
+        let values = values.iter().map(|value| value.concat()).chain(long);
+        let payloads = values.map(|value| format!(r#"<a xmlns="urn:t">{value}</a>"#)).chain(example);
+        for payload in payloads {
+            agree(&model, &mut judge, &pattern, &payload)?;
+            let id = judge.schema("t").expect("it was compiled under this name");
+            let verdict = judge.judge(id, payload.as_bytes());
+            prop_assert!(!matches!(verdict, Verdict::Broken { .. }), "{pattern} stalls on {payload}");
+        }
+        Ok(())
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    println!("{} patterns", used.get());
+    assert!(used.get() * 4 > cases, "many generated patterns are in the profile");
 }

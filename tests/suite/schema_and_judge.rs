@@ -14,7 +14,6 @@ fn golden() -> PathBuf {
 }
 
 struct Pair {
-    name: String,
     model: Model,
     judge: Judge,
     id: SchemaId,
@@ -26,7 +25,7 @@ impl Pair {
         let source = Source { name: name.to_owned(), xsd: xsd.as_bytes().to_vec() };
         let judge = Judge::compile(&[source]).map_err(|refused| format!("{refused:?}"))?;
         let id = judge.schema(name).expect("it was compiled under this name");
-        Ok(Self { name: name.to_owned(), model, judge, id })
+        Ok(Self { model, judge, id })
     }
 
     fn named(name: &str) -> Self {

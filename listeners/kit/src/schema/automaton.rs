@@ -55,9 +55,27 @@ impl Class {
         Self { negated: true, members, without: None }
     }
 
-    fn has(&self, c: char) -> bool {
+    pub(super) fn has(&self, c: char) -> bool {
         let found = self.members.iter().any(|member| member.has(c)) != self.negated;
         found && !self.without.as_ref().is_some_and(|without| without.has(c))
+    }
+
+    /// The characters at which the set begins or ends, and their neighbours.
+    pub(super) fn edges(&self, into: &mut Vec<char>) {
+        for member in &self.members {
+            let (low, high) = match member {
+                Member::Char(c) => (*c, *c),
+                Member::Range(low, high) => (*low, *high),
+                _ => continue,
+            };
+            let beside = [u32::from(low).checked_sub(1), u32::from(high).checked_add(1)];
+            into.extend(
+                [low, high].into_iter().chain(beside.into_iter().flatten().filter_map(char::from_u32)),
+            );
+        }
+        if let Some(without) = &self.without {
+            without.edges(into);
+        }
     }
 
     /// A plain character of the set: readable ones first.
@@ -126,6 +144,25 @@ impl Program {
 
     pub(super) fn finish(&mut self) {
         self.steps.push(Step::Done);
+    }
+
+    /// The steps that read a character.
+    pub(super) fn readers<'p>(&'p self) -> Vec<(usize, &'p Class)> {
+        let reader = |(at, step): (usize, &'p Step)| match step {
+            Step::Class(class) => Some((at, class)),
+            _ => None,
+        };
+        self.steps.iter().enumerate().filter_map(reader).collect()
+    }
+
+    /// The steps that can come first.
+    pub(super) fn first(&self) -> Vec<usize> {
+        self.closure(vec![0])
+    }
+
+    /// The steps that can come behind one that reads a character.
+    pub(super) fn after(&self, at: usize) -> Vec<usize> {
+        self.closure(vec![at.saturating_add(1)])
     }
 
     pub(super) fn matches(&self, value: &str) -> bool {

@@ -5,6 +5,7 @@
 //! example. It never decides whether a payload is valid: libxml2 judges, and where the model has no
 //! words for a refusal the caller falls back to libxml2's. It never fetches anything.
 
+mod ambiguity;
 mod automaton;
 mod beyond;
 mod builtin;

@@ -59,3 +59,200 @@ fn refusals_read_as_the_golden_table_says() {
     let differs = kept.lines().zip(rendered.lines()).find(|(kept, new)| kept != new);
     assert!(kept == rendered, "the words changed, first here: {differs:?}");
 }
+
+/// A schema with these global declarations.
+fn xsd(body: &str) -> String {
+    let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">"#;
+    [head, "\n", body, "</xs:schema>"].concat()
+}
+
+/// A schema whose one element has this content.
+fn with_content(content: &str) -> String {
+    xsd(&format!(r#"<xs:element name="a"><xs:complexType>{content}</xs:complexType></xs:element>"#))
+}
+
+/// A schema whose one element has a type restricted from this base by these facets.
+fn with_facets(base: &str, facets: &str) -> String {
+    let simple = format!(r#"<xs:restriction base="xs:{base}">{facets}</xs:restriction>"#);
+    xsd(&format!(r#"<xs:element name="a"><xs:simpleType>{simple}</xs:simpleType></xs:element>"#))
+}
+
+fn refused_constructs(xsd: &str) -> Vec<String> {
+    let unfit = Model::read(xsd.as_bytes()).expect_err(xsd);
+    for one in &unfit {
+        assert!(one.line > 0 && one.column > 0 && !one.message.is_empty() && !one.mend.is_empty(), "{one:?}");
+    }
+    unfit.into_iter().map(|one| one.construct).collect()
+}
+
+const GOOD: &str = r#"<xs:element name="a" type="xs:string"/>"#;
+
+#[test]
+fn what_lies_beyond_the_profile_is_refused_by_name() {
+    let global = |construct: &str| xsd(&format!("{GOOD}{construct}"));
+    let rows = [
+        (global(r#"<xs:import namespace="urn:b"/>"#), "xs:import"),
+        (global(r#"<xs:include schemaLocation="http://127.0.0.1:1/b.xsd"/>"#), "xs:include"),
+        (global(r#"<xs:redefine schemaLocation="../b.xsd"/>"#), "xs:redefine"),
+        (global(r#"<xs:notation name="n" public="p"/>"#), "xs:notation"),
+        (global(r#"<xs:group name="g"><xs:sequence/></xs:group>"#), "xs:group"),
+        (global(r#"<xs:attributeGroup name="g"/>"#), "xs:attributeGroup"),
+        (global(r#"<xs:attribute name="g" type="xs:string"/>"#), "xs:attribute"),
+        (
+            global(r#"<xs:simpleType name="u"><xs:union memberTypes="xs:int xs:date"/></xs:simpleType>"#),
+            "xs:union",
+        ),
+        (global(r#"<xs:simpleType name="l"><xs:list itemType="xs:int"/></xs:simpleType>"#), "xs:list"),
+        (global(r#"<xs:simpleType name="s"><xs:restriction base="s"/></xs:simpleType>"#), "xs:restriction"),
+        (xsd(r#"<xs:element name="a" type="xs:string" abstract="true"/>"#), "abstract"),
+        (xsd(r#"<xs:element name="a" type="xs:string" substitutionGroup="b"/>"#), "substitutionGroup"),
+        (xsd(r#"<xs:element name="a" type="xs:string" nillable="true"/>"#), "nillable"),
+        (xsd(r#"<xs:element name="a" type="xs:string" default="x"/>"#), "default"),
+        (xsd(r#"<xs:element name="a" type="xs:ID"/>"#), "xs:ID"),
+        (xsd(r#"<xs:element name="a" type="xs:QName"/>"#), "xs:QName"),
+        (xsd(r#"<xs:element name="a" type="xs:anyType"/>"#), "xs:anyType"),
+        (xsd(r#"<xs:element name="a"/>"#), "xs:element"),
+        (xsd(r#"<xs:element name="a" type="missing"/>"#), "xs:element"),
+        (xsd(r#"<xs:element name="a" type="xs:int"><xs:key name="k"/></xs:element>"#), "xs:key"),
+        (xsd(""), "xs:schema"),
+        (with_content(r#"<xs:attribute name="b" type="xs:int" fixed="1"/>"#), "fixed"),
+        (with_content("<xs:anyAttribute/>"), "xs:anyAttribute"),
+        (
+            with_content(r#"<xs:complexContent><xs:extension base="b"/></xs:complexContent>"#),
+            "xs:complexContent",
+        ),
+        (with_content(r#"<xs:sequence><xs:group ref="g"/></xs:sequence>"#), "xs:group"),
+        (with_content(r#"<xs:sequence><xs:any processContents="strict"/></xs:sequence>"#), "xs:any"),
+        (
+            with_content(
+                r#"<xs:sequence><xs:element name="b" type="xs:int" maxOccurs="1000000000"/></xs:sequence>"#,
+            ),
+            "maxOccurs",
+        ),
+        (
+            with_content(
+                r#"<xs:sequence maxOccurs="9"><xs:element name="b" type="xs:int" maxOccurs="9"/></xs:sequence>"#,
+            ),
+            "maxOccurs",
+        ),
+        (with_content(r#"<xs:sequence><xs:element ref="nowhere"/></xs:sequence>"#), "ref"),
+        (
+            with_content(
+                r#"<xs:sequence><xs:all><xs:element name="b" type="xs:int"/></xs:all></xs:sequence>"#,
+            ),
+            "xs:all",
+        ),
+        (xsd(GOOD).replace(r#" elementFormDefault="qualified""#, ""), "xs:schema"),
+        (xsd(GOOD).replace(r#" targetNamespace="urn:t""#, ""), "xs:schema"),
+        (format!("<!DOCTYPE a>{}", xsd(GOOD)), "document"),
+        (format!(r#"<?xml version="1.0" encoding="UTF-16"?>{}"#, xsd(GOOD)), "document"),
+        (xsd(GOOD).replace("</xs:schema>", ""), "document"),
+        (xsd(&"<xs:annotation>".repeat(70)), "document"),
+        (xsd(&format!("{GOOD}<!--{}-->", "x".repeat(1 << 20))), "document"),
+    ];
+    assert_refused(&rows);
+}
+
+#[test]
+fn a_facet_that_does_not_fit_or_is_dangerous_is_refused() {
+    assert_refused(&[
+        (with_facets("string", r#"<xs:pattern value="(a"/>"#), "xs:pattern"),
+        (with_facets("string", r#"<xs:pattern value="(a{100}){100}"/>"#), "xs:pattern"),
+        (with_facets("string", r#"<xs:pattern value="(a|aa)+x"/>"#), "xs:pattern"),
+        (with_facets("string", r#"<xs:minInclusive value="1"/>"#), "xs:minInclusive"),
+        (with_facets("long", r#"<xs:maxInclusive value="many"/>"#), "xs:maxInclusive"),
+        (with_facets("boolean", r#"<xs:enumeration value="true"/>"#), "xs:enumeration"),
+    ]);
+}
+
+fn assert_refused(rows: &[(String, &str)]) {
+    for (xsd, construct) in rows {
+        let found = refused_constructs(xsd);
+        assert!(found.iter().any(|f| f == construct), "{construct} is not among {found:?}: {xsd:.300}");
+    }
+}
+
+#[test]
+fn a_refusal_of_a_schema_says_where_why_and_what_instead() {
+    let text = xsd(&format!("{GOOD}\n  <xs:include schemaLocation=\"b.xsd\"/>\n"));
+    let unfit = Model::read(text.as_bytes()).expect_err("an include is refused");
+    let [only] = unfit.as_slice() else { panic!("one refusal: {unfit:?}") };
+    assert_eq!((only.line, only.column), (3, 3));
+    assert_eq!(only.message, "a schema never fetches another");
+    assert_eq!(only.mend, "copy the definitions into this document");
+}
+
+#[test]
+fn a_model_tells_its_elements_in_order_with_their_documentation() {
+    let search = model("search");
+    assert_eq!(search.target_namespace(), "urn:test:search");
+    assert_eq!(search.elements().collect::<Vec<_>>(), ["search", "searches"]);
+    assert_eq!(search.documentation("search"), Some("Finds text in the source tree."));
+    assert_eq!(search.documentation("searches"), None);
+}
+
+#[test]
+fn an_example_holds_what_must_be_there_and_nothing_else() {
+    let example = |schema: &str, element: &str| {
+        let bytes = model(schema).example(element).expect("there is an example");
+        String::from_utf8(bytes).expect("an example is UTF-8")
+    };
+    let search = r#"<search xmlns="urn:test:search"><query>text</query><mode>fast</mode></search>"#;
+    assert_eq!(example("search", "search"), search);
+    let note = r#"<note xmlns="urn:test:note" priority="1">text</note>"#;
+    assert_eq!(example("note", "note"), note);
+    assert_eq!(model("search").example("nowhere"), None);
+}
+
+#[test]
+fn an_example_that_never_ends_is_none_and_costs_little() {
+    let endless = r#"<xs:element name="a"><xs:complexType><xs:choice>
+        <xs:sequence><xs:element ref="a" minOccurs="2" maxOccurs="2"/><xs:element name="b" type="xs:int"/></xs:sequence>
+        <xs:sequence><xs:element name="c" type="xs:int"/><xs:element ref="a"/></xs:sequence>
+      </xs:choice></xs:complexType></xs:element>"#;
+    let endless = xsd(endless).replacen("<xs:schema ", "<xs:schema xmlns=\"urn:t\" ", 1);
+    assert_eq!(Model::read(endless.as_bytes()).expect("it is read").example("a"), None);
+}
+
+#[test]
+fn row_14_a_value_split_by_comment_cdata_and_references_is_one_value() {
+    let search = model("search");
+    let with = |limit: &str| {
+        format!(
+            r#"<search xmlns="urn:test:search"><query>x</query><mode>fast</mode><limit>{limit}</limit></search>"#
+        )
+    };
+    for whole in ["1<!-- -->2", "<![CDATA[1]]>2", "&#49;2", "&#x31;<!-- a --><![CDATA[2]]>"] {
+        assert_eq!(search.explain(with(whole).as_bytes()), None, "{whole}");
+    }
+    for whole in ["1<!-- -->01", "10<![CDATA[1]]>", "1&#48;1"] {
+        let finding = search.explain(with(whole).as_bytes()).expect("101 is too large");
+        assert_eq!(finding.message, "limit: 101 is more than 100, the largest allowed");
+    }
+}
+
+#[test]
+fn row_25_the_last_of_many_elements_is_found_and_named() {
+    let many = with_content(
+        r#"<xs:sequence><xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence>"#,
+    );
+    let many = Model::read(many.as_bytes()).expect("it is in the profile");
+    let body = "<b>1</b>".repeat(65_535);
+    let right = format!(r#"<a xmlns="urn:t">{body}</a>"#);
+    assert_eq!(many.explain(right.as_bytes()), None);
+    let wrong = format!(r#"<a xmlns="urn:t">{body}<b>x</b></a>"#);
+    let finding = many.explain(wrong.as_bytes()).expect("the last is wrong");
+    assert_eq!(finding.path, "/a/b[65536]");
+    assert!(finding.received.len() < 500 && finding.fix == "<b>1</b>", "{finding:?}");
+}
+
+#[test]
+fn malformed_and_too_deep_payloads_are_left_to_the_gate() {
+    let tree = model("tree");
+    for bytes in ["", "<", "<a>", "<a></b>", "<!DOCTYPE a><a/>", "<?pi?><a/>", "<p:a/>", "\u{0}"] {
+        assert_eq!(tree.explain(bytes.as_bytes()), None, "{bytes}");
+    }
+    let deep = ["<a>".repeat(100_000), "</a>".repeat(100_000)].concat();
+    assert_eq!(tree.explain(deep.as_bytes()), None);
+    assert_eq!(tree.explain(b"\xff\xfe<\0a\0"), None);
+}
