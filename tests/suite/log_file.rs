@@ -353,6 +353,54 @@ fn the_secret_is_the_owners_alone_and_stays() {
 }
 
 #[test]
+fn a_log_that_was_cut_back_behind_its_checkpoint_is_refused() {
+    let folder = Folder::new();
+    written(&folder, 20);
+    edit(&folder, "UPDATE mark SET value = 20; DELETE FROM record WHERE pos > 17");
+    assert_eq!(position(&refused(&folder)), 18);
+    assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 18);
+    assert_eq!(position(&sqlite::open_reading(&folder.log()).unwrap().opening().unwrap_err()), 18);
+}
+
+#[test]
+fn the_view_gives_records_in_words() {
+    let folder = Folder::new();
+    let record = Author::default().full(&root(1));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit(&batch([record.clone()])), Commit::Committed(_)));
+    let sql = "SELECT pos, thread, seq, id, kind, sender, addressee, call, turn, ordinal, cause, key, origin, time, \
+               config, code, head, body FROM line";
+    let connection = Connection::open(folder.log()).unwrap();
+    let words: Vec<rusqlite::types::Value> =
+        connection.query_row(sql, [], |row| (0..18).map(|at| row.get(at)).collect()).unwrap();
+    let header = &record.header;
+    let text = |text: &str| rusqlite::types::Value::from(text.to_owned());
+    let (id, cause) =
+        (header.id.to_string().replace('-', ""), header.cause.unwrap().to_string().replace('-', ""));
+    let expected = [
+        1.into(),
+        text("sess-000000000001"),
+        1.into(),
+        text(&id),
+        text("message"),
+        text("researcher"),
+        text("search"),
+        text("3/2.1"),
+        7.into(),
+        2.into(),
+        text(&cause),
+        text("k-1"),
+        text(&header.origin.unwrap().to_string()),
+        text(&header.time.to_string()),
+        text(&header.config.to_string()),
+        text("call"),
+        text(&record.head.to_string()),
+        text("<a>è</a>"),
+    ];
+    assert_eq!(words, expected);
+}
+
+#[test]
 fn a_damaged_row_is_named_to_readers() {
     let folder = Folder::new();
     written(&folder, 20);

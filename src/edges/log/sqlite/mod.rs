@@ -32,15 +32,19 @@ fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
     LogFault::Io { path: path.display().to_string(), why: error.to_string() }
 }
 
+/// Damage, named by the first position that shows it; 0 where it is the file as a whole.
+fn damaged(path: &Path, position: Position, why: impl Into<String>) -> LogFault {
+    LogFault::Damaged { path: path.display().to_string(), position, why: why.into() }
+}
+
 /// A fault of the database. What SQLite itself finds wrong with the file is damage, at the position
 /// that was being read if one was, and at position 0 where not even that could be told.
 fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
-    let (path, why) = (path.display().to_string(), error.to_string());
     match error.sqlite_error_code() {
         // An unknown code is SQLite's plain "error": a table or column of ours is not there.
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
-            LogFault::Damaged { path, position: at.unwrap_or_default(), why }
+            damaged(path, at.unwrap_or_default(), error.to_string())
         }
-        _ => LogFault::Io { path, why },
+        _ => LogFault::Io { path: path.display().to_string(), why: error.to_string() },
     }
 }

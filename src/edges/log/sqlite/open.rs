@@ -132,10 +132,7 @@ fn verify_tail(path: &Path) -> Result<(), LogFault> {
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }
-    let last: i64 = connection
-        .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
-        .map_err(ill)?;
-    let last = Position(last.unsigned_abs());
+    let (last, _) = verify::ends(&connection, path)?;
     let after = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
     let middle = Position(after.0.midpoint(last.0));
     // Half each on two threads: most of the time of opening a large log goes into these hashes.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Params};
 
 use super::column::{Unfit, records_where, stored};
-use super::fault;
 use super::pool::Pool;
-use super::verify::Walk;
+use super::verify::{self, Walk};
+use super::{damaged, fault};
 use crate::words::ids::{Digest, Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Opening, Position, Row};
 use crate::words::record::Record;
@@ -41,7 +41,7 @@ impl Reader {
     }
 
     fn damaged(&self, position: Position, why: String) -> LogFault {
-        LogFault::Damaged { path: self.pool.path.display().to_string(), position, why }
+        damaged(&self.pool.path, position, why)
     }
 
     fn records(&self, sql: &str, params: impl Params) -> Result<Vec<(Position, Record)>, LogFault> {
@@ -94,16 +94,13 @@ impl LogReader for Reader {
         self.pool.read(|connection| {
             // One transaction, so that rows and records are of the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
-            let checkpoint: i64 = moment
-                .query_row("SELECT value FROM mark WHERE name = 'checkpoint'", [], |row| row.get(0))
-                .map_err(|e| self.fault(&e))?;
-            let checkpoint = Position(checkpoint.unsigned_abs());
+            let (last, checkpoint) = verify::ends(&moment, &self.pool.path)?;
             let sql = "SELECT t.text, f.seq, f.working, f.bytes FROM fold f JOIN thread t ON t.id = f.thread \
                        WHERE f.working = 1 ORDER BY t.text";
             let rows = self.rows(&moment, sql, [])?;
             let mut records = Vec::new();
             Walk::after(&moment, &self.pool.path, checkpoint).finish(|record| records.push(record))?;
-            Ok(Opening { last: Position(checkpoint.0 + records.len() as u64), rows, records })
+            Ok(Opening { last, rows, records })
         })
     }
 

@@ -10,11 +10,11 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::column::{Stored, Unfit, records_where, stored};
-use super::fault;
 use super::lock::Lock;
 use super::open::{canonical, look};
 use super::pool::{Manner, connect};
 use super::recent::Recent;
+use super::{damaged, fault};
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Record, head_zero};
@@ -116,12 +116,26 @@ impl<'c> Walk<'c> {
     }
 
     fn damaged(&self, why: String) -> LogFault {
-        LogFault::Damaged { path: self.path.display().to_string(), position: self.next, why }
+        damaged(self.path, self.next, why)
     }
 
     fn fault(&self, error: &rusqlite::Error) -> LogFault {
         fault(self.path, Some(self.next), error)
     }
+}
+
+/// The log's last position, and that of its checkpoint, which cannot come after it.
+pub(super) fn ends(connection: &Connection, path: &Path) -> Result<(Position, Position), LogFault> {
+    let sql = "SELECT (SELECT coalesce(max(pos), 0) FROM record), value FROM mark WHERE name = 'checkpoint'";
+    let ends: rusqlite::Result<(i64, i64)> =
+        connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (last, checkpoint) = ends.map_err(|e| fault(path, None, &e))?;
+    let (last, checkpoint) = (Position(last.unsigned_abs()), Position(checkpoint.unsigned_abs()));
+    if checkpoint > last {
+        let why = format!("records up to the checkpoint at position {} are gone", checkpoint.0);
+        return Err(damaged(path, Position(last.0 + 1), why));
+    }
+    Ok((last, checkpoint))
 }
 
 /// Verifies the newest `count` records of a log whose last position is `last`.
@@ -164,18 +178,16 @@ fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // One transaction: a log that is being written meanwhile is judged as it stood at one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;
+    ends(&moment, path)?;
     let mut summary = Summary::default();
     let mut walk = Walk::after(&moment, path, Position(0));
     walk.finish(|_| summary.records += 1)?;
     summary.last = Position(walk.next.0 - 1);
     summary.documents = documents(&moment, path)?;
-    let records: i64 = moment.query_row("SELECT count(*) FROM record", [], |row| row.get(0)).map_err(ill)?;
-    if records.unsigned_abs() != summary.records {
-        return Err(LogFault::Damaged {
-            path: path.display().to_string(),
-            position: Position::default(),
-            why: "there are records before position 1".into(),
-        });
+    // The walk began at position 1, and such a record would still be read by its number in its thread.
+    let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE pos < 1)";
+    if moment.query_row(sql, [], |row| row.get(0)).map_err(ill)? {
+        return Err(damaged(path, Position::default(), "there are records before position 1"));
     }
     let threads: i64 = moment
         .query_row("SELECT count(*) FROM thread WHERE id IN (SELECT thread FROM record)", [], |row| {
@@ -185,8 +197,7 @@ fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     summary.threads = threads.unsigned_abs();
     let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
     if verdict != "ok" {
-        let path = path.display().to_string();
-        return Err(LogFault::Damaged { path, position: Position::default(), why: verdict });
+        return Err(damaged(path, Position::default(), verdict));
     }
     Ok(summary)
 }
@@ -201,11 +212,8 @@ fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
         let hash = Digest(row.get(0).map_err(ill)?);
         let bytes: Vec<u8> = row.get(1).map_err(ill)?;
         if Digest::of(&bytes) != hash {
-            return Err(LogFault::Damaged {
-                path: path.display().to_string(),
-                position: Position::default(),
-                why: format!("document {hash} is not what its hash says"),
-            });
+            let why = format!("document {hash} is not what its hash says");
+            return Err(damaged(path, Position::default(), why));
         }
         count += 1;
     }

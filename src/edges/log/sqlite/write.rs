@@ -51,6 +51,7 @@ struct Known {
 }
 
 /// A thread's number in the file, and its last record's in the thread.
+#[derive(Clone, Copy)]
 struct Numbered {
     id: i64,
     last_seq: u64,
@@ -248,11 +249,10 @@ fn insert_record(
         let rule = Rule::Sequence { last: numbered.last_seq };
         return Err(Failure::Refused(Breach(rule, header).to_string()));
     }
-    numbered.last_seq = header.seq;
-    let thread = numbered.id;
+    known.threads.insert(header.thread.clone(), Numbered { last_seq: header.seq, ..numbered });
     let inserted = insert.execute(params![
         signed(position.0)?,
-        thread,
+        numbered.id,
         signed(header.seq)?,
         header.id.0,
         known.word(connection, header.kind.as_str())?,
@@ -348,13 +348,13 @@ impl Known {
         Ok(id)
     }
 
-    fn thread(&mut self, connection: &Connection, thread: &ThreadId) -> Result<&mut Numbered, Failure> {
-        if self.threads.get(thread).is_none() {
-            let numbered = number(connection, thread)?;
-            self.threads.insert(thread.clone(), numbered);
+    fn thread(&mut self, connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
+        if let Some(numbered) = self.threads.get(thread) {
+            return Ok(*numbered);
         }
-        let gone = || Failure::Refused(format!("thread {thread} was forgotten while it was being numbered"));
-        self.threads.get(thread).ok_or_else(gone)
+        let numbered = number(connection, thread)?;
+        self.threads.insert(thread.clone(), numbered);
+        Ok(numbered)
     }
 }
 
