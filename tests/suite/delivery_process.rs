@@ -149,8 +149,8 @@ async fn a_program_that_closes_its_stdout_and_goes_on_is_stopped() {
 #[tokio::test]
 async fn after_five_deaths_in_a_row_a_listener_is_down_until_it_stays_up() {
     let folder = folder("down_after_five");
-    let script =
-        "test -e here || { echo no here >&2; exit 3; }\n".to_owned() + &LOOP.replace("CASE", "answer $d");
+    let script = "echo try >> tries; test -e here || { echo no here >&2; exit 3; }\n".to_owned()
+        + &LOOP.replace("CASE", "answer $d");
     let reach = Reach::Process(program(&["/bin/sh", "-c", &script], folder.clone()));
     let mut stage = cast(reach).start();
     for _ in 0..4 {
@@ -161,8 +161,11 @@ async fn after_five_deaths_in_a_row_a_listener_is_down_until_it_stays_up() {
     stage.expect("down: exited 3", "last words on stderr: no here").await;
     stage.hand("d1");
     stage.expect("gone d1 listener.down: exited 3", "no here").await;
+    // Two more tries that fail change nothing for the pump, so nothing is reported of them.
+    let tries =
+        || std::fs::read_to_string(folder.join("tries")).is_ok_and(|tries| tries.lines().count() >= 8);
+    until("it was tried again", tries).await;
     std::fs::write(folder.join("here"), "").unwrap();
-    // Tries in between change nothing, so the next report is that one held.
     stage.expect("joined", "").await;
     stage.hand("d2");
     assert_eq!(stage.report().await, pong("d2"));
@@ -312,11 +315,17 @@ async fn a_grandchild_dies_with_the_program() {
 
 #[tokio::test]
 async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nobody() {
-    let mut stage = each("setsid sleep 1000 & say progress $d $!; exit 1").start().joined().await;
+    let folder = folder("left_the_group");
+    let case = "case $d in d1) setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 1000' & ;; *) exit 1;; esac";
+    let reach = program(&["/bin/sh", "-c", &LOOP.replace("CASE", case)], folder.clone());
+    let mut stage = cast(Reach::Process(reach)).in_flight(2).start().joined().await;
     stage.hand("d1");
-    let progress = stage.expect("said <progress", "").await;
-    let pid = progress.split(['>', '<']).nth(2).unwrap().parse().unwrap();
-    stage.expect("gone d1 listener.lost: exited 1", "").await;
+    until("it has left", || folder.join("pid").exists()).await;
+    stage.hand("d2");
+    for _ in 0..2 {
+        stage.expect("gone d", "listener.lost: exited 1").await;
+    }
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(pid).unwrap(),
         rustix::process::Signal::KILL,
@@ -374,6 +383,15 @@ async fn what_was_never_sent_is_called_back_at_once() {
     stage.expect("gone d1 thread.cancelled: called back before the listener had it", "").await;
     stage.hand("d2");
     assert_eq!(stage.stop().await.len(), 1);
+}
+
+#[tokio::test]
+async fn b10_what_waits_behind_a_stuck_document_is_called_back_at_once() {
+    let mut stage = shell("sleep 1000").in_flight(2).start().joined().await;
+    stage.hand_words("d1", &"x".repeat(900_000));
+    stage.hand("d2");
+    stage.call_back("d2", CallBack::Cancelled);
+    stage.expect("gone d2 thread.cancelled: called back before the listener had it", "").await;
 }
 
 #[tokio::test]
