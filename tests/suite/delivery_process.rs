@@ -1,12 +1,10 @@
 //! Programs that stay: real shell and Python processes, their answers, their ends.
 
-use std::time::Duration;
-
 use systole::edges::delivery::Pace;
 use systole::words::composition::{Program, Reach};
 use systole::words::ports::CallBack;
 
-use crate::stage::{Cast, QUICK, alive, cast, folder, program, shell, until};
+use crate::stage::{Cast, QUICK, Stage, alive, cast, folder, program, shell, until};
 
 /// Reads a line, takes the delivery out of it, and does CASE with it.
 const LOOP: &str = r#"
@@ -420,15 +418,28 @@ async fn a_reply_within_the_grace_of_a_stop_lands() {
     assert_eq!(stage.stop().await, [pong("d1")]);
 }
 
-#[tokio::test]
-async fn carriers_that_are_dropped_leave_no_process() {
-    let mut stage = each("say progress $d $$; sleep 1000").start().joined().await;
+/// A program that is at work on `d1` and ends for nothing but a signal, and its process id.
+async fn at_work() -> (Stage, String) {
+    let mut stage = each("say progress $d $$; exec sleep 1000").start().joined().await;
     stage.hand("d1");
     let progress = stage.expect("said <progress", "").await;
-    let pid = progress.split(['>', '<']).nth(2).unwrap().to_owned();
+    (stage, progress.split(['>', '<']).nth(2).unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn carriers_that_are_dropped_leave_no_process() {
+    let (stage, pid) = at_work().await;
     drop(stage);
-    let gone = until("the program is gone", || !alive(&pid));
-    tokio::time::timeout(Duration::from_secs(60), gone).await.unwrap();
+    until("the program is gone", || !alive(&pid)).await;
+}
+
+#[test]
+fn a_runtime_that_is_dropped_leaves_no_process() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let dropped = runtime();
+    let (_stage, pid) = dropped.block_on(at_work());
+    drop(dropped);
+    runtime().block_on(until("the program is gone", || !alive(&pid)));
 }
 
 #[tokio::test]
