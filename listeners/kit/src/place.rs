@@ -62,25 +62,34 @@ fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Turns rising offsets into places without reading any byte of the document twice.
+/// Turns offsets that mostly rise into places, without reading the document from its start each time.
+///
+/// It remembers the last two places: the fault noted for a tag may be asked for before the place of the tag itself,
+/// and a reply with a thousand such items must not cost a thousand readings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ruler<'d> {
     document: &'d [u8],
+    earlier: Place,
     reached: Place,
 }
 
 impl<'d> Ruler<'d> {
     pub(crate) fn new(document: &'d [u8]) -> Self {
-        Self { document, reached: Place::START }
+        Self { document, earlier: Place::START, reached: Place::START }
     }
 
-    /// The place of `offset`. An offset before the last one asked for costs a fresh start.
+    /// The place of `offset`. Only an offset before the last two asked for costs a fresh start.
     pub(crate) fn place(&mut self, offset: usize) -> Place {
         let offset = offset.min(self.document.len());
-        if offset < self.reached.offset {
-            self.reached = Place::START;
-        }
-        self.reached = self.reached.after(self.document.get(self.reached.offset..offset).unwrap_or_default());
+        let from = if offset >= self.reached.offset {
+            self.earlier = self.reached;
+            self.reached
+        } else if offset >= self.earlier.offset {
+            self.earlier
+        } else {
+            Place::START
+        };
+        self.reached = from.after(self.document.get(from.offset..offset).unwrap_or_default());
         self.reached
     }
 }

@@ -199,8 +199,7 @@ fn delivery_of_broken(document: &[u8], limits: &Limits) -> Option<String> {
     let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
     let mut gate = Gate::lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
     let Step::Open(tag) = gate.step().ok()? else { return None };
-    let is_reply = tag.local == "reply" && gate.ns(&tag) == Some(namespaces::LISTENER);
-    if !is_reply || gate.take_fault().is_some() {
+    if tag.local != "reply" || gate.ns(&tag) != Some(namespaces::LISTENER) {
         return None;
     }
     attribute(&mut gate, &tag, "delivery").ok()

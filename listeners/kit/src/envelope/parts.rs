@@ -68,9 +68,6 @@ impl Parts {
             let fault = gate.fault(codes::INVALID, message, second.offset).expected("one payload");
             return Err(fault.fix("send each payload in an envelope of its own"));
         }
-        if let Some(fault) = gate.take_fault() {
-            return Err(fault);
-        }
         Ok(Self { from: meta.from, to: meta.to, thread: meta.thread, stamp: meta.stamp, payload })
     }
 }

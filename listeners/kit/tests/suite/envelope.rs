@@ -62,6 +62,7 @@ fn what_is_no_envelope_is_refused() {
         envelope(meta, "<a xmlns='u'/>text"),
         envelope(meta, a).replace("/v1'>", "/v2'>"),
         envelope(meta, a).replace("https:", "HTTP:"),
+        envelope(meta, a).replace("/v1'>", "'>"),
         envelope(meta, a).replace("/v1'>", "/v1/'>"),
         envelope(meta, a).replace("message", "massage"),
     ];
@@ -172,6 +173,10 @@ fn a_payload_means_the_same_inside_answers_inside_an_envelope() {
     let carried = back.items[0].payload.as_ref().expect("the item's payload");
     assert_eq!((carried.bytes(), carried.name()), (awkward.bytes(), awkward.name()));
     Answers::read(&awkward).expect_err("a request");
+    for item in ["<item ordinal='0'><a xmlns='u'/><b xmlns='u'/></item>", "<item/>", "<item ordinal='-1'/>"] {
+        let core = payload(&format!("<answers xmlns='https://xml-pipeline.org/ns/core/v1'>{item}</answers>"));
+        Answers::read(&core).expect_err(item);
+    }
 }
 
 fn word() -> impl Strategy<Value = String> {

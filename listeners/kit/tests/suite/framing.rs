@@ -38,6 +38,7 @@ fn meaning(document: &[u8]) -> Vec<String> {
 const FORMS: &[(&str, &str)] = &[
     ("<a>plain</a>", "<a>plain</a>"),
     ("<?xml version='1.0'?>\n<a/>\n", "<a/>"),
+    ("<?xml version='1.0'?><a/>", "<a/>"),
     ("<a>1\n2\r\n3\r4</a>", "<a>1&#10;2&#10;3&#10;4</a>"),
     ("<a>&#13;&#10;\n</a>", "<a>&#13;&#10;&#10;</a>"),
     ("<a\n b='1\n2\r\n3'\r\n\tc='&#10;'\n/>", "<a  b='1 2 3' \tc='&#10;' />"),

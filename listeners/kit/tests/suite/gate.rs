@@ -1,7 +1,7 @@
 //! What the gate refuses and what it lets pass, with the code and the place.
 
-use systole_kit::gate::check;
-use systole_kit::{Limits, codes};
+use systole_kit::gate::{Gate, check};
+use systole_kit::{Limits, Place, codes};
 
 /// Refused documents, with the code, line and column.
 const REFUSED: &[(&str, &str, u32, u32)] = &[
@@ -176,6 +176,16 @@ fn the_limits_are_where_they_are_said_to_be() {
         check(sized((1 << 20) + 1).as_bytes(), &limits).expect_err("a byte more").code,
         codes::TOO_LARGE
     );
+}
+
+#[test]
+fn places_can_be_asked_for_in_any_order() {
+    let document = "<a>\n\u{e9}\u{e9}b\n</a>";
+    let mut gate = Gate::strict(document.as_bytes(), &Limits::default()).expect("UTF-8");
+    for offset in [9, 3, 0, 8, 4, 99, 12] {
+        let expected = Place::of(document.as_bytes(), offset);
+        assert_eq!(gate.place(offset), expected, "offset {offset}");
+    }
 }
 
 #[test]

@@ -70,6 +70,22 @@ fn two_faults_in_a_row_are_two_refused_items() {
 }
 
 #[test]
+fn a_refused_item_does_not_leave_its_faults_to_the_next() {
+    let twice = envelope("<who/><?go?>", "<a xmlns='u'/>");
+    assert_eq!(outcomes(&reply(&format!("{twice}<b xmlns='u'/>"))), [codes::INVALID, "<b xmlns='u'/>"]);
+    let apart = reply("one<a xmlns='u'/>two");
+    assert_eq!(outcomes(&apart), [codes::INVALID, "<a xmlns='u'/>", codes::INVALID]);
+}
+
+#[test]
+fn a_reply_whose_own_tag_breaks_a_limit_tells_its_sender() {
+    let attributes: String = (0..65).map(|n| format!(" a{n}=''")).collect();
+    let document = format!("<reply xmlns='urn:systole:listener:v1' delivery='d1'{attributes}/>");
+    let Word::Reply { said: Said::Items(items), .. } = read(&document) else { panic!("items") };
+    assert_eq!(outcomes(&items), [codes::TOO_LARGE]);
+}
+
+#[test]
 fn places_count_in_the_whole_document() {
     let items = reply("\n<a xmlns='u'/>\n  oops\n<b xmlns='u'>\n <?go?></b>");
     let places: Vec<_> = items
