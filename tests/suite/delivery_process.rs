@@ -1,8 +1,10 @@
 //! Programs that stay: real shell and Python processes, their answers, their ends.
 
+use std::collections::BTreeMap;
+
 use systole::edges::delivery::Pace;
 use systole::words::composition::{Program, Reach};
-use systole::words::ports::CallBack;
+use systole::words::ports::{CallBack, Heard};
 
 use crate::stage::{Cast, QUICK, Stage, alive, cast, folder, program, shell, until};
 
@@ -418,6 +420,48 @@ async fn a_reply_within_the_grace_of_a_stop_lands() {
     assert_eq!(stage.stop().await, [pong("d1")]);
 }
 
+/// The delivery a report is about, if it settles one.
+fn settled(report: &Heard) -> Option<String> {
+    match report {
+        Heard::Gone { token, .. } => Some(token.0.to_string()),
+        Heard::Said { document, .. } => {
+            let text = String::from_utf8_lossy(document);
+            Some(text.split('"').nth(3).unwrap().to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_delivery_has_one_report_whatever_happens() {
+    const ALL: usize = 400;
+    const OUT: usize = 4;
+    // It dies over every seventh, keeps every eleventh for ever, and answers the rest, but no cancel.
+    let case = "n=${d#d}
+        case $line in '<cancel '*) continue;; esac
+        if [ $((n % 7)) = 3 ]; then exit 1; elif [ $((n % 11)) != 5 ]; then answer $d; fi";
+    let restless = Pace { called_back_ms: 1, deaths: 1_000, longest_pause_ms: 2, ..QUICK };
+    let mut stage = each(case).in_flight(OUT).paced(restless).start();
+    let mut reports = BTreeMap::<String, usize>::new();
+    let mut handed = 0;
+    while reports.len() < ALL {
+        while handed < ALL && handed - reports.len() < OUT {
+            let delivery = ["d", &handed.to_string()].concat();
+            stage.hand(&delivery);
+            if handed % 11 == 5 || handed % 5 == 0 {
+                stage.call_back(&delivery, CallBack::TimedOut);
+            }
+            handed += 1;
+        }
+        if let Some(delivery) = settled(&stage.next().await) {
+            *reports.entry(delivery).or_default() += 1;
+        }
+    }
+    assert_eq!(stage.stop().await.iter().filter(|rest| !rest.starts_with("left")).count(), 0);
+    reports.retain(|_, times| *times != 1);
+    assert!(reports.is_empty(), "{reports:?}");
+}
+
 /// A program that is at work on `d1` and ends for nothing but a signal, and its process id.
 async fn at_work() -> (Stage, String) {
     let mut stage = each("say progress $d $$; exec sleep 1000").start().joined().await;
@@ -440,6 +484,36 @@ fn a_runtime_that_is_dropped_leaves_no_process() {
     let (_stage, pid) = dropped.block_on(at_work());
     drop(dropped);
     runtime().block_on(until("the program is gone", || !alive(&pid)));
+}
+
+/// Where the organism that is to be killed has its folder; set only by the test that kills it.
+const VICTIM: &str = "SUITE_VICTIM_FOLDER";
+
+#[tokio::test]
+#[ignore = "the organism that the next test kills"]
+async fn victim() {
+    let Some(folder) = std::env::var_os(VICTIM) else { return };
+    let script = "echo $$ > pid.new; mv pid.new pid; while read -r line; do :; done; touch saw_the_end";
+    let reach = Reach::Process(program(&["/bin/sh", "-c", script], folder.into()));
+    let _stage = cast(reach).start().joined().await;
+    std::future::pending().await
+}
+
+#[tokio::test]
+async fn a_killed_organism_ends_its_programs_by_the_end_of_their_stdin() {
+    let folder = folder("killed_organism");
+    let mut organism = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "delivery_process::victim"])
+        .env(VICTIM, &folder)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the program runs", || folder.join("pid").exists()).await;
+    organism.kill().unwrap();
+    organism.wait().unwrap();
+    until("the program saw the end", || folder.join("saw_the_end").exists()).await;
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+    until("the program is gone", || !alive(pid.trim())).await;
 }
 
 #[tokio::test]
