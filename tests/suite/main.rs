@@ -2,6 +2,8 @@
 
 // Marked as test code so that the lints treat its helper functions as they treat test functions.
 #[cfg(test)]
+mod delivery_ends;
+#[cfg(test)]
 mod delivery_inline;
 #[cfg(test)]
 mod delivery_once;
@@ -9,5 +11,7 @@ mod delivery_once;
 mod delivery_process;
 #[cfg(test)]
 mod first_listeners;
+#[cfg(test)]
+mod script;
 #[cfg(test)]
 mod stage;
