@@ -110,3 +110,46 @@ impl<T> Future for Caught<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    fn kind() -> Kind {
+        Kind::Report(Name::core())
+    }
+
+    #[tokio::test]
+    async fn a_fall_is_told_with_its_words() {
+        for (panic, words) in [("plain", "plain"), ("", "not 3")] {
+            let (tell, mut told) = tokio::sync::mpsc::channel(1);
+            let work = async move {
+                match panic {
+                    "" => panic!("not {}", 3),
+                    _ => panic!("plain"),
+                }
+            };
+            let task = start(kind(), work, async move |panicked| tell.send(panicked).await.unwrap());
+            task.over().await;
+            assert_eq!(told.recv().await, Some(Panicked(words.to_owned())));
+        }
+    }
+
+    #[tokio::test]
+    async fn over_waits_for_the_end() {
+        let bell = Arc::new(Notify::new());
+        let (rung, ended) = (bell.clone(), Arc::new(()));
+        let held = ended.clone();
+        let work = async move {
+            rung.notified().await;
+            drop(held);
+        };
+        let task = start(kind(), work, async |_| ());
+        tokio::join!(task.over(), async { bell.notify_one() });
+        assert_eq!(Arc::strong_count(&ended), 1);
+    }
+}

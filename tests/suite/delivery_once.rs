@@ -1,11 +1,12 @@
 //! Programs that are started once for each message.
 
+use systole::edges::delivery::Pace;
 use systole::words::composition::{Program, Reach};
 use systole::words::ports::CallBack;
 use systole_kit::Limits;
 use systole_kit::reply::{Said, Word};
 
-use crate::stage::{Stage, alive, cast, folder, program, shell_once, until};
+use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell_once, until};
 
 /// The local names of the items in the reply to `d1`, or in the place of one the code of its fault.
 async fn items(stage: &mut Stage) -> Vec<String> {
@@ -133,6 +134,21 @@ async fn a_program_that_is_not_there_is_down_until_it_is() {
     stage.expect("joined", "").await;
     stage.hand("d1");
     assert!(items(&mut stage).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_ends_within_the_grace_of_a_stop_counts() {
+    let folder = folder("stopped_in_time");
+    let script = "touch runs; until test -e go; do :; done; echo '<pong xmlns=\"urn:t\"/>'";
+    let reach = program(&["/bin/sh", "-c", script], folder.clone());
+    let patient = Pace { eof_ms: 60_000, ..QUICK };
+    let reach = Reach::Process(Program { stays: false, ..reach });
+    let mut stage = cast(reach).paced(patient).start().joined().await;
+    stage.hand("d1");
+    until("it runs", || folder.join("runs").exists()).await;
+    // It may go on when the stop is under way.
+    tokio::join!(stage.carriers.stop(), async { std::fs::write(folder.join("go"), "").unwrap() });
+    assert_eq!(items(&mut stage).await, ["{urn:t}pong"]);
 }
 
 #[tokio::test]

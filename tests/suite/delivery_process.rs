@@ -1,36 +1,11 @@
-//! Programs that stay: real shell and Python processes, their answers, their ends.
-
-use std::time::Duration;
+//! Programs that stay: real shell and Python processes, what they are handed and what they say.
 
 use systole::edges::delivery::Pace;
 use systole::words::composition::{Program, Reach};
 use systole::words::ports::CallBack;
 
-use crate::stage::{Cast, QUICK, alive, cast, folder, program, shell, until};
-
-/// Reads a line, takes the delivery out of it, and does CASE with it.
-const LOOP: &str = r#"
-say() { printf '<%s xmlns="urn:systole:listener:v1" delivery="%s">%s</%s>\n' "$1" "$2" "$3" "$1"; }
-answer() { say reply "$1" '<pong xmlns="urn:t"/>'; }
-while IFS= read -r line; do
-  d=${line#*delivery=\"}; d=${d%%\"*}
-  CASE
-done
-"#;
-
-/// A shell script that does this for every line, with the delivery in `$d`.
-fn each(case: &str) -> Cast {
-    shell(&LOOP.replace("CASE", case))
-}
-
-fn said(what: &str, delivery: &str, inside: &str) -> String {
-    let start = ["said <", what, " xmlns=\"urn:systole:listener:v1\" delivery=\"", delivery, "\">"].concat();
-    [&start, inside, "</", what, ">"].concat()
-}
-
-fn pong(delivery: &str) -> String {
-    said("reply", delivery, "<pong xmlns=\"urn:t\"/>")
-}
+use crate::script::{LOOP, each, pong, said};
+use crate::stage::{Cast, QUICK, cast, folder, program, shell};
 
 #[tokio::test]
 async fn d3_a_shell_script_that_stays_answers() {
@@ -80,41 +55,6 @@ sys.stdin.read()
 }
 
 #[tokio::test]
-async fn b11_a_death_is_told_with_last_words_and_the_program_starts_again() {
-    let case = r#"case $d in d1) echo "KeyError: 'SEARCH_ROOT'" >&2; exit 1;; *) answer $d;; esac"#;
-    let mut stage = each(case).start().joined().await;
-    stage.hand("d1");
-    let gone = stage.expect("gone d1 listener.lost: exited 1 after ", "").await;
-    assert!(gone.ends_with("; last words on stderr: KeyError: 'SEARCH_ROOT'"), "{gone}");
-    stage.expect("left: exited 1", "KeyError").await;
-    stage.expect("joined", "").await;
-    stage.hand("d2");
-    assert_eq!(stage.report().await, pong("d2"));
-}
-
-#[tokio::test]
-async fn a_reply_written_right_before_the_death_counts() {
-    let mut stage = each("answer $d; exit 7").start().joined().await;
-    stage.hand("d1");
-    assert_eq!(stage.report().await, pong("d1"));
-    stage.expect("left: exited 7", "no words on stderr").await;
-}
-
-#[tokio::test]
-async fn row_23_a_reply_that_breaks_off_with_the_program_is_a_loss() {
-    for (tail, counts) in [("</reply>", true), ("</reply", false), ("", false)] {
-        let script = LOOP.replace(
-            "CASE",
-            "printf '%s' \"<reply xmlns='urn:systole:listener:v1' delivery='$d'>TAIL\"; exit 1",
-        );
-        let mut stage = shell(&script.replace("TAIL", tail)).start().joined().await;
-        stage.hand("d1");
-        let begins = if counts { "said <reply" } else { "gone d1 listener.lost: exited 1 after" };
-        stage.expect(begins, "<reply").await;
-    }
-}
-
-#[tokio::test]
 async fn more_than_the_slots_is_refused_and_never_queued() {
     let mut stage = each("say progress $d got").start().joined().await;
     for delivery in ["d1", "d2", "d3"] {
@@ -123,74 +63,6 @@ async fn more_than_the_slots_is_refused_and_never_queued() {
     stage.expect("gone d3 listener.throttled", "").await;
     assert_eq!(stage.report().await, said("progress", "d1", "got"));
     assert_eq!(stage.report().await, said("progress", "d2", "got"));
-}
-
-#[tokio::test]
-async fn exit_0_without_an_answer_is_a_loss_even_with_stdin_unread() {
-    let mut stage = shell("read -r first; exit 0").start().joined().await;
-    stage.hand_words("d1", &"x".repeat(900_000));
-    stage.expect("gone d1 listener.lost: exited 0 without answering after", "").await;
-}
-
-#[tokio::test]
-async fn a_signal_is_named() {
-    let mut stage = each("kill -SEGV $$").start().joined().await;
-    stage.hand("d1");
-    stage.expect("gone d1 listener.lost: killed by signal 11 (SEGV) after", "").await;
-}
-
-#[tokio::test]
-async fn a_program_that_closes_its_stdout_and_goes_on_is_stopped() {
-    let mut stage = shell("read -r line; exec 1>&-; read -r line; sleep 1000").start().joined().await;
-    stage.hand("d1");
-    stage.expect("gone d1 listener.lost: stopped after", "closed its stdin or stdout and went on").await;
-}
-
-#[tokio::test]
-async fn after_five_deaths_in_a_row_a_listener_is_down_until_it_stays_up() {
-    let folder = folder("down_after_five");
-    let script =
-        "test -e here || { echo no here >&2; exit 3; }\n".to_owned() + &LOOP.replace("CASE", "answer $d");
-    let reach = Reach::Process(program(&["/bin/sh", "-c", &script], folder.clone()));
-    let mut stage = cast(reach).start();
-    for _ in 0..4 {
-        stage.expect("joined", "").await;
-        stage.expect("left: exited 3", "last words on stderr: no here").await;
-    }
-    stage.expect("joined", "").await;
-    stage.expect("down: exited 3", "last words on stderr: no here").await;
-    stage.hand("d1");
-    stage.expect("gone d1 listener.down: exited 3", "no here").await;
-    std::fs::write(folder.join("here"), "").unwrap();
-    // Tries in between change nothing, so the next report is that one held.
-    stage.expect("joined", "").await;
-    stage.hand("d2");
-    assert_eq!(stage.report().await, pong("d2"));
-}
-
-#[tokio::test]
-async fn an_answer_breaks_the_row_of_deaths() {
-    let mut stage = each("answer $d; exit 1").start().joined().await;
-    for _ in 0..7 {
-        stage.hand("d1");
-        assert_eq!(stage.report().await, pong("d1"));
-        stage.expect("left: exited 1", "").await;
-        stage.expect("joined", "").await;
-    }
-}
-
-#[tokio::test]
-async fn a_program_that_is_not_there_is_down_at_once() {
-    for (run, tried) in [
-        ("no-such-program", "cannot start no-such-program, looked for in /"),
-        ("./missing.sh", "cannot start ./missing.sh from /: No such file or directory"),
-        ("./etc", "cannot start ./etc from /: Permission denied"),
-    ] {
-        let mut stage = cast(Reach::Process(program(&[run], "/".into()))).start();
-        stage.expect(&["down: ", tried].concat(), "(os error").await;
-        stage.hand("d1");
-        stage.expect(&["gone d1 listener.down: ", tried].concat(), "").await;
-    }
 }
 
 #[tokio::test]
@@ -259,14 +131,6 @@ async fn the_environment_is_exactly_as_promised() {
 }
 
 #[tokio::test]
-async fn row_13_a_stream_without_a_line_break_is_ended_with_reason() {
-    let mut stage = shell("read -r line; tr '\\0' x < /dev/zero").start().joined().await;
-    stage.hand("d1");
-    stage.expect("gone d1 listener.lost: stopped after", "a line has more than 8388608 bytes").await;
-    stage.expect("left: stopped after", "").await;
-}
-
-#[tokio::test]
 async fn a_program_that_reads_slowly_gets_everything() {
     let script = r#"
 import re, sys, os
@@ -301,56 +165,6 @@ async fn d5_a_slow_pump_makes_the_program_wait_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_grandchild_dies_with_the_program() {
-    let mut stage = each("sleep 1000 & say progress $d $!; exec 1>&-; kill -9 $$").start().joined().await;
-    stage.hand("d1");
-    let progress = stage.expect("said <progress", "").await;
-    let pid = progress.split(['>', '<']).nth(2).unwrap().to_owned();
-    stage.expect("gone d1 listener.lost: killed by signal 9 (KILL)", "").await;
-    until("the grandchild is gone", || !alive(&pid)).await;
-}
-
-#[tokio::test]
-async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nobody() {
-    let mut stage = each("setsid sleep 1000 & say progress $d $!; exit 1").start().joined().await;
-    stage.hand("d1");
-    let progress = stage.expect("said <progress", "").await;
-    let pid = progress.split(['>', '<']).nth(2).unwrap().parse().unwrap();
-    stage.expect("gone d1 listener.lost: exited 1", "").await;
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(pid).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
-}
-
-#[tokio::test]
-async fn a_stopped_program_that_holds_a_called_back_delivery_is_killed() {
-    let case =
-        "case $d in d3) answer $d;; d1) say progress $d got;; d2) say progress $d got; kill -STOP $$;; esac";
-    let mut stage = each(case).in_flight(2).start().joined().await;
-    for delivery in ["d1", "d2"] {
-        stage.hand(delivery);
-        assert_eq!(stage.report().await, said("progress", delivery, "got"));
-    }
-    stage.call_back("d1", CallBack::TimedOut);
-    let mut gone = [stage.report().await, stage.report().await];
-    gone.sort_unstable();
-    for (gone, begins) in
-        gone.iter().zip(["gone d1 listener.timeout: stopped", "gone d2 listener.lost: stopped"])
-    {
-        assert!(
-            gone.starts_with(begins) && gone.contains("held on to a delivery that was called back"),
-            "{gone}"
-        );
-    }
-    stage.expect("left: stopped after", "").await;
-    stage.expect("joined", "").await;
-    stage.hand("d3");
-    assert_eq!(stage.report().await, pong("d3"));
-}
-
-#[tokio::test]
 async fn b10_a_program_is_told_of_a_cancel_and_may_still_answer() {
     let case = "case $line in '<cancel '*) answer $d;; *) say progress $d got;; esac";
     let patient = Pace { called_back_ms: 60_000, ..QUICK };
@@ -377,40 +191,12 @@ async fn what_was_never_sent_is_called_back_at_once() {
 }
 
 #[tokio::test]
-async fn a_stop_ends_the_program_that_ignores_it_and_all_it_started() {
-    let case =
-        "trap '' TERM; sleep 1000 & say progress $d \"$$ $!\"; trap '' TERM; while :; do sleep 1000; done";
-    let mut stage = each(case).start().joined().await;
-    stage.hand("d1");
-    let progress = stage.expect("said <progress", "").await;
-    let pids = progress.split(['>', '<']).nth(2).unwrap().to_owned();
-    let rest = stage.stop().await;
-    assert_eq!(rest.len(), 1, "{rest:?}");
-    assert!(rest[0].starts_with("gone d1 listener.lost: stopped with the organism after"), "{rest:?}");
-    for pid in pids.split(' ') {
-        until("a process is gone", || !alive(pid)).await;
-    }
-}
-
-#[tokio::test]
-async fn a_reply_within_the_grace_of_a_stop_lands() {
-    let script = LOOP.replace("CASE", "held=$d; say progress $d held") + "answer $held";
-    let patient = Pace { eof_ms: 60_000, ..QUICK };
-    let mut stage = shell(&script).paced(patient).start().joined().await;
-    stage.hand("d1");
-    assert_eq!(stage.report().await, said("progress", "d1", "held"));
-    assert_eq!(stage.stop().await, [pong("d1")]);
-}
-
-#[tokio::test]
-async fn carriers_that_are_dropped_leave_no_process() {
-    let mut stage = each("say progress $d $$; sleep 1000").start().joined().await;
-    stage.hand("d1");
-    let progress = stage.expect("said <progress", "").await;
-    let pid = progress.split(['>', '<']).nth(2).unwrap().to_owned();
-    drop(stage);
-    let gone = until("the program is gone", || !alive(&pid));
-    tokio::time::timeout(Duration::from_secs(60), gone).await.unwrap();
+async fn b10_what_waits_behind_a_stuck_document_is_called_back_at_once() {
+    let mut stage = shell("sleep 1000").in_flight(2).start().joined().await;
+    stage.hand_words("d1", &"x".repeat(900_000));
+    stage.hand("d2");
+    stage.call_back("d2", CallBack::Cancelled);
+    stage.expect("gone d2 thread.cancelled: called back before the listener had it", "").await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod config;
 mod core_schema;
+mod delivery_ends;
 mod delivery_inline;
 mod delivery_once;
 mod delivery_process;
@@ -19,5 +20,6 @@ mod pump;
 mod reference;
 mod schema_agreement;
 mod schema_and_judge;
+mod script;
 mod stage;
 mod tidy;

@@ -158,8 +158,13 @@ impl Stage {
 
     /// The next report, as a line: `joined`, `said …`, `gone TOKEN CODE: …`, `left: …`, `down: …`.
     pub(crate) async fn report(&mut self) -> String {
+        line(self.next().await)
+    }
+
+    /// The next report.
+    pub(crate) async fn next(&mut self) -> Heard {
         let report = tokio::time::timeout(PATIENCE, self.reports.recv()).await;
-        line(report.expect("no report came").expect("the carriers are gone"))
+        report.expect("no report came").expect("the carriers are gone")
     }
 
     /// The next report, which must begin and contain that; its text is given back.

@@ -95,8 +95,8 @@ impl Tag<'_> {
 /// A reader that yields only what is well-formed and within the limits.
 ///
 /// A *strict* gate ends at the first fault. A *lenient* one notes a fault that leaves the structure readable (a
-/// limit, a processing instruction, a namespace mistake) for [`Gate::take_fault`] and reads on, so that one item
-/// of a reply can be refused alone; what breaks the structure ends it too.
+/// limit, a processing instruction, a namespace mistake) for the reader of the reply to take, and reads on, so that
+/// one item can be refused alone; what breaks the structure ends it too.
 #[derive(Debug)]
 pub struct Gate<'d> {
     document: &'d str,

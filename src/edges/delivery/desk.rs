@@ -212,3 +212,91 @@ impl Desk {
         self.papers().closed = true;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+    use crate::words::ports::Lease;
+
+    fn delivery(token: &str) -> Delivery {
+        let lease = Lease {
+            token: Token(token.into()),
+            listener: Name::core(),
+            thread: ThreadId::sys(),
+            call: CallPath::top(1),
+            turn: 1,
+            attempt: 1,
+            config: Digest::of(b""),
+        };
+        Delivery { lease: Arc::new(lease), document: Vec::new() }
+    }
+
+    /// A desk with these deliveries, the first `out` of them out.
+    fn desk(tokens: &[&str], out: usize) -> Desk {
+        let desk = Desk::new(tokens.len());
+        for token in tokens {
+            assert!(desk.hand(delivery(token)).is_ok());
+        }
+        for _ in 0..out {
+            assert!(matches!(desk.next_now(), Some(Errand::Deliver(_))));
+        }
+        desk
+    }
+
+    #[test]
+    fn a_delivery_is_taken_off_once() {
+        let desk = desk(&["a", "b", "c"], 2);
+        assert!(desk.settle("a") && !desk.settle("a"));
+        assert!(!desk.settle("c"), "it is not out yet");
+        assert_eq!(desk.settle_all(), [(Token("b".into()), None)]);
+        assert_eq!(desk.settle_all(), []);
+        assert_eq!(desk.settle_waiting(), [Token("c".into())]);
+        assert_eq!(desk.settle_waiting(), []);
+    }
+
+    #[test]
+    fn an_answer_that_came_first_spares_the_cancel() {
+        let desk = desk(&["a", "b"], 2);
+        for token in ["a", "b"] {
+            desk.call_back(&Token(token.into()), CallBack::Cancelled);
+        }
+        assert!(desk.settle("a"));
+        assert!(matches!(desk.next_now(), Some(Errand::Cancel(token)) if &*token.0 == "b"));
+        assert!(desk.next_now().is_none());
+    }
+
+    #[test]
+    fn a_second_call_back_changes_nothing() {
+        let desk = desk(&["a"], 1);
+        desk.call_back(&Token("a".into()), CallBack::Cancelled);
+        assert!(desk.next_now().is_some());
+        desk.call_back(&Token("a".into()), CallBack::TimedOut);
+        assert!(desk.next_now().is_none());
+        assert_eq!(desk.settle_all(), [(Token("a".into()), Some(CallBack::Cancelled))]);
+    }
+
+    #[test]
+    fn a_desk_has_room_for_one_more_than_its_listener() {
+        let desk = desk(&["a"], 1);
+        assert!(desk.hand(delivery("b")).is_ok());
+        assert!(matches!(desk.hand(delivery("c")), Err((_, Refused::Full))));
+        assert!(desk.settle("a"));
+        assert!(desk.hand(delivery("c")).is_ok());
+        desk.close();
+        assert!(matches!(desk.hand(delivery("d")), Err((_, Refused::Closed))));
+    }
+
+    #[tokio::test]
+    async fn what_comes_before_the_wait_is_not_missed() {
+        let desk = desk(&["a", "b"], 1);
+        desk.call_back(&Token("b".into()), CallBack::Cancelled);
+        assert_eq!(desk.unsent().await, (Token("b".into()), CallBack::Cancelled));
+        desk.call_back(&Token("a".into()), CallBack::TimedOut);
+        assert_eq!(desk.recall_of(&Token("a".into())).await, CallBack::TimedOut);
+        desk.overdue(Duration::ZERO).await;
+        assert!(matches!(desk.next().await, Errand::Cancel(_)));
+    }
+}

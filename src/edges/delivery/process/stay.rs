@@ -44,7 +44,8 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         let silent = down && !end.joined;
         down = deaths >= post.pace.deaths;
         if silent {
-            tracing::warn!(listener = %post.listener, words = %end.words, "still down");
+            // Without its words: what a program says may hold secrets, and belongs in the thread.
+            tracing::warn!(listener = %post.listener, "still down");
         } else {
             post.left(&end.words, down).await;
         }

@@ -1,0 +1,302 @@
+//! How programs that stay end: by themselves, by our hand, and with the organism.
+
+use std::collections::BTreeMap;
+
+use systole::edges::delivery::Pace;
+use systole::words::composition::Reach;
+use systole::words::ports::{CallBack, Heard};
+
+use crate::script::{LOOP, each, pong, said};
+use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell, until};
+
+#[tokio::test]
+async fn b11_a_death_is_told_with_last_words_and_the_program_starts_again() {
+    let case = r#"case $d in d1) echo "KeyError: 'SEARCH_ROOT'" >&2; exit 1;; *) answer $d;; esac"#;
+    let mut stage = each(case).start().joined().await;
+    stage.hand("d1");
+    let gone = stage.expect("gone d1 listener.lost: exited 1 after ", "").await;
+    assert!(gone.ends_with("; last words on stderr: KeyError: 'SEARCH_ROOT'"), "{gone}");
+    stage.expect("left: exited 1", "KeyError").await;
+    stage.expect("joined", "").await;
+    stage.hand("d2");
+    assert_eq!(stage.report().await, pong("d2"));
+}
+
+#[tokio::test]
+async fn a_reply_written_right_before_the_death_counts() {
+    let mut stage = each("answer $d; exit 7").start().joined().await;
+    stage.hand("d1");
+    assert_eq!(stage.report().await, pong("d1"));
+    stage.expect("left: exited 7", "no words on stderr").await;
+}
+
+#[tokio::test]
+async fn row_23_a_reply_that_breaks_off_with_the_program_is_a_loss() {
+    for (tail, counts) in [("</reply>", true), ("</reply", false), ("", false)] {
+        let script = LOOP.replace(
+            "CASE",
+            "printf '%s' \"<reply xmlns='urn:systole:listener:v1' delivery='$d'>TAIL\"; exit 1",
+        );
+        let mut stage = shell(&script.replace("TAIL", tail)).start().joined().await;
+        stage.hand("d1");
+        let begins = if counts { "said <reply" } else { "gone d1 listener.lost: exited 1 after" };
+        stage.expect(begins, "<reply").await;
+    }
+}
+
+#[tokio::test]
+async fn exit_0_without_an_answer_is_a_loss_even_with_stdin_unread() {
+    let mut stage = shell("read -r first; exit 0").start().joined().await;
+    stage.hand_words("d1", &"x".repeat(900_000));
+    stage.expect("gone d1 listener.lost: exited 0 without answering after", "").await;
+}
+
+#[tokio::test]
+async fn a_signal_is_named() {
+    let mut stage = each("kill -SEGV $$").start().joined().await;
+    stage.hand("d1");
+    stage.expect("gone d1 listener.lost: killed by signal 11 (SEGV) after", "").await;
+}
+
+#[tokio::test]
+async fn a_program_that_closes_its_stdout_and_goes_on_is_stopped() {
+    let mut stage = shell("read -r line; exec 1>&-; read -r line; sleep 1000").start().joined().await;
+    stage.hand("d1");
+    stage.expect("gone d1 listener.lost: stopped after", "closed its stdin or stdout and went on").await;
+}
+
+#[tokio::test]
+async fn after_five_deaths_in_a_row_a_listener_is_down_until_it_stays_up() {
+    let folder = folder("down_after_five");
+    let script = "echo try >> tries; test -e here || { echo no here >&2; exit 3; }\n".to_owned()
+        + &LOOP.replace("CASE", "answer $d");
+    let reach = Reach::Process(program(&["/bin/sh", "-c", &script], folder.clone()));
+    let mut stage = cast(reach).start();
+    for _ in 0..4 {
+        stage.expect("joined", "").await;
+        stage.expect("left: exited 3", "last words on stderr: no here").await;
+    }
+    stage.expect("joined", "").await;
+    stage.expect("down: exited 3", "last words on stderr: no here").await;
+    stage.hand("d1");
+    stage.expect("gone d1 listener.down: exited 3", "no here").await;
+    // Two more tries that fail change nothing for the pump, so nothing is reported of them.
+    let tries =
+        || std::fs::read_to_string(folder.join("tries")).is_ok_and(|tries| tries.lines().count() >= 8);
+    until("it was tried again", tries).await;
+    std::fs::write(folder.join("here"), "").unwrap();
+    stage.expect("joined", "").await;
+    stage.hand("d2");
+    assert_eq!(stage.report().await, pong("d2"));
+}
+
+#[tokio::test]
+async fn an_answer_breaks_the_row_of_deaths() {
+    let mut stage = each("answer $d; exit 1").start().joined().await;
+    for _ in 0..7 {
+        stage.hand("d1");
+        assert_eq!(stage.report().await, pong("d1"));
+        stage.expect("left: exited 1", "").await;
+        stage.expect("joined", "").await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_down_at_once() {
+    for (run, tried) in [
+        ("no-such-program", "cannot start no-such-program, looked for in /"),
+        ("./missing.sh", "cannot start ./missing.sh from /: No such file or directory"),
+        ("./etc", "cannot start ./etc from /: Permission denied"),
+    ] {
+        let mut stage = cast(Reach::Process(program(&[run], "/".into()))).start();
+        stage.expect(&["down: ", tried].concat(), "(os error").await;
+        stage.hand("d1");
+        stage.expect(&["gone d1 listener.down: ", tried].concat(), "").await;
+    }
+}
+
+#[tokio::test]
+async fn row_13_a_stream_without_a_line_break_is_ended_with_reason() {
+    let mut stage = shell("read -r line; tr '\\0' x < /dev/zero").start().joined().await;
+    stage.hand("d1");
+    stage.expect("gone d1 listener.lost: stopped after", "a line has more than 8388608 bytes").await;
+    stage.expect("left: stopped after", "").await;
+}
+
+#[tokio::test]
+async fn a_grandchild_dies_with_the_program() {
+    let mut stage = each("sleep 1000 & say progress $d $!; exec 1>&-; kill -9 $$").start().joined().await;
+    stage.hand("d1");
+    let progress = stage.expect("said <progress", "").await;
+    let pid = progress.split(['>', '<']).nth(2).unwrap().to_owned();
+    stage.expect("gone d1 listener.lost: killed by signal 9 (KILL)", "").await;
+    until("the grandchild is gone", || !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn a_grandchild_that_left_the_group_and_holds_the_pipes_delays_nobody() {
+    let folder = folder("left_the_group");
+    let case = "case $d in d1) setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 1000' & ;; *) exit 1;; esac";
+    let reach = program(&["/bin/sh", "-c", &LOOP.replace("CASE", case)], folder.clone());
+    let mut stage = cast(Reach::Process(reach)).in_flight(2).start().joined().await;
+    stage.hand("d1");
+    until("it has left", || folder.join("pid").exists()).await;
+    stage.hand("d2");
+    for _ in 0..2 {
+        stage.expect("gone d", "listener.lost: exited 1").await;
+    }
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_stopped_program_that_holds_a_called_back_delivery_is_killed() {
+    let case =
+        "case $d in d3) answer $d;; d1) say progress $d got;; d2) say progress $d got; kill -STOP $$;; esac";
+    let mut stage = each(case).in_flight(2).start().joined().await;
+    for delivery in ["d1", "d2"] {
+        stage.hand(delivery);
+        assert_eq!(stage.report().await, said("progress", delivery, "got"));
+    }
+    stage.call_back("d1", CallBack::TimedOut);
+    let mut gone = [stage.report().await, stage.report().await];
+    gone.sort_unstable();
+    for (gone, begins) in
+        gone.iter().zip(["gone d1 listener.timeout: stopped", "gone d2 listener.lost: stopped"])
+    {
+        assert!(
+            gone.starts_with(begins) && gone.contains("held on to a delivery that was called back"),
+            "{gone}"
+        );
+    }
+    stage.expect("left: stopped after", "").await;
+    stage.expect("joined", "").await;
+    stage.hand("d3");
+    assert_eq!(stage.report().await, pong("d3"));
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_program_that_ignores_it_and_all_it_started() {
+    let case =
+        "trap '' TERM; sleep 1000 & say progress $d \"$$ $!\"; trap '' TERM; while :; do sleep 1000; done";
+    let mut stage = each(case).start().joined().await;
+    stage.hand("d1");
+    let progress = stage.expect("said <progress", "").await;
+    let pids = progress.split(['>', '<']).nth(2).unwrap().to_owned();
+    let rest = stage.stop().await;
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert!(rest[0].starts_with("gone d1 listener.lost: stopped with the organism after"), "{rest:?}");
+    for pid in pids.split(' ') {
+        until("a process is gone", || !alive(pid)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reply_within_the_grace_of_a_stop_lands() {
+    let script = LOOP.replace("CASE", "held=$d; say progress $d held") + "answer $held";
+    let patient = Pace { eof_ms: 60_000, ..QUICK };
+    let mut stage = shell(&script).paced(patient).start().joined().await;
+    stage.hand("d1");
+    assert_eq!(stage.report().await, said("progress", "d1", "held"));
+    assert_eq!(stage.stop().await, [pong("d1")]);
+}
+
+/// The delivery a report is about, if it settles one.
+fn settled(report: &Heard) -> Option<String> {
+    match report {
+        Heard::Gone { token, .. } => Some(token.0.to_string()),
+        Heard::Said { document, .. } => {
+            let text = String::from_utf8_lossy(document);
+            Some(text.split('"').nth(3).unwrap().to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_delivery_has_one_report_whatever_happens() {
+    const ALL: usize = 400;
+    const OUT: usize = 4;
+    // It dies over every seventh, keeps every eleventh for ever, and answers the rest, but no cancel.
+    let case = "n=${d#d}
+        case $line in '<cancel '*) continue;; esac
+        if [ $((n % 7)) = 3 ]; then exit 1; elif [ $((n % 11)) != 5 ]; then answer $d; fi";
+    let restless = Pace { called_back_ms: 1, deaths: 1_000, longest_pause_ms: 2, ..QUICK };
+    let mut stage = each(case).in_flight(OUT).paced(restless).start();
+    let mut reports = BTreeMap::<String, usize>::new();
+    let mut handed = 0;
+    while reports.len() < ALL {
+        while handed < ALL && handed - reports.len() < OUT {
+            let delivery = ["d", &handed.to_string()].concat();
+            stage.hand(&delivery);
+            if handed % 11 == 5 || handed % 5 == 0 {
+                stage.call_back(&delivery, CallBack::TimedOut);
+            }
+            handed += 1;
+        }
+        if let Some(delivery) = settled(&stage.next().await) {
+            *reports.entry(delivery).or_default() += 1;
+        }
+    }
+    assert_eq!(stage.stop().await.iter().filter(|rest| !rest.starts_with("left")).count(), 0);
+    reports.retain(|_, times| *times != 1);
+    assert!(reports.is_empty(), "{reports:?}");
+}
+
+/// A program that is at work on `d1` and ends for nothing but a signal, and its process id.
+async fn at_work() -> (Stage, String) {
+    let mut stage = each("say progress $d $$; exec sleep 1000").start().joined().await;
+    stage.hand("d1");
+    let progress = stage.expect("said <progress", "").await;
+    (stage, progress.split(['>', '<']).nth(2).unwrap().to_owned())
+}
+
+#[tokio::test]
+async fn carriers_that_are_dropped_leave_no_process() {
+    let (stage, pid) = at_work().await;
+    drop(stage);
+    until("the program is gone", || !alive(&pid)).await;
+}
+
+#[test]
+fn a_runtime_that_is_dropped_leaves_no_process() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let dropped = runtime();
+    let (_stage, pid) = dropped.block_on(at_work());
+    drop(dropped);
+    runtime().block_on(until("the program is gone", || !alive(&pid)));
+}
+
+/// Where the organism that is to be killed has its folder; set only by the test that kills it.
+const VICTIM: &str = "SUITE_VICTIM_FOLDER";
+
+#[tokio::test]
+#[ignore = "the organism that the next test kills"]
+async fn victim() {
+    let Some(folder) = std::env::var_os(VICTIM) else { return };
+    let script = "echo $$ > pid.new; mv pid.new pid; while read -r line; do :; done; touch saw_the_end";
+    let reach = Reach::Process(program(&["/bin/sh", "-c", script], folder.into()));
+    let _stage = cast(reach).start().joined().await;
+    std::future::pending().await
+}
+
+#[tokio::test]
+async fn a_killed_organism_ends_its_programs_by_the_end_of_their_stdin() {
+    let folder = folder("killed_organism");
+    let mut organism = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "delivery_ends::victim"])
+        .env(VICTIM, &folder)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the program runs", || folder.join("pid").exists()).await;
+    organism.kill().unwrap();
+    organism.wait().unwrap();
+    until("the program saw the end", || folder.join("saw_the_end").exists()).await;
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+    until("the program is gone", || !alive(pid.trim())).await;
+}
