@@ -1,1 +1,80 @@
-//! checker
+//! An independent judge of a run: it reads a log and the clients' own histories, and says what is wrong.
+//!
+//! It shares no code with the pump and depends on nothing of it: the tables, the hashes, the meaning of
+//! records and the order of events are written here a second time, from the pages that fix them. So a
+//! mistake in one of the two does not hide in the other. It never writes, and never repairs.
+//!
+//! In reading order: [`record`] and [`log`] read; `meaning` says what a record does; `ledger` folds what
+//! it does into open calls; `rules` judge; [`report`] says it. `docs/reference/checker.md` names every
+//! rule.
+
+pub mod history;
+pub mod log;
+pub mod record;
+pub mod report;
+
+mod json;
+mod ledger;
+mod meaning;
+mod path;
+mod rules;
+mod tag;
+
+use crate::history::History;
+use crate::ledger::{Ledger, Step};
+use crate::log::{Log, Unread};
+use crate::record::Record;
+use crate::report::{Finding, Report};
+use crate::rules::clients::Clients;
+pub use crate::rules::{Terms, names};
+
+/// Judges the log of a run that was drained, and what its clients were told.
+pub fn check(log: &Log, histories: &[History]) -> Report {
+    check_under(log, histories, &Terms::default())
+}
+
+/// Judges the log of a run, and what its clients were told, under terms of the run's own.
+pub fn check_under(log: &Log, histories: &[History], terms: &Terms) -> Report {
+    let mut report = Report::default();
+    let mut ledger = Ledger::default();
+    let mut clients = Clients::of(histories);
+    let read = log.each(|read| match read {
+        Ok(record) => take(&record, terms, &mut ledger, &mut clients, &mut report),
+        Err(Unread { position, why }) => {
+            report.add(Finding { rule: "row", position, thread: String::new(), seq: 0, words: why });
+            ledger.skip(position);
+        }
+    });
+    if let Err(fault) = read {
+        let words = format!("nothing can be read after this position: {fault}");
+        report.add(Finding { rule: "row", position: ledger.position, thread: String::new(), seq: 0, words });
+    }
+    for rule in rules::ON_END {
+        rule(&ledger, terms).into_iter().for_each(|finding| report.add(finding));
+    }
+    report.counts.records = ledger.records;
+    report.counts.threads = ledger.threads.len() as u64;
+    clients.judge(&mut report);
+    report.open = rules::rest::open_calls(&ledger);
+    report.findings.sort_by_key(|finding| finding.position);
+    report
+}
+
+fn take(record: &Record, terms: &Terms, ledger: &mut Ledger, clients: &mut Clients, report: &mut Report) {
+    let mut find = |rule, words| {
+        let (position, thread, seq) = (record.position, record.thread.clone(), record.seq);
+        report.add(Finding { rule, position, thread, seq, words });
+    };
+    let act = meaning::read(record);
+    let step = Step::new(record, act.as_ref().ok().copied());
+    if let Err(words) = act {
+        find("meaning", words);
+    }
+    for (rule, judge) in rules::ON_RECORD {
+        if let Some(words) = judge(ledger, &step, terms) {
+            find(rule, words);
+        }
+    }
+    clients.see(&step);
+    ledger.apply(&step);
+}

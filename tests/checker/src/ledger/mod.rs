@@ -1,0 +1,316 @@
+//! What is known of every thread after the records read so far: open calls, their items, attempts and
+//! children.
+//!
+//! The ledger is a fold of its own, written from the pages that say what a record means and not from
+//! the pump's. It judges nothing and is not thrown off by a record that breaks a rule: it takes each as
+//! well as it can, so that one fault is found once and not again at every record after it. It keeps
+//! open calls, and of everything else a few words per record at most.
+
+mod firsts;
+mod thread;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub(crate) use self::thread::{Call, Spawn, Thread};
+
+use self::firsts::Firsts;
+use self::thread::{Child, End, Item};
+use crate::meaning::{Act, Sort};
+use crate::path;
+use crate::record::{Hash, Id, Record, head_zero};
+use crate::tag::{self, Tag};
+
+/// A record with what was read off it once, for all rules.
+pub(crate) struct Step<'r> {
+    pub(crate) record: &'r Record,
+    /// What it does; a record without a meaning is judged by the rules of chains and causes alone.
+    pub(crate) act: Option<Act<'r>>,
+    /// The leaf that its bytes give.
+    pub(crate) leaf: Hash,
+    /// Its body, if that is a payload of the core.
+    pub(crate) core: Option<Tag<'r>>,
+}
+
+impl<'r> Step<'r> {
+    pub(crate) fn new(record: &'r Record, act: Option<Act<'r>>) -> Step<'r> {
+        let core = if record.from == "core" { tag::root(&record.body) } else { None };
+        Step { record, act, leaf: record.leaf(), core }
+    }
+
+    /// The core payload of that name.
+    pub(crate) fn core_named(&self, name: &str) -> Option<&Tag<'r>> {
+        self.core.as_ref().filter(|tag| tag.name == name)
+    }
+}
+
+/// Where a record stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// The number of its thread in this ledger.
+    pub(crate) thread: u32,
+    pub(crate) seq: u64,
+}
+
+/// Everything that later records are judged against.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    pub(crate) position: u64,
+    pub(crate) records: u64,
+    pub(crate) threads: HashMap<String, Thread>,
+    /// Spawns whose confirmation has not come, by the id of their record.
+    pub(crate) spawns: HashMap<Id, Spawn>,
+    ids: HashMap<Id, Place>,
+    firsts: Firsts,
+}
+
+impl Ledger {
+    pub(crate) fn thread(&self, id: &str) -> Option<&Thread> {
+        self.threads.get(id)
+    }
+
+    pub(crate) fn call(&self, thread: &str, call: &str) -> Option<&Call> {
+        self.thread(thread)?.calls.get(call)
+    }
+
+    /// The open call that a record belongs to.
+    pub(crate) fn call_of(&self, step: &Step<'_>) -> Option<&Call> {
+        self.call(&step.record.thread, step.act?.call()?)
+    }
+
+    /// The head that a record of this thread continues.
+    pub(crate) fn head(&self, thread: &str) -> Hash {
+        self.thread(thread).map_or_else(|| head_zero(thread), |thread| thread.head)
+    }
+
+    pub(crate) fn place(&self, id: Id) -> Option<Place> {
+        self.ids.get(&id).copied()
+    }
+
+    /// Where an item with the same call, turn and ordinal stands.
+    pub(crate) fn first_item(&self, record: &Record) -> Option<u64> {
+        let (call, turn, ordinal) = (record.call.as_deref()?, record.turn?, record.ordinal?);
+        self.firsts.get(&["item", &record.thread, &path::of_item(call, turn, ordinal)])
+    }
+
+    /// Where a message of the same sender with the same key stands in the same thread.
+    pub(crate) fn first_key(&self, record: &Record) -> Option<u64> {
+        self.firsts.get(&["key", &record.thread, &record.from, record.key.as_deref()?])
+    }
+
+    /// Where another root stands that the same sender opened with the same key.
+    pub(crate) fn first_root(&self, record: &Record) -> Option<u64> {
+        self.firsts.get(&["root", &record.from, record.key.as_deref()?])
+    }
+
+    /// Where the outcome of a call stands.
+    pub(crate) fn first_outcome(&self, thread: &str, call: &str) -> Option<u64> {
+        self.firsts.get(&["outcome", thread, call])
+    }
+
+    /// Whether a child has not ended; one that never began does not run.
+    pub(crate) fn is_running(&self, child: &str) -> bool {
+        self.thread(child).is_some_and(|child| child.ended.is_none())
+    }
+
+    /// Passes over a row that is no record.
+    pub(crate) fn skip(&mut self, position: u64) {
+        self.position = self.position.max(position);
+        self.records += 1;
+    }
+
+    /// Takes a record in.
+    pub(crate) fn apply(&mut self, step: &Step<'_>) {
+        let record = step.record;
+        self.position = record.position;
+        self.records += 1;
+        let number = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
+        let thread = self.threads.entry(record.thread.clone()).or_insert_with(|| Thread {
+            number,
+            seq: 0,
+            head: head_zero(&record.thread),
+            top_calls: 0,
+            calls: BTreeMap::new(),
+            ended: None,
+            child: None,
+        });
+        (thread.seq, thread.head) = (record.seq, record.head);
+        self.ids.entry(record.id).or_insert(Place { thread: thread.number, seq: record.seq });
+        if let Some(key) = &record.key {
+            self.firsts.put(&["key", &record.thread, &record.from, key], record.position);
+            if record.seq == 1 {
+                self.firsts.put(&["root", &record.from, key], record.position);
+            }
+        }
+        match step.act {
+            Some(Act::Opens { call, to, begins_child }) => self.opens(step, call, to, begins_child),
+            Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
+            Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
+            Some(Act::Inbox { .. }) => self.told(step),
+            Some(Act::Outcome { call }) => self.close(step, call),
+            Some(Act::DeadLetter { call, .. }) => {
+                self.with_call(&record.thread, call, |call| call.is_dead = true);
+            }
+            Some(Act::Attempt { call, .. }) => {
+                let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
+                self.with_call(&record.thread, call, |call| call.attempts = number.or(call.attempts));
+            }
+            Some(Act::Terminal) => self.end(step),
+            Some(Act::Aside) | None => {}
+        }
+    }
+
+    fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut Call)) {
+        if let Some(call) = self.threads.get_mut(thread).and_then(|thread| thread.calls.get_mut(call)) {
+            change(call);
+        }
+    }
+
+    fn open(&mut self, record: &Record, path: String, listener: &str) {
+        let call = Call {
+            listener: listener.to_owned(),
+            caller: record.from.clone(),
+            position: record.position,
+            seq: record.seq,
+            since_ms: record.time_ms,
+            settled: 0,
+            items: Vec::new(),
+            attempts: None,
+            is_dead: false,
+            children: Vec::new(),
+        };
+        if let Some(thread) = self.threads.get_mut(&record.thread) {
+            thread.calls.insert(path, call);
+        }
+    }
+
+    fn opens(&mut self, step: &Step<'_>, call: &str, to: &str, begins_child: bool) {
+        let record = step.record;
+        self.open(record, call.to_owned(), to);
+        let Some(thread) = self.threads.get_mut(&record.thread) else { return };
+        thread.top_calls = thread.top_calls.max(path::top(call));
+        if !begins_child || !record.thread.contains('.') || thread.child.is_some() {
+            return;
+        }
+        let child = Child { first_head: record.head, is_confirmed: false, end: None, told: None };
+        thread.child = Some(Box::new(child));
+        let Some(spawn) = record.cause.and_then(|cause| self.spawns.get_mut(&cause)) else { return };
+        if spawn.child.is_none() {
+            spawn.child = Some(record.thread.clone());
+            let (parent, call) = (spawn.thread.clone(), spawn.call.clone());
+            self.with_call(&parent, &call, |call| call.children.push(record.thread.clone()));
+        }
+    }
+
+    fn item(&mut self, step: &Step<'_>, call: &str, turn: u32, ordinal: u32, sort: Sort<'_>) {
+        let record = step.record;
+        self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
+        self.with_call(&record.thread, call, |call| {
+            if turn > call.settled {
+                (call.settled, call.attempts, call.is_dead) = (turn, None, false);
+                call.items.clear();
+            }
+            if turn == call.settled && call.item(turn, ordinal).is_none() {
+                call.items.push(Item {
+                    ordinal,
+                    is_note: sort == Sort::Note,
+                    is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
+                    spawn: (sort == Sort::Spawn).then_some(record.id),
+                    cause: record.cause,
+                    time_ms: record.time_ms,
+                });
+            }
+        });
+        match sort {
+            Sort::Call { to } => self.open(record, path::of_item(call, turn, ordinal), to),
+            Sort::Spawn => {
+                let spawn = Spawn {
+                    thread: record.thread.clone(),
+                    call: call.to_owned(),
+                    from: record.from.clone(),
+                    position: record.position,
+                    seq: record.seq,
+                    leaf: step.leaf,
+                    child: None,
+                };
+                self.spawns.insert(record.id, spawn);
+            }
+            Sort::Final => self.close(step, call),
+            Sort::Note | Sort::Refused => {}
+        }
+    }
+
+    fn answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
+        self.with_call(thread, caller, |call| {
+            let settled = call.settled;
+            let item = call.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal);
+            item.into_iter().for_each(|item| item.is_answered = true);
+        });
+    }
+
+    fn answered(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+        let thread = &step.record.thread;
+        self.answer(thread, caller, turn, ordinal);
+        if step.core_named("thread-spawned").is_none() {
+            return;
+        }
+        let item = self.call(thread, caller).and_then(|call| call.item(turn, ordinal));
+        let Some(spawned_by) = item.and_then(|item| item.spawn) else { return };
+        // A spawn that is confirmed too early still waits for its child.
+        let has_child = self.spawns.get(&spawned_by).is_some_and(|spawn| spawn.child.is_some());
+        let spawn = if has_child { self.spawns.remove(&spawned_by) } else { None };
+        let child = spawn.and_then(|spawn| spawn.child).and_then(|child| self.threads.get_mut(&child));
+        if let Some(child) = child.and_then(|thread| thread.child.as_mut()) {
+            child.is_confirmed = true;
+        }
+    }
+
+    fn told(&mut self, step: &Step<'_>) {
+        let child = step.core_named("thread-finished").and_then(|tag| tag.attribute("id"));
+        let child = child.and_then(|id| self.threads.get_mut(id)).and_then(|thread| thread.child.as_mut());
+        if let Some(child) = child {
+            child.told.get_or_insert(step.record.position);
+        }
+    }
+
+    fn close(&mut self, step: &Step<'_>, call: &str) {
+        let record = step.record;
+        self.firsts.put(&["outcome", &record.thread, call], record.position);
+        if let Some((caller, turn, ordinal)) = path::item(call) {
+            self.answer(&record.thread, caller, turn, ordinal);
+        }
+        let Some(thread) = self.threads.get_mut(&record.thread) else { return };
+        if thread.calls.remove(call).is_none() {
+            return;
+        }
+        // What was left open below was found by its rule; it goes with the call all the same.
+        thread.calls.retain(|other, _| !path::is_below(other, call));
+        if path::is_top(call) && thread.child.is_some() {
+            self.end(step);
+        }
+    }
+
+    fn end(&mut self, step: &Step<'_>) {
+        let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
+        thread.calls.clear();
+        thread.ended.get_or_insert(step.record.position);
+        if let Some(child) = &mut thread.child {
+            let outcome = outcome(step);
+            let payload = (!matches!(outcome, "handled" | "cancelled")).then(|| Hash::of(&step.record.body));
+            child.end.get_or_insert(End { outcome, payload });
+        }
+    }
+}
+
+/// The word by which a parent is told how its child ended.
+fn outcome(step: &Step<'_>) -> &'static str {
+    match (step.act, step.record.code.as_deref()) {
+        (Some(Act::Item { .. }), _) => "answered",
+        (Some(Act::Terminal), _) | (_, Some("thread.cancelled")) => "cancelled",
+        (_, Some("handled")) => "handled",
+        (_, Some("approval.rejected")) => "rejected",
+        (_, Some("approval.expired")) => "expired",
+        // A budget that is used up is told by a report, and a refusal for want of budget by an error.
+        _ if step.core_named("final-report").is_some() => "budget",
+        _ => "failed",
+    }
+}

@@ -1,0 +1,99 @@
+//! What the ledger keeps of a thread, of its open calls and of spawns on their way.
+
+use std::collections::BTreeMap;
+
+use crate::path;
+use crate::record::{Hash, Id};
+
+/// A thread.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) number: u32,
+    pub(crate) seq: u64,
+    pub(crate) head: Hash,
+    pub(crate) top_calls: u32,
+    pub(crate) calls: BTreeMap<String, Call>,
+    /// The position of the record that ended it.
+    pub(crate) ended: Option<u64>,
+    /// What only children have; roots are many and stay small.
+    pub(crate) child: Option<Box<Child>>,
+}
+
+/// What a child's parent is to be told of it.
+#[derive(Debug)]
+pub(crate) struct Child {
+    /// Its head after its first record.
+    pub(crate) first_head: Hash,
+    pub(crate) is_confirmed: bool,
+    pub(crate) end: Option<End>,
+    /// The position of the `<thread-finished>` in its parent.
+    pub(crate) told: Option<u64>,
+}
+
+/// How a child ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) outcome: &'static str,
+    /// The hash of the payload that its parent is to read; none where there is none to read.
+    pub(crate) payload: Option<Hash>,
+}
+
+/// An open call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) listener: String,
+    pub(crate) caller: String,
+    pub(crate) position: u64,
+    pub(crate) seq: u64,
+    pub(crate) since_ms: u64,
+    /// The last turn whose reply is recorded; 0 before the first.
+    pub(crate) settled: u32,
+    /// The items of that reply.
+    pub(crate) items: Vec<Item>,
+    /// The last recorded attempt at the turn that is due.
+    pub(crate) attempts: Option<u32>,
+    /// Whether that turn will not be tried again.
+    pub(crate) is_dead: bool,
+    pub(crate) children: Vec<String>,
+}
+
+/// An item of the last reply of an open call.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) ordinal: u32,
+    pub(crate) is_note: bool,
+    pub(crate) is_answered: bool,
+    /// The record of the item, if that is a spawn.
+    pub(crate) spawn: Option<Id>,
+    pub(crate) cause: Option<Id>,
+    pub(crate) time_ms: u64,
+}
+
+/// A spawn that waits for its confirmation.
+#[derive(Debug)]
+pub(crate) struct Spawn {
+    pub(crate) thread: String,
+    pub(crate) call: String,
+    pub(crate) from: String,
+    pub(crate) position: u64,
+    pub(crate) seq: u64,
+    pub(crate) leaf: Hash,
+    pub(crate) child: Option<String>,
+}
+
+impl Call {
+    pub(crate) fn open_items(&self) -> usize {
+        self.items.iter().filter(|item| !item.is_answered).count()
+    }
+
+    pub(crate) fn item(&self, turn: u32, ordinal: u32) -> Option<&Item> {
+        self.items.iter().find(|item| self.settled == turn && item.ordinal == ordinal)
+    }
+}
+
+impl Thread {
+    /// The number of the top call whose turn it is: the lowest that is open.
+    pub(crate) fn first_top(&self) -> Option<u32> {
+        self.calls.keys().map(|call| path::top(call)).min()
+    }
+}

@@ -1,0 +1,169 @@
+//! Reading a log file, beside whoever writes it.
+//!
+//! The file is opened read-only and read as it stood at one moment. Every column is checked for its
+//! shape, and a row that cannot be read is handed on as such and not left out. A path goes in; records
+//! in order of position come out, one at a time, so memory does not grow with the log.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::{Connection, OpenFlags, Row};
+
+use crate::record::{Hash, Id, LAST_MOMENT_MS, Record};
+
+/// What SQLite keeps in a log's header to say whose file it is: "syst".
+const APPLICATION_ID: u32 = 0x7379_7374;
+
+/// The number of the record format that this judge knows.
+const FORMAT: u32 = 1;
+
+/// How long a read waits where a foreign program locks the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The joins are outer joins: a row whose words are missing is damage to be named.
+const RECORDS: &str = "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, r.addressee, a.text, r.call, r.turn, \
+    r.ordinal, r.cause, r.key, r.origin, r.time, c.hash, r.code, m.text, r.salt, r.head, r.body \
+    FROM record r LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind \
+    LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee \
+    LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ORDER BY r.pos";
+
+/// A log, as it stands at the moment of its first reading.
+pub struct Log {
+    connection: Connection,
+}
+
+/// Why a file cannot be judged.
+#[derive(Debug)]
+pub enum Fault {
+    /// SQLite cannot read it.
+    Unreadable(rusqlite::Error),
+    /// It is a database, but no log of a format that this judge knows.
+    Foreign(String),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Unreadable(error) => write!(f, "the file cannot be read: {error}"),
+            Fault::Foreign(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        Fault::Unreadable(error)
+    }
+}
+
+/// A row that is no record: where it stands, and which column does not fit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// Its position, as far as that can be read.
+    pub position: u64,
+    /// What does not fit.
+    pub why: String,
+}
+
+impl Log {
+    /// Opens a log to read it, whether an organism runs on it or not.
+    pub fn read(path: &Path) -> Result<Log, Fault> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        // A log from elsewhere must not run anything of its own.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
+        if number("application_id")? != APPLICATION_ID {
+            return Err(Fault::Foreign("the file is the database of another program".into()));
+        }
+        let format = number("user_version")?;
+        if format != FORMAT {
+            return Err(Fault::Foreign(format!(
+                "the log has format {format}; this judge knows format {FORMAT}"
+            )));
+        }
+        // One transaction: whatever is appended meanwhile is not part of what is judged.
+        connection.execute_batch("BEGIN")?;
+        Ok(Log { connection })
+    }
+
+    /// Hands on every record, in order of position.
+    pub fn each(&self, mut take: impl FnMut(Result<Record, Unread>)) -> Result<(), Fault> {
+        let mut statement = self.connection.prepare(RECORDS)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            take(record(row).map_err(|why| Unread { position: natural(row, 0, "pos").unwrap_or(0), why }));
+        }
+        Ok(())
+    }
+}
+
+fn record(row: &Row<'_>) -> Result<Record, String> {
+    let time_ms = natural(row, 14, "time")?;
+    if time_ms > LAST_MOMENT_MS {
+        return Err(format!("time: {time_ms} lies after the year 9999"));
+    }
+    // What is interned is either absent by its number or present by its text; a number without a text
+    // would else read as absent.
+    for (number, text, column) in [(6, 7, "addressee"), (16, 17, "code")] {
+        if cell(row, number, column)? != ValueRef::Null && cell(row, text, column)? == ValueRef::Null {
+            return Err(format!("{column}: its word is not in the log"));
+        }
+    }
+    Ok(Record {
+        position: natural(row, 0, "pos")?,
+        thread: needed(text(row, 1, "thread")?, "thread")?,
+        seq: natural(row, 2, "seq")?,
+        id: Id(needed(maybe(row, 3, "id")?, "id")?),
+        kind: needed(text(row, 4, "kind")?, "kind")?,
+        from: needed(text(row, 5, "sender")?, "sender")?,
+        to: text(row, 7, "addressee")?,
+        call: text(row, 8, "call")?,
+        turn: maybe(row, 9, "turn")?,
+        ordinal: maybe(row, 10, "ordinal")?,
+        cause: maybe(row, 11, "cause")?.map(Id),
+        key: text(row, 12, "key")?,
+        origin: maybe(row, 13, "origin")?.map(Hash),
+        time_ms,
+        config: Hash(needed(maybe(row, 15, "config")?, "config")?),
+        code: text(row, 17, "code")?,
+        salt: needed(maybe(row, 18, "salt")?, "salt")?,
+        head: Hash(needed(maybe(row, 19, "head")?, "head")?),
+        body: needed(maybe(row, 20, "body")?, "body")?,
+    })
+}
+
+fn cell<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<ValueRef<'r>, String> {
+    row.get_ref(at).map_err(|e| format!("{column}: {e}"))
+}
+
+fn maybe<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, String> {
+    match cell(row, at, column)? {
+        ValueRef::Null => Ok(None),
+        value => T::column_result(value).map(Some).map_err(|e| format!("{column}: {e}")),
+    }
+}
+
+/// An empty text is hashed like an absent one, so only one of them may stand in a row.
+fn text(row: &Row<'_>, at: usize, column: &str) -> Result<Option<String>, String> {
+    match maybe::<String>(row, at, column)? {
+        Some(text) if text.is_empty() => Err(format!("{column}: is empty")),
+        text => Ok(text),
+    }
+}
+
+fn needed<T>(value: Option<T>, column: &str) -> Result<T, String> {
+    value.ok_or_else(|| format!("{column}: is missing"))
+}
+
+fn natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, String> {
+    let number: i64 = needed(maybe(row, at, column)?, column)?;
+    u64::try_from(number).map_err(|_| format!("{column}: {number} is less than 0"))
+}

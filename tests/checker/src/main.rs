@@ -1,0 +1,55 @@
+//! `systole-check`: judges a log, and the histories of its clients, and says what is wrong.
+//!
+//! It never writes but to its output. A log and histories go in as paths; the report goes to standard
+//! output, complaints about the arguments and files to standard error. Ends with 0 where nothing is
+//! wrong, 1 where something is, 2 where nothing could be judged.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use systole_checker::history::History;
+use systole_checker::log::Log;
+use systole_checker::report::Report;
+use systole_checker::{Terms, check_under};
+
+const USAGE: &str = "usage: systole-check [--running] [--attempts N] LOG [HISTORY ...]
+
+  --running      the organism still runs or was killed: open calls are listed and not wrong
+  --attempts N   most attempts at one turn that its file allows; without it 100";
+
+fn main() -> ExitCode {
+    match run(std::env::args_os().skip(1).map(PathBuf::from)) {
+        Ok(report) => {
+            // Who closed the output early does not want the rest of it.
+            let _closed = writeln!(std::io::stdout().lock(), "{report}");
+            ExitCode::from(u8::from(!report.is_clean()))
+        }
+        Err(words) => {
+            let _closed = writeln!(std::io::stderr().lock(), "{words}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<Report, String> {
+    let mut terms = Terms::default();
+    let mut paths = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--running") => terms.running = true,
+            Some("--attempts") => {
+                let number = arguments.next().and_then(|n| n.to_str()?.parse().ok()).filter(|n| *n > 0);
+                terms.attempts = number.ok_or(USAGE)?;
+            }
+            Some(flag) if flag.starts_with('-') => return Err(USAGE.into()),
+            _ => paths.push(argument),
+        }
+    }
+    let (log, histories) = paths.split_first().ok_or(USAGE)?;
+    let at = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let log = Log::read(log).map_err(|fault| at(log, &fault))?;
+    let histories: Result<Vec<History>, String> =
+        histories.iter().map(|path| History::read(path).map_err(|why| at(path, &why))).collect();
+    Ok(check_under(&log, &histories?, &terms))
+}

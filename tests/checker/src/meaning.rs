@@ -1,0 +1,119 @@
+//! What a record means for the story of its thread: its kind, its code and its place in a call, read
+//! together. A record goes in; an act comes out, or in words why it means nothing that this judge
+//! knows. A judge that passed over what it does not know would be none.
+
+use crate::path;
+use crate::record::Record;
+
+/// What a record does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Act<'r> {
+    /// Opens a top call: a request from outside, or the first record of a child.
+    Opens { call: &'r str, to: &'r str, begins_child: bool },
+    /// One item of a reply.
+    Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
+    /// An answer of the core to an item that made no call.
+    Answer { caller: &'r str, turn: u32, ordinal: u32 },
+    /// A payload for the inbox of a call.
+    Inbox { call: &'r str },
+    /// Closes a call without a payload of its listener.
+    Outcome { call: &'r str },
+    /// A turn that will not be tried again; the outcome of its call follows.
+    DeadLetter { call: &'r str, turn: u32 },
+    /// A further attempt at a turn.
+    Attempt { call: &'r str, turn: u32 },
+    /// Ends a thread.
+    Terminal,
+    /// Belongs to no call: what the core tells `sys`, and refusals of what came from outside.
+    Aside,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sort<'r> {
+    /// Makes a nested call to a peer.
+    Call { to: &'r str },
+    /// Makes a child.
+    Spawn,
+    /// Answered by being recorded.
+    Note,
+    /// Refused; the record is its answer.
+    Refused,
+    /// Closes the call.
+    Final,
+}
+
+impl<'r> Act<'r> {
+    /// The open call that the record belongs to; for an answer that of the item it answers.
+    pub(crate) fn call(self) -> Option<&'r str> {
+        match self {
+            Act::Item { call, .. }
+            | Act::Answer { caller: call, .. }
+            | Act::Inbox { call }
+            | Act::Outcome { call }
+            | Act::DeadLetter { call, .. }
+            | Act::Attempt { call, .. } => Some(call),
+            Act::Opens { .. } | Act::Terminal | Act::Aside => None,
+        }
+    }
+
+    /// The call that the record closes.
+    pub(crate) fn closes(self) -> Option<&'r str> {
+        match self {
+            Act::Outcome { call } | Act::Item { call, sort: Sort::Final, .. } => Some(call),
+            _ => None,
+        }
+    }
+}
+
+/// What a record does, or why that cannot be said.
+pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
+    let code = record.code.as_deref();
+    match (record.kind.as_str(), code) {
+        ("message", Some("request")) => {
+            record.key.as_ref().ok_or("a request has no key")?;
+            opens(record, false)
+        }
+        ("message", Some("begin")) => opens(record, true),
+        ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
+        ("message", Some("spawn")) => item(record, Sort::Spawn),
+        ("message", Some("note")) => item(record, Sort::Note),
+        ("message", Some("final")) => item(record, Sort::Final),
+        ("message", Some("answer")) => {
+            let (caller, turn, ordinal) =
+                path::item(call(record)?).ok_or("it answers a top call, which is no item")?;
+            Ok(Act::Answer { caller, turn, ordinal })
+        }
+        ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
+        ("message", Some("told")) => Ok(Act::Aside),
+        ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
+        ("refusal", Some(_)) => Ok(Act::Aside),
+        ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),
+        ("outcome", Some(_)) => Ok(Act::Outcome { call: call(record)? }),
+        ("attempt", _) => Ok(Act::Attempt { call: call(record)?, turn: turn(record)? }),
+        ("terminal", Some(_)) => Ok(Act::Terminal),
+        (kind, code) => Err(format!("kind {kind} with code {} has no meaning here", code.unwrap_or("none"))),
+    }
+}
+
+fn opens(record: &Record, begins_child: bool) -> Result<Act<'_>, String> {
+    Ok(Act::Opens { call: call(record)?, to: addressee(record)?, begins_child })
+}
+
+fn item<'r>(record: &'r Record, sort: Sort<'r>) -> Result<Act<'r>, String> {
+    let ordinal = record.ordinal.ok_or("an item has no ordinal")?;
+    Ok(Act::Item { call: call(record)?, turn: turn(record)?, ordinal, sort })
+}
+
+fn call(record: &Record) -> Result<&str, String> {
+    let call = record.call.as_deref().ok_or("it names no call")?;
+    if path::is_path(call) { Ok(call) } else { Err(format!("{call:?} is no call path")) }
+}
+
+fn turn(record: &Record) -> Result<u32, String> {
+    record.turn.ok_or_else(|| "it names no turn".into())
+}
+
+fn addressee(record: &Record) -> Result<&str, String> {
+    record.to.as_deref().ok_or_else(|| "it is addressed to nobody".into())
+}

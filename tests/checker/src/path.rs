@@ -1,0 +1,67 @@
+//! Call paths: `3` is a thread's third top call, `3/2.1` the call that item 1 of its turn 2 made.
+//! Text goes in; what the path says of its neighbours comes out. Nothing here knows what is open.
+
+/// Whether a text is a call path.
+pub(crate) fn is_path(text: &str) -> bool {
+    let mut steps = text.split('/');
+    steps.next().is_some_and(|top| number(top).is_some())
+        && steps
+            .all(|step| step.split_once('.').is_some_and(|(t, o)| number(t).is_some() && number(o).is_some()))
+}
+
+/// The number of a step, without a sign or zeros before it: a number has one text only.
+fn number(text: &str) -> Option<u32> {
+    let number: u32 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+/// The top call that a path belongs to.
+pub(crate) fn top(path: &str) -> u32 {
+    path.split('/').next().and_then(number).unwrap_or(0)
+}
+
+/// Whether it is a top call.
+pub(crate) fn is_top(path: &str) -> bool {
+    !path.contains('/')
+}
+
+/// The call, turn and ordinal of the item that the path names; none for a top call.
+pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
+    let (caller, step) = path.rsplit_once('/')?;
+    let (turn, ordinal) = step.split_once('.')?;
+    Some((caller, number(turn)?, number(ordinal)?))
+}
+
+/// The path of an item of a call.
+pub(crate) fn of_item(call: &str, turn: u32, ordinal: u32) -> String {
+    format!("{call}/{turn}.{ordinal}")
+}
+
+/// Whether `path` lies strictly below `call`.
+pub(crate) fn is_below(path: &str, call: &str) -> bool {
+    path.strip_prefix(call).is_some_and(|rest| rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_text() {
+        for good in ["1", "12", "3/2.1", "3/2.0/1.14"] {
+            assert!(is_path(good), "{good}");
+        }
+        for bad in ["", "x", "01", "+1", "1/", "1/2", "1/2.", "1/02.1", "1//2.1", "1/2.1 "] {
+            assert!(!is_path(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_path_names_its_item_and_its_top_call() {
+        assert_eq!(item("3/2.0/1.14"), Some(("3/2.0", 1, 14)));
+        assert_eq!(item("3"), None);
+        assert_eq!(of_item("3/2.0", 1, 14), "3/2.0/1.14");
+        assert_eq!(top("3/2.0/1.14"), 3);
+        assert!(is_below("3/2.0", "3") && !is_below("31/2.0", "3") && !is_below("3", "3"));
+    }
+}

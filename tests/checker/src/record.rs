@@ -1,0 +1,205 @@
+//! A record as this judge reads it, and its hashes, composed again from the page that fixes them.
+//!
+//! Nothing here believes what a row says of its own hashes: `leaf` and `head_after` say what they must
+//! be, and the rules compare. A row's columns go in; header bytes, leaf and head come out.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Hash(pub [u8; 32]);
+
+impl Hash {
+    /// The hash of some bytes.
+    pub fn of(bytes: &[u8]) -> Hash {
+        Hash(Sha256::digest(bytes).into())
+    }
+
+    /// Reads 64 lower-case hex digits.
+    pub fn parse(text: &str) -> Option<Hash> {
+        hex(text).map(Hash)
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The id of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Id(pub [u8; 16]);
+
+impl Id {
+    /// Reads the hyphenated form, in lower case.
+    pub fn parse(text: &str) -> Option<Id> {
+        let id = Id(hex(&text.replace('-', ""))?);
+        (id.to_string() == text).then_some(id)
+    }
+
+    /// Whether it is a UUID of version 7, in the variant that has versions.
+    pub fn is_v7(self) -> bool {
+        let number = u128::from_be_bytes(self.0);
+        number >> 76 & 0xf == 7 && number >> 62 & 0b11 == 0b10
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, byte) in self.0.iter().enumerate() {
+            let hyphen = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
+            write!(f, "{hyphen}{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    if text.len() != 2 * N {
+        return None;
+    }
+    let mut out = [0; N];
+    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = digit(high)? << 4 | digit(low)?;
+    }
+    Some(out)
+}
+
+/// One line of the log, its columns put back into the words they stand for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// Its place in the log.
+    pub position: u64,
+    /// The chain it belongs to.
+    pub thread: String,
+    /// Its place in that chain, from 1.
+    pub seq: u64,
+    /// Its id.
+    pub id: Id,
+    /// What sort of line it is.
+    pub kind: String,
+    /// Who sent it.
+    pub from: String,
+    /// Whom it is for.
+    pub to: Option<String>,
+    /// The call it belongs to.
+    pub call: Option<String>,
+    /// The turn of that call.
+    pub turn: Option<u32>,
+    /// Which item of the turn's reply it is.
+    pub ordinal: Option<u32>,
+    /// The record that caused it.
+    pub cause: Option<Id>,
+    /// The idempotency key of a message from outside.
+    pub key: Option<String>,
+    /// In a child's first record, the leaf of the record that spawned it.
+    pub origin: Option<Hash>,
+    /// When it was made, in milliseconds since 1970 in UTC.
+    pub time_ms: u64,
+    /// The configuration in force.
+    pub config: Hash,
+    /// What it means.
+    pub code: Option<String>,
+    /// The salt of the body.
+    pub salt: [u8; 16],
+    /// The head that the row claims for its thread after this record.
+    pub head: Hash,
+    /// The payload.
+    pub body: Vec<u8>,
+}
+
+impl Record {
+    /// The header as it is hashed.
+    pub fn header(&self) -> Vec<u8> {
+        let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+        let mut out = Vec::with_capacity(512);
+        for field in [
+            "systole record v1",
+            &self.thread,
+            &self.seq.to_string(),
+            &self.id.to_string(),
+            &self.kind,
+            &self.from,
+            self.to.as_deref().unwrap_or_default(),
+            self.call.as_deref().unwrap_or_default(),
+            &number(self.turn),
+            &number(self.ordinal),
+            &self.cause.map(|id| id.to_string()).unwrap_or_default(),
+            self.key.as_deref().unwrap_or_default(),
+            &self.origin.map(|hash| hash.to_string()).unwrap_or_default(),
+            &moment(self.time_ms),
+            &self.config.to_string(),
+            self.code.as_deref().unwrap_or_default(),
+            &self.body.len().to_string(),
+            // Holes: none, as long as no value of a body is kept apart.
+            "",
+        ] {
+            out.extend_from_slice(field.len().to_string().as_bytes());
+            out.push(b':');
+            out.extend_from_slice(field.as_bytes());
+            out.push(b'\n');
+        }
+        out
+    }
+
+    /// The leaf that the record's own bytes give.
+    pub fn leaf(&self) -> Hash {
+        let part = tagged(3, &[&self.salt, &self.body]);
+        let commitment = tagged(5, &[&part.0]);
+        tagged(0, &[&self.header(), &commitment.0])
+    }
+}
+
+/// The head of a thread before its first record.
+pub fn head_zero(thread: &str) -> Hash {
+    tagged(2, &[b"systole thread v1", thread.as_bytes()])
+}
+
+/// The head of a thread after a record with this leaf.
+pub fn head_after(before: Hash, leaf: Hash) -> Hash {
+    tagged(2, &[&before.0, &leaf.0])
+}
+
+fn tagged(tag: u8, parts: &[&[u8]]) -> Hash {
+    let hash = parts.iter().fold(Sha256::new().chain_update([tag]), |hash, part| hash.chain_update(part));
+    Hash(hash.finalize().into())
+}
+
+/// The last millisecond that has a text form: RFC 3339 has four digits for the year.
+pub const LAST_MOMENT_MS: u64 = 253_402_300_799_999;
+
+/// A moment as records carry it: RFC 3339 with milliseconds, in UTC.
+pub fn moment(ms: u64) -> String {
+    let ms = ms.min(LAST_MOMENT_MS);
+    let (mut day, of_day) = (ms / 86_400_000, ms % 86_400_000);
+    let mut year = 1970;
+    while day >= days_of_year(year) {
+        day -= days_of_year(year);
+        year += 1;
+    }
+    let february = days_of_year(year) - 337;
+    let mut month = 1;
+    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if day < days {
+            break;
+        }
+        day -= days;
+        month += 1;
+    }
+    let (hour, minute, second) = (of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1000 % 60);
+    format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", day + 1, of_day % 1000)
+}
+
+fn days_of_year(year: u64) -> u64 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    if leap { 366 } else { 365 }
+}

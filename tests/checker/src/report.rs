@@ -1,0 +1,130 @@
+//! What a judge says: findings, open calls and counts, and their text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::record::moment;
+
+/// Findings of one rule that are kept; the others are counted. A log that is wrong from its first
+/// record on is wrong a million times, and the first hundred say all that can be said.
+const KEPT_OF_A_RULE: u64 = 100;
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The rule that found it.
+    pub rule: &'static str,
+    /// Where in the log; 0 where that cannot be said.
+    pub position: u64,
+    /// In which thread; empty where that cannot be said.
+    pub thread: String,
+    /// Which record of the thread; 0 where that cannot be said.
+    pub seq: u64,
+    /// What is wrong.
+    pub words: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  position {}  {} {}  {}", self.rule, self.position, self.thread, self.seq, self.words)
+    }
+}
+
+/// A call that is open where the log ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenCall {
+    /// Its thread.
+    pub thread: String,
+    /// Its path in the thread.
+    pub call: String,
+    /// Who has to answer it.
+    pub listener: String,
+    /// Where it was opened.
+    pub position: u64,
+    /// By which record of the thread.
+    pub seq: u64,
+    /// When it was opened, in milliseconds since 1970 in UTC.
+    pub since_ms: u64,
+    /// What it waits for.
+    pub waits_for: String,
+}
+
+impl fmt::Display for OpenCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = moment(self.since_ms);
+        write!(
+            f,
+            "call {} to {} is open since {since} and waits for {}",
+            self.call, self.listener, self.waits_for
+        )
+    }
+}
+
+/// How much there was, and what became of what clients sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Records in the log.
+    pub records: u64,
+    /// Threads in the log.
+    pub threads: u64,
+    /// Messages that a client had acknowledged.
+    pub acked: u64,
+    /// Of these, those that are not in the log.
+    pub lost: u64,
+    /// Keys of clients under which the log has more than one message.
+    pub doubled: u64,
+    /// Acknowledged messages whose call closed with an answer, or as handled.
+    pub answered: u64,
+    /// Acknowledged messages whose call closed in another way.
+    pub failed: u64,
+    /// Acknowledged messages whose call is open.
+    pub open: u64,
+}
+
+/// What a judge found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// What is wrong, of each rule the first hundred, in order of the log.
+    pub findings: Vec<Finding>,
+    /// How often each rule found something, kept or not.
+    pub found: BTreeMap<&'static str, u64>,
+    /// The calls that are open, oldest first.
+    pub open: Vec<OpenCall>,
+    /// How much there was.
+    pub counts: Counts,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        let count = self.found.entry(finding.rule).or_default();
+        *count += 1;
+        if *count <= KEPT_OF_A_RULE {
+            self.findings.push(finding);
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        for (rule, count) in self.found.iter().filter(|(_, count)| **count > KEPT_OF_A_RULE) {
+            writeln!(f, "{rule}  {} more", count - KEPT_OF_A_RULE)?;
+        }
+        for open in &self.open {
+            writeln!(f, "open  position {}  {} {}  {open}", open.position, open.thread, open.seq)?;
+        }
+        let Counts { records, threads, acked, lost, doubled, answered, failed, open } = self.counts;
+        writeln!(f, "{records} records in {threads} threads, {} findings", self.found.values().sum::<u64>())?;
+        write!(
+            f,
+            "{acked} acknowledged: {lost} lost, {doubled} doubled, {answered} answered, {failed} failed, {open} open"
+        )
+    }
+}

@@ -1,0 +1,113 @@
+//! Whether calls open, move and close in order, and between the parties that they are for.
+
+use super::Terms;
+use crate::ledger::{Call, Ledger, Step, Thread};
+use crate::meaning::{Act, Sort};
+use crate::path;
+
+/// What belongs to a call stands between its opening and its outcome.
+pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let (path, thread) = (act.call()?, &step.record.thread);
+    if before.thread(thread).is_some_and(|thread| thread.ended.is_some()) {
+        return None;
+    }
+    let Some(call) = before.call(thread, path) else {
+        return match before.first_outcome(thread, path) {
+            // A second outcome of one call is found as such.
+            Some(_) if act.closes().is_some() => None,
+            Some(over) => Some(format!("call {path} is over since position {over}")),
+            None => Some(format!("call {path} was never opened")),
+        };
+    };
+    let Act::Answer { turn, ordinal, .. } = act else { return None };
+    let is_there = call.item(turn, ordinal).is_some();
+    (!is_there).then(|| format!("no item {} waits for an answer", path::of_item(path, turn, ordinal)))
+}
+
+/// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.
+pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let record = step.record;
+    let thread = before.thread(&record.thread);
+    if let Act::Opens { call, begins_child, .. } = act {
+        let due = thread.map_or(0, |thread| thread.top_calls).saturating_add(1);
+        if !path::is_top(call) || path::top(call) != due {
+            return Some(format!("call {call} is opened, where call {due} is due"));
+        }
+        let is_child = record.thread.contains('.');
+        return match (is_child, begins_child) {
+            (true, false) => Some("a child is asked from outside".into()),
+            (false, true) => Some("a thread without a parent begins as a child".into()),
+            (true, true) if record.seq != 1 => Some("a child begins after its first record".into()),
+            _ => None,
+        };
+    }
+    // What waits for a person may be turned down before its turn.
+    if record.code.as_deref().is_some_and(|code| code.starts_with("approval.")) {
+        return None;
+    }
+    // News may reach a call that waits for its turn, and a call that is not open is found as such.
+    let moves = !matches!(act, Act::Inbox { .. }) && before.call_of(step).is_some();
+    let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
+    (path::top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
+}
+
+/// Nothing is appended to a thread that has ended.
+pub(crate) fn ended(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let over = before.thread(&step.record.thread)?.ended?;
+    Some(format!("the thread ended at position {over}"))
+}
+
+/// When a call closes or a thread ends, nothing below it is left open.
+pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let thread = before.thread(&step.record.thread)?;
+    let running = |call: &Call| call.children.iter().find(|child| before.is_running(child)).cloned();
+    if act == Act::Terminal {
+        return thread.calls.values().find_map(running).map(|child| format!("child {child} still runs"));
+    }
+    let closes = act.closes()?;
+    let call = thread.calls.get(closes)?;
+    if let Some(below) = below(thread, closes) {
+        return Some(format!("call {below} is still open under call {closes}"));
+    }
+    running(call).map(|child| format!("child {child} of call {closes} still runs"))
+}
+
+fn below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
+    thread.calls.keys().map(String::as_str).find(|other| path::is_below(other, call))
+}
+
+/// Records come from whom they may come and go to whom they are for: an item from the listener of its
+/// call, an outcome to its caller, and what only the core says from the core.
+pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let call = before.call_of(step);
+    let (from, to) = (step.record.from.as_str(), step.record.to.as_deref());
+    let listener = call.map(|call| call.listener.as_str());
+    let caller = call.map(|call| call.caller.as_str());
+    let (sender, addressee) = match act {
+        Act::Opens { begins_child: false, .. } => {
+            return (from == "core").then(|| "the core asks itself".into());
+        }
+        Act::Opens { begins_child: true, .. } => {
+            let spawn = step.record.cause.and_then(|cause| before.spawns.get(&cause));
+            (spawn.map(|spawn| spawn.from.as_str()), None)
+        }
+        Act::Item { sort: Sort::Final, .. } => (listener, caller),
+        Act::Item { sort: Sort::Refused, .. } => (Some("core"), listener),
+        Act::Item { .. } => (listener, None),
+        Act::Outcome { .. } if step.record.code.as_deref() == Some("handled") => (listener, caller),
+        Act::Outcome { .. } => (Some("core"), caller),
+        Act::Answer { .. } | Act::Inbox { .. } | Act::DeadLetter { .. } | Act::Attempt { .. } => {
+            (Some("core"), listener)
+        }
+        Act::Terminal | Act::Aside => (Some("core"), None),
+    };
+    if let Some(sender) = sender.filter(|sender| *sender != from) {
+        return Some(format!("it comes from {from}, where {sender} has to say it"));
+    }
+    let addressee = addressee.filter(|addressee| Some(*addressee) != to)?;
+    Some(format!("it goes to {}, and is for {addressee}", to.unwrap_or("nobody")))
+}

@@ -1,0 +1,41 @@
+//! Whether everything has a cause that stands before it.
+
+use super::Terms;
+use crate::ledger::{Ledger, Step};
+use crate::meaning::Act;
+
+/// The cause of a record stands before it in the log. What belongs to a call was caused by something
+/// in its thread, and by nothing older than the call: an item is an answer to what its call was shown.
+pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let record = step.record;
+    let Some(cause) = record.cause else {
+        return needs_cause(step.act?).then(|| "the record names no cause".into());
+    };
+    let Some(place) = before.place(cause) else {
+        return Some(format!("no record before this one is its cause {cause}"));
+    };
+    if !stays_in_thread(step.act?) {
+        return None;
+    }
+    let thread = before.thread(&record.thread).map(|thread| thread.number);
+    if thread != Some(place.thread) {
+        return Some(format!("its cause {cause} stands in another thread"));
+    }
+    let call = before.call_of(step)?;
+    (place.seq < call.seq)
+        .then(|| format!("its cause, record {}, is older than its call, record {}", place.seq, call.seq))
+}
+
+fn needs_cause(act: Act<'_>) -> bool {
+    match act {
+        Act::Opens { begins_child, .. } => begins_child,
+        Act::Item { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
+        Act::DeadLetter { .. } | Act::Attempt { .. } => true,
+        Act::Inbox { .. } | Act::Terminal | Act::Aside => false,
+    }
+}
+
+fn stays_in_thread(act: Act<'_>) -> bool {
+    // A child begins because of its parent, and what reaches an inbox comes from anywhere.
+    !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Terminal | Act::Aside)
+}

@@ -1,0 +1,249 @@
+//! Whether the log keeps what clients were told.
+//!
+//! Before the log is read the histories are brought together, one entry for each message that a client
+//! has a key for. While it is read the entries meet their records. What then does not fit is found.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::history::{History, Receipt, Seen};
+use crate::ledger::Step;
+use crate::meaning::Act;
+use crate::path;
+use crate::record::{Hash, Id};
+use crate::report::{Counts, Finding, Report};
+
+/// The rules of this room, in the order in which they are judged.
+pub(crate) const NAMES: [&str; 6] = ["kept", "receipt", "doubled", "refused", "seen", "token"];
+
+/// A refusal that says nothing of the message: whether it is stored was not known when it was given.
+const NOT_KNOWN: &str = "ingress.unavailable";
+
+/// Every message of the histories, by client and key.
+#[derive(Default)]
+pub(crate) struct Clients {
+    messages: BTreeMap<(String, String), Message>,
+    /// Which message opened a top call that is open, by thread and call.
+    asked: HashMap<String, BTreeMap<String, (String, String)>>,
+}
+
+/// One message, with all that its client and the log say of it.
+#[derive(Default)]
+struct Message {
+    acked: Option<(Receipt, Hash)>,
+    /// A receipt that is not the first one.
+    other: Option<Receipt>,
+    /// Bytes that were refused, with the code, and those whose fate the client does not know.
+    refused: Vec<(Hash, String)>,
+    unknown: Vec<Hash>,
+    seen: Vec<Seen>,
+    token: Option<String>,
+    stored: Option<Stored>,
+    times_stored: u64,
+    outcome: Option<Outcome>,
+}
+
+/// The record of a message.
+struct Stored {
+    place: Receipt,
+    sha256: Hash,
+}
+
+/// The record that closed a message's call.
+struct Outcome {
+    position: u64,
+    seq: u64,
+    sha256: Hash,
+    is_answer: bool,
+    is_final: bool,
+    has_token: bool,
+}
+
+impl Clients {
+    /// Brings the histories together.
+    pub(crate) fn of(histories: &[History]) -> Clients {
+        let mut clients = Clients::default();
+        for sent in histories.iter().flat_map(|history| &history.sent) {
+            let message = clients.messages.entry((sent.client.clone(), sent.key.clone())).or_default();
+            match (&sent.acked, &sent.refused) {
+                (Some(receipt), _) => match &message.acked {
+                    None => message.acked = Some((receipt.clone(), sent.sha256)),
+                    Some((first, sha256)) if first == receipt && *sha256 == sent.sha256 => {}
+                    Some(_) => message.other = Some(receipt.clone()),
+                },
+                (None, Some(code)) if code != NOT_KNOWN => message.refused.push((sent.sha256, code.clone())),
+                (None, _) => message.unknown.push(sent.sha256),
+            }
+            message.seen.extend(sent.answer.clone());
+            if message.token.is_none() {
+                message.token.clone_from(&sent.token);
+            }
+        }
+        clients
+    }
+
+    /// Meets a record.
+    pub(crate) fn see(&mut self, step: &Step<'_>) {
+        let record = step.record;
+        match step.act {
+            Some(Act::Opens { call, begins_child: false, .. }) => {
+                let Some(key) = record.key.clone() else { return };
+                let name = (record.from.clone(), key);
+                let Some(message) = self.messages.get_mut(&name) else { return };
+                message.times_stored += 1;
+                if message.stored.is_none() {
+                    let Id(id) = record.id;
+                    let (thread, seq, position) = (record.thread.clone(), record.seq, record.position);
+                    let place = Receipt { thread, seq, id: Id(id), position };
+                    message.stored = Some(Stored { place, sha256: Hash::of(&record.body) });
+                    self.asked.entry(record.thread.clone()).or_default().insert(call.to_owned(), name);
+                }
+            }
+            Some(Act::Terminal) => {
+                let over = self.asked.remove(&record.thread).unwrap_or_default();
+                over.into_values().for_each(|name| self.close(step, &name));
+            }
+            Some(act) => {
+                let Some(call) = act.closes().filter(|call| path::is_top(call)) else { return };
+                let Some(open) = self.asked.get_mut(&record.thread) else { return };
+                let name = open.remove(call);
+                if open.is_empty() {
+                    self.asked.remove(&record.thread);
+                }
+                name.into_iter().for_each(|name| self.close(step, &name));
+            }
+            None => {}
+        }
+    }
+
+    fn close(&mut self, step: &Step<'_>, name: &(String, String)) {
+        let record = step.record;
+        let Some(message) = self.messages.get_mut(name) else { return };
+        let is_final = matches!(step.act, Some(Act::Item { .. }));
+        let token = message.token.as_deref().unwrap_or_default().as_bytes();
+        message.outcome = Some(Outcome {
+            position: record.position,
+            seq: record.seq,
+            sha256: Hash::of(&record.body),
+            is_answer: is_final || record.code.as_deref() == Some("handled"),
+            is_final,
+            has_token: token.is_empty() || record.body.windows(token.len()).any(|window| window == token),
+        });
+    }
+
+    /// Judges every message, and counts what became of it.
+    pub(crate) fn judge(&self, report: &mut Report) {
+        for ((client, key), message) in &self.messages {
+            message.count(&mut report.counts);
+            let findings = [
+                ("kept", message.kept()),
+                ("receipt", message.receipt()),
+                ("doubled", message.doubled()),
+                ("refused", message.refused()),
+                ("seen", message.seen()),
+                ("token", message.token()),
+            ];
+            for (rule, found) in findings {
+                let Some((place, words)) = found else { continue };
+                let words = format!("key {key} of {client}: {words}");
+                let Receipt { thread, seq, position, .. } = place;
+                report.add(Finding { rule, position, thread, seq, words });
+            }
+        }
+    }
+}
+
+/// Where something is wrong, and what.
+type Found = Option<(Receipt, String)>;
+
+impl Message {
+    fn count(&self, counts: &mut Counts) {
+        counts.doubled += u64::from(self.times_stored > 1);
+        if self.acked.is_none() {
+            return;
+        }
+        counts.acked += 1;
+        match (&self.stored, &self.outcome) {
+            (None, _) => counts.lost += 1,
+            (_, None) => counts.open += 1,
+            (_, Some(outcome)) if outcome.is_answer => counts.answered += 1,
+            (_, Some(_)) => counts.failed += 1,
+        }
+    }
+
+    /// What was acknowledged is in the log, at the place and with the bytes that were acknowledged.
+    fn kept(&self) -> Found {
+        let (receipt, sha256) = self.acked.as_ref()?;
+        let Some(stored) = &self.stored else {
+            return Some((receipt.clone(), "was acknowledged and is not in the log".into()));
+        };
+        if stored.place != *receipt {
+            let words = format!(
+                "was acknowledged for record {} of {}, position {}",
+                receipt.seq, receipt.thread, receipt.position
+            );
+            return Some((stored.place.clone(), words));
+        }
+        (stored.sha256 != *sha256)
+            .then(|| (receipt.clone(), "is in the log with other bytes than were acknowledged".into()))
+    }
+
+    /// A message that is sent again gets the first receipt again.
+    fn receipt(&self) -> Found {
+        let other = self.other.clone()?;
+        Some((other, "a second receipt differs from the first, or is for other bytes".into()))
+    }
+
+    /// A key has one message.
+    fn doubled(&self) -> Found {
+        let stored = self.stored.as_ref().filter(|_| self.times_stored > 1)?;
+        Some((stored.place.clone(), format!("has {} messages in the log", self.times_stored)))
+    }
+
+    /// What was refused is not in the log, unless the same bytes were also sent with another end.
+    fn refused(&self) -> Found {
+        let stored = self.stored.as_ref()?;
+        let was_sent_again = self.unknown.contains(&stored.sha256)
+            || self.acked.as_ref().is_some_and(|(_, sha256)| *sha256 == stored.sha256);
+        let (_, code) = self.refused.iter().find(|(sha256, _)| *sha256 == stored.sha256)?;
+        (!was_sent_again).then(|| (stored.place.clone(), format!("was refused as {code} and is in the log")))
+    }
+
+    /// An answer that a client saw is the outcome of its call.
+    fn seen(&self) -> Found {
+        let seen = self.seen.first()?;
+        let place = self
+            .stored
+            .as_ref()
+            .map(|stored| &stored.place)
+            .or(self.acked.as_ref().map(|(receipt, _)| receipt));
+        let Some(place) = place else {
+            return Some((nowhere(), "the client saw an answer to a message that was never taken".into()));
+        };
+        let fits = |seen: &Seen| {
+            self.outcome
+                .as_ref()
+                .is_some_and(|outcome| outcome.seq == seen.seq && outcome.sha256 == seen.sha256)
+        };
+        if self.seen.iter().all(fits) {
+            return None;
+        }
+        let words =
+            format!("the client saw record {} as its answer, which is not the outcome of its call", seen.seq);
+        Some((place.clone(), words))
+    }
+
+    /// An answer has the token of its own question.
+    fn token(&self) -> Found {
+        let (outcome, token) = (self.outcome.as_ref()?, self.token.as_ref()?);
+        if !outcome.is_final || outcome.has_token {
+            return None;
+        }
+        let place = self.stored.as_ref().map(|stored| stored.place.clone())?;
+        let place = Receipt { seq: outcome.seq, position: outcome.position, ..place };
+        Some((place, format!("its answer is without the token {token} of its question")))
+    }
+}
+
+fn nowhere() -> Receipt {
+    Receipt { thread: String::new(), seq: 0, id: Id([0; 16]), position: 0 }
+}

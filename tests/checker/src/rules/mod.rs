@@ -1,0 +1,68 @@
+//! The rules. Each is a function that looks at one record and at what stood before it, and says in
+//! words what is wrong, if anything is; the rules on ends look at what is left when the log is over.
+//! No rule knows another, and none changes anything.
+
+pub(crate) mod calls;
+pub(crate) mod causes;
+pub(crate) mod chain;
+pub(crate) mod clients;
+pub(crate) mod once;
+pub(crate) mod rest;
+pub(crate) mod spawns;
+
+use crate::ledger::{Ledger, Step};
+use crate::report::Finding;
+
+/// What a judge may be told of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// Whether the organism still runs, or was killed: open calls are then listed and no findings.
+    pub running: bool,
+    /// Most attempts at one turn.
+    pub attempts: u32,
+}
+
+impl Default for Terms {
+    /// A drained run, with the most attempts that an organism's file can allow.
+    fn default() -> Terms {
+        Terms { running: false, attempts: 100 }
+    }
+}
+
+/// A rule on single records: its name, and the function that judges.
+type OnRecord = (&'static str, fn(&Ledger, &Step<'_>, &Terms) -> Option<String>);
+
+/// A rule on what is left at the end.
+type OnEnd = fn(&Ledger, &Terms) -> Vec<Finding>;
+
+/// The rules on single records.
+pub(crate) const ON_RECORD: &[OnRecord] = &[
+    ("position", chain::position),
+    ("seq", chain::seq),
+    ("head", chain::head),
+    ("id", chain::id),
+    ("cause", causes::cause),
+    ("spawn", spawns::spawn),
+    ("finished", spawns::finished),
+    ("item-once", once::item_once),
+    ("key-once", once::key_once),
+    ("outcome-once", once::outcome_once),
+    ("answer-once", once::answer_once),
+    ("turn-due", once::turn_due),
+    ("final-alone", once::final_alone),
+    ("attempt", once::attempt),
+    ("call-open", calls::call_open),
+    ("top-order", calls::top_order),
+    ("ended", calls::ended),
+    ("closed-below", calls::closed_below),
+    ("party", calls::party),
+];
+
+/// The rules on what is left at the end.
+pub(crate) const ON_END: &[OnEnd] = &[spawns::unconfirmed, spawns::untold, rest::rest];
+
+/// The names of all rules: of reading, on single records, on the end, on clients.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let on_record = ON_RECORD.iter().map(|(name, _)| *name);
+    ["row", "meaning"].into_iter().chain(on_record).chain(["rest"]).chain(clients::NAMES)
+}

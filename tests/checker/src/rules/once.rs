@@ -1,0 +1,110 @@
+//! Whether everything happened once, and in its turn.
+
+use super::Terms;
+use crate::ledger::{Ledger, Step};
+use crate::meaning::{Act, Sort};
+use crate::path;
+
+/// Call, turn and ordinal name one item of a thread.
+pub(crate) fn item_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let Act::Item { call, turn, ordinal, .. } = step.act? else { return None };
+    let first = before.first_item(step.record)?;
+    Some(format!("item {} already stands at position {first}", path::of_item(call, turn, ordinal)))
+}
+
+/// A sender's key is bound once in a thread, and opens one root.
+pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let record = step.record;
+    let key = record.key.as_deref()?;
+    if let Some(first) = before.first_key(record) {
+        return Some(format!("{} already used key {key} in this thread, at position {first}", record.from));
+    }
+    let first = before.first_root(record).filter(|_| record.seq == 1)?;
+    Some(format!("{} already opened a thread with key {key}, at position {first}", record.from))
+}
+
+/// A call has one outcome.
+pub(crate) fn outcome_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let call = step.act?.closes()?;
+    let first = before.first_outcome(&step.record.thread, call)?;
+    Some(format!("call {call} already has its outcome, at position {first}"))
+}
+
+/// An item has one answer: one of the core, or the outcome of the call that it made.
+pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let (caller, turn, ordinal) = match act {
+        Act::Answer { caller, turn, ordinal } => (caller, turn, ordinal),
+        _ => path::item(act.closes()?)?,
+    };
+    let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
+    // A second outcome of one call is found as such.
+    let is_second =
+        act.closes().is_some_and(|call| before.first_outcome(&step.record.thread, call).is_some());
+    (item.is_answered && !is_second)
+        .then(|| format!("item {} already has its answer", path::of_item(caller, turn, ordinal)))
+}
+
+/// A turn goes out when every item of the last reply has its answer, and one reply comes back, whole.
+pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let (Act::Item { turn, .. } | Act::DeadLetter { turn, .. } | Act::Attempt { turn, .. }) = act else {
+        return None;
+    };
+    let call = before.call_of(step)?;
+    if let (Act::Item { ordinal, .. }, Some(first)) = (act, call.items.first())
+        && turn == call.settled
+    {
+        // One reply is decided upon at one moment and from one state, so its items share both.
+        let is_same = (first.cause, first.time_ms) == (step.record.cause, step.record.time_ms);
+        return (!is_same)
+            .then(|| format!("item {ordinal} comes after the reply to turn {turn} was recorded"));
+    }
+    let due = call.settled.saturating_add(1);
+    if turn != due {
+        return Some(format!("the record belongs to turn {turn}, where turn {due} is due"));
+    }
+    let open = call.open_items();
+    (open > 0)
+        .then(|| format!("turn {turn} is not due: {open} items of turn {} have no answer", call.settled))
+}
+
+/// Nothing but notes stands beside a final.
+pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let Act::Item { turn, sort: Sort::Final, .. } = step.act? else { return None };
+    let call = before.call_of(step)?;
+    let beside = call.items.iter().filter(|item| call.settled == turn && !item.is_note).count();
+    (beside > 0).then(|| format!("{beside} other items stand beside the final"))
+}
+
+/// Attempts at a turn ascend by one and pass no limit. The first stands in the log only where it had to
+/// be recorded before it was made, so the first that is recorded is 1 or 2.
+pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+    let call = before.call_of(step)?;
+    match step.act? {
+        Act::Attempt { .. } => {
+            let Some(number) = step.core_named("attempt").and_then(|tag| tag.number("number")) else {
+                return Some("the record does not say which attempt it is".into());
+            };
+            let fits = match call.attempts {
+                None => matches!(number, 1 | 2),
+                Some(last) => last.checked_add(1) == Some(number),
+            };
+            if !fits {
+                return Some(format!("attempt {number} comes after attempt {}", call.attempts.unwrap_or(1)));
+            }
+            if call.is_dead {
+                return Some(format!("attempt {number} comes after the turn's dead letter"));
+            }
+            let most = terms.attempts;
+            (number > most).then(|| format!("attempt {number} is over {most}, the most allowed"))
+        }
+        Act::DeadLetter { .. } => {
+            let told = step.core_named("dead-letter").and_then(|tag| tag.number("attempts"));
+            let made = call.attempts.unwrap_or(1);
+            (told != Some(made))
+                .then(|| format!("the dead letter does not tell of {made} attempts, as many as were made"))
+        }
+        _ => None,
+    }
+}

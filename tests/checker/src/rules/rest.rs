@@ -1,0 +1,47 @@
+//! What is left when the log is over.
+
+use super::Terms;
+use crate::ledger::Ledger;
+use crate::path;
+use crate::report::{Finding, OpenCall};
+
+/// The calls that are open, oldest first.
+pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
+    let calls =
+        end.threads.iter().flat_map(|(id, thread)| thread.calls.iter().map(move |call| (id, thread, call)));
+    let mut open: Vec<OpenCall> = calls
+        .map(|(id, thread, (name, call))| OpenCall {
+            thread: id.clone(),
+            call: name.clone(),
+            listener: call.listener.clone(),
+            position: call.position,
+            seq: call.seq,
+            since_ms: call.since_ms,
+            waits_for: match (call.open_items(), call.attempts) {
+                _ if thread.first_top().is_some_and(|first| path::top(name) > first) => {
+                    "an earlier call".into()
+                }
+                (0, None) => format!("turn {}", call.settled.saturating_add(1)),
+                (0, Some(n)) => format!("attempt {n} at turn {}", call.settled.saturating_add(1)),
+                (items, _) => format!("{items} answers"),
+            },
+        })
+        .collect();
+    open.sort_by_key(|call| call.position);
+    open
+}
+
+/// At the end of a drained run no call is open.
+pub(crate) fn rest(end: &Ledger, terms: &Terms) -> Vec<Finding> {
+    if terms.running {
+        return Vec::new();
+    }
+    let finding = |open: OpenCall| Finding {
+        rule: "rest",
+        position: open.position,
+        words: open.to_string(),
+        thread: open.thread,
+        seq: open.seq,
+    };
+    open_calls(end).into_iter().map(finding).collect()
+}

@@ -1,0 +1,112 @@
+//! The start tag of a core payload: its name, its attributes, and what stands inside the element.
+//!
+//! This is no XML parser. The core writes its own payloads in one form, with the namespace as the
+//! default one, and only those are read, from records that the core sent. Any other body is none.
+
+/// The namespace of what only the core sends.
+const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
+
+/// The root element of a core payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Tag<'b> {
+    /// Its local name.
+    pub(crate) name: &'b str,
+    attributes: Vec<(&'b str, String)>,
+    /// The bytes between start tag and end tag.
+    pub(crate) inside: &'b str,
+}
+
+impl Tag<'_> {
+    /// The value of an attribute.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of an attribute that is a whole number.
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.attribute(name)?.parse().ok()
+    }
+}
+
+/// Reads the root of a body; none if it is no core payload in the form that the core writes.
+pub(crate) fn root(body: &[u8]) -> Option<Tag<'_>> {
+    let text = std::str::from_utf8(body).ok()?.strip_prefix('<')?;
+    let end = text.find([' ', '/', '>'])?;
+    let (name, mut rest) = text.split_at_checked(end)?;
+    let mut attributes = Vec::new();
+    let inside = loop {
+        rest = rest.trim_start_matches(' ');
+        if rest == "/>" {
+            break "";
+        }
+        if let Some(rest) = rest.strip_prefix('>') {
+            break rest.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("</")?;
+        }
+        let (attribute, after) = rest.split_once("=\"")?;
+        let (value, after) = after.split_once('"')?;
+        attributes.push((attribute, unescape(value)?));
+        rest = after;
+    };
+    let tag = Tag { name, attributes, inside };
+    (tag.attribute("xmlns") == Some(CORE)).then_some(tag)
+}
+
+fn unescape(value: &str) -> Option<String> {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once('&') {
+        let (entity, after) = after.split_once(';')?;
+        out.push_str(before);
+        out.push(match entity {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            numeric => {
+                let digits = numeric.strip_prefix('#')?;
+                let code = match digits.strip_prefix('x') {
+                    Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+                    None => digits.parse().ok()?,
+                };
+                char::from_u32(code)?
+            }
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_payload_is_taken_apart() {
+        let body = br#"<a xmlns="https://xml-pipeline.org/ns/core/v1" id="x&amp;&#10;y" n="3"><b/></a>"#;
+        let tag = root(body).unwrap();
+        assert_eq!((tag.name, tag.attribute("id"), tag.number("n")), ("a", Some("x&\ny"), Some(3)));
+        assert_eq!(tag.inside, "<b/>");
+        let empty = root(br#"<a xmlns="https://xml-pipeline.org/ns/core/v1"/>"#).unwrap();
+        assert_eq!((empty.name, empty.inside), ("a", ""));
+    }
+
+    #[test]
+    fn what_is_no_core_payload_is_none() {
+        for body in [
+            "",
+            "<",
+            "<a",
+            "<a/>",
+            r#"<a xmlns="urn:other"/>"#,
+            r#"<c:a xmlns:c="https://xml-pipeline.org/ns/core/v1"/>"#,
+            r#"<a xmlns="https://xml-pipeline.org/ns/core/v1">"#,
+            r#"<a xmlns="https://xml-pipeline.org/ns/core/v1" b="&nothing;"/>"#,
+            r#"<a xmlns="https://xml-pipeline.org/ns/core/v1"></b>"#,
+        ] {
+            assert_eq!(root(body.as_bytes()), None, "{body}");
+        }
+        assert_eq!(root(&[b'<', 0xff]), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! A log with nothing wrong in it, in which most of what can happen happens; the faults of all other
+//! tests are planted in it.
+//!
+//! Thread A: alice asks twice more before her first question is closed; an agent calls a peer, takes a
+//! note and spawns a child in one reply; the peer's attempt fails once; an item is refused. Thread B:
+//! one question, one answer. Thread D: cancelled with a running child and an open nested call.
+
+use systole_checker::Terms;
+
+use crate::book::Book;
+use crate::script::{Line, Script, line};
+
+pub(crate) const A: &str = "sess-aaaaaaaaaaaa";
+pub(crate) const HEAT: &str = "sess-aaaaaaaaaaaa.heat";
+pub(crate) const B: &str = "sess-bbbbbbbbbbbb";
+pub(crate) const D: &str = "sess-dddddddddddd";
+pub(crate) const D1: &str = "sess-dddddddddddd.-1";
+
+pub(crate) fn spawned(id: &str, parent: &str, first: &str) -> String {
+    r#"<thread-spawned xmlns="https://xml-pipeline.org/ns/core/v1" assigned_id="ID" parent_id="PARENT" head="HEAD(FIRST)"/>"#
+        .replace("ID", id)
+        .replace("PARENT", parent)
+        .replace("FIRST", first)
+}
+
+pub(crate) fn finished(id: &str, outcome: &str, last: &str, payload: &str) -> String {
+    let start = r#"<thread-finished xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" outcome="OUTCOME" head="HEAD(LAST)"/>"#
+        .replace("ID", id)
+        .replace("OUTCOME", outcome)
+        .replace("LAST", last);
+    if payload.is_empty() {
+        start
+    } else {
+        [start.strip_suffix("/>").unwrap(), ">", payload, "</thread-finished>"].concat()
+    }
+}
+
+pub(crate) fn attempt(number: u32) -> String {
+    r#"<attempt xmlns="https://xml-pipeline.org/ns/core/v1" number="N" due="2026-11-20T07:00:00.000Z">down</attempt>"#
+        .replace('N', &number.to_string())
+}
+
+pub(crate) fn dead_letter(attempts: u32) -> String {
+    r#"<dead-letter xmlns="https://xml-pipeline.org/ns/core/v1" delivery="x" attempts="N"/>"#
+        .replace('N', &attempts.to_string())
+}
+
+/// What the child of thread A answers.
+pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
+
+pub(crate) fn script() -> Script {
+    let mut lines =
+        vec![line("boot", "sys", "message", "told"), line("stray", "sys", "refusal", "thread.unknown")];
+    lines.extend(thread_a());
+    lines.extend([
+        line("b-ask", B, "message", "request")
+            .between("bob", "planner")
+            .on("1")
+            .key("k-b")
+            .says("<q>token-b</q>"),
+        line("b-final", B, "message", "final")
+            .between("planner", "bob")
+            .on("1")
+            .at(1, 0)
+            .because("b-ask")
+            .says("<r>token-b</r>"),
+    ]);
+    lines.extend(thread_d());
+    Script(lines)
+}
+
+fn thread_a() -> Vec<Line> {
+    let a = |name, kind, code| line(name, A, kind, code);
+    vec![
+        a("ask", "message", "request").between("alice", "planner").on("1").key("k-a").says("<q>token-a</q>"),
+        a("call", "message", "call").between("planner", "search").on("1").at(1, 0).because("ask"),
+        a("note", "message", "note").between("planner", "").on("1").at(1, 1).because("ask"),
+        a("spawn", "message", "spawn").between("planner", "").on("1").at(1, 2).because("ask"),
+        Line {
+            origin: Some("spawn"),
+            ..line("begin", HEAT, "message", "begin").between("planner", "helper").on("1").because("spawn")
+        },
+        a("spawned", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.2")
+            .because("spawn")
+            .says(&spawned(HEAT, A, "begin")),
+        Line { turn: Some(1), ..a("attempt", "attempt", "listener.failed") }
+            .between("core", "search")
+            .on("1/1.0")
+            .because("call")
+            .says(&attempt(2)),
+        a("ask-2", "message", "request").between("alice", "planner").on("2").key("k-a2"),
+        a("found", "message", "final").between("search", "planner").on("1/1.0").at(1, 0).because("call"),
+        line("warm", HEAT, "message", "final")
+            .between("helper", "planner")
+            .on("1")
+            .at(1, 0)
+            .because("begin")
+            .says(WARM),
+        a("finished", "message", "inbox")
+            .between("core", "planner")
+            .on("1")
+            .because("warm")
+            .says(&finished(HEAT, "answered", "warm", WARM)),
+        a("refused", "refusal", "payload.invalid")
+            .between("core", "planner")
+            .on("1")
+            .at(2, 0)
+            .because("found"),
+        a("ask-3", "message", "request").between("alice", "planner").on("3").key("k-a3"),
+        a("note-3", "message", "note").between("planner", "").on("1").at(3, 1).because("refused"),
+        a("final", "message", "final")
+            .between("planner", "alice")
+            .on("1")
+            .at(3, 0)
+            .because("refused")
+            .says("<r>token-a</r>"),
+        Line { turn: Some(1), ..a("handled", "outcome", "handled") }
+            .between("planner", "alice")
+            .on("2")
+            .because("final"),
+        Line { turn: Some(1), ..a("letter", "outcome", "dead-letter") }
+            .between("core", "planner")
+            .on("3")
+            .because("handled")
+            .says(&dead_letter(1)),
+        a("failed", "outcome", "listener.lost").between("core", "alice").on("3").because("handled"),
+    ]
+}
+
+fn thread_d() -> Vec<Line> {
+    let d = |name, kind, code| line(name, D, kind, code);
+    vec![
+        d("d-ask", "message", "request").between("dora", "planner").on("1").key("k-d"),
+        d("d-call", "message", "call").between("planner", "search").on("1").at(1, 0).because("d-ask"),
+        d("d-spawn", "message", "spawn").between("planner", "").on("1").at(1, 1).because("d-ask"),
+        Line {
+            origin: Some("d-spawn"),
+            ..line("d-begin", D1, "message", "begin").between("planner", "helper").on("1").because("d-spawn")
+        },
+        d("d-spawned", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.1")
+            .because("d-spawn")
+            .says(&spawned(D1, D, "d-begin")),
+        line("d-child-end", D1, "terminal", "thread.cancelled").between("core", "dora"),
+        d("d-finished", "message", "inbox")
+            .between("core", "planner")
+            .on("1")
+            .because("d-child-end")
+            .says(&finished(D1, "cancelled", "d-child-end", "")),
+        d("d-end", "terminal", "thread.cancelled").between("core", "dora"),
+    ]
+}
+
+#[test]
+fn a_good_log_gives_no_finding() {
+    let report = Book::of(&script()).check();
+    assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
+    assert_eq!((report.counts.records, report.counts.threads), (30, 6));
+}
+
+#[test]
+fn a_good_log_gives_no_finding_wherever_it_is_cut() {
+    // Commits are whole: the lines that one event makes are never cut apart.
+    let together = [
+        "call",
+        "note",
+        "spawn",
+        "begin",
+        "warm",
+        "note-3",
+        "letter",
+        "d-call",
+        "d-spawn",
+        "d-begin",
+        "d-child-end",
+        "d-finished",
+    ];
+    for length in 0..script().0.len() {
+        let mut cut = script();
+        cut.0.truncate(length);
+        if cut.0.last().is_some_and(|line| together.contains(&line.name)) {
+            continue;
+        }
+        let report = Book::of(&cut).check_under(Terms { running: true, ..Terms::default() });
+        assert!(report.is_clean(), "cut after {length} records:\n{report}");
+    }
+}
+
+#[test]
+fn what_clients_were_told_is_kept_and_counted() {
+    let book = Book::of(&script());
+    let told = [
+        book.sent("ask", "alice", "k-a").with_token("token-a").answered(&book, "final"),
+        book.sent("ask", "alice", "k-a").with_token("token-a"),
+        book.sent("ask-2", "alice", "k-a2").answered(&book, "handled"),
+        book.sent("ask-3", "alice", "k-a3").answered(&book, "failed").with_token("only finals carry tokens"),
+        book.sent("b-ask", "bob", "k-b").with_token("token-b").answered(&book, "b-final"),
+        book.sent("d-ask", "dora", "k-d"),
+        book.sent("b-ask", "bob", "k-never").refused("thread.busy"),
+    ];
+    let report = book.check_with(&told.map(|line| line.json()).concat());
+    assert!(report.is_clean(), "\n{report}");
+    let c = report.counts;
+    assert_eq!((c.acked, c.lost, c.doubled, c.answered, c.failed, c.open), (5, 0, 0, 3, 2, 0));
+}
+
+#[test]
+fn open_calls_are_told_with_what_they_wait_for() {
+    let mut script = script();
+    for gone in ["letter", "failed", "final", "note-3", "handled", "b-final"] {
+        script.remove(gone);
+    }
+    let report = Book::of(&script).check();
+    assert_eq!(report.found.into_iter().collect::<Vec<_>>(), [("rest", 4)]);
+    let open: Vec<String> = report.open.iter().map(ToString::to_string).collect();
+    let since = "is open since 2026-11-20T07:00:00.000Z and waits for";
+    assert_eq!(
+        open,
+        [
+            format!("call 1 to planner {since} turn 3"),
+            format!("call 2 to planner {since} an earlier call"),
+            format!("call 3 to planner {since} an earlier call"),
+            format!("call 1 to planner {since} turn 1"),
+        ]
+    );
+}

@@ -1,0 +1,31 @@
+//! The suite of the judge: good logs that it finds nothing in, and one planted fault after another,
+//! each of which exactly the rules that should find it find.
+#![cfg(test)]
+
+mod book;
+mod calls;
+mod chain;
+mod clients;
+mod good;
+mod once;
+mod reading;
+mod script;
+mod spawns;
+
+/// Tests that plant one fault in the good log before it is sealed, so that its chains are whole, and
+/// name the rules that find something: all of them, and no others.
+macro_rules! planted {
+    ($($name:ident finds [$($rule:literal),+] by $plant:expr;)+) => {
+        $(
+            #[test]
+            fn $name() {
+                let plant: fn(&mut crate::script::Script) = $plant;
+                let mut script = crate::good::script();
+                plant(&mut script);
+                let report = crate::book::Book::of(&script).check();
+                assert_eq!(report.found.keys().copied().collect::<Vec<_>>(), [$($rule),+], "\n{report}");
+            }
+        )+
+    };
+}
+pub(crate) use planted;

@@ -1,0 +1,103 @@
+//! Faults against once, and in its turn.
+
+use systole_checker::Terms;
+
+use crate::book::Book;
+use crate::good::{attempt, dead_letter, script};
+use crate::planted;
+use crate::script::Line;
+
+planted! {
+    a_doubled_effect_two_finals finds ["outcome-once"] by |script| {
+        script.repeat("b-final", "b-final");
+        script.line("again").ordinal = Some(1);
+    };
+
+    an_outcome_after_a_final finds ["outcome-once"] by |script| {
+        let failed = script.line("failed").again("again");
+        script.after("b-final", Line { thread: crate::good::B, call: Some("1"), to: Some("bob"), cause: Some("b-ask"), ..failed });
+    };
+
+    an_item_twice finds ["item-once"] by |script| script.repeat("note", "note");
+
+    an_answer_twice finds ["answer-once"] by |script| script.repeat("spawned", "spawned");
+
+    an_answer_before_the_outcome_of_the_call finds ["answer-once"] by |script| {
+        let answer = script.line("spawned").again("again");
+        script.after("attempt", Line { call: Some("1/1.0"), body: "<e xmlns=\"urn:e\"/>".into(), ..answer });
+    };
+
+    a_missing_answer finds ["closed-below", "turn-due"] by |script| {
+        script.remove("found");
+        script.line("refused").cause = Some("finished");
+    };
+
+    a_missing_outcome finds ["rest"] by |script| {
+        script.remove("b-final");
+    };
+
+    a_turn_left_out finds ["turn-due"] by |script| {
+        script.line("note-3").turn = Some(4);
+        script.line("final").turn = Some(4);
+    };
+
+    an_item_behind_the_reply_it_claims finds ["turn-due"] by |script| {
+        script.repeat("note", "found");
+        let late = script.line("again");
+        (late.ordinal, late.cause) = (Some(7), Some("found"));
+    };
+
+    a_second_reply_to_a_turn finds ["turn-due"] by |script| {
+        script.repeat("note", "spawned");
+        let late = script.line("again");
+        (late.ordinal, late.time_ms) = (Some(7), late.time_ms + 1);
+    };
+
+    a_turn_before_all_answers finds ["turn-due"] by |script| {
+        let refused = script.remove("refused");
+        script.after("spawned", Line { cause: Some("spawned"), ..refused });
+    };
+
+    a_final_beside_another_item finds ["final-alone"] by |script| {
+        script.remove("note-3");
+        let last = script.line("final");
+        (last.turn, last.ordinal, last.cause) = (Some(2), Some(1), Some("found"));
+    };
+
+    a_key_twice_in_a_thread finds ["key-once"] by |script| script.line("ask-3").key = Some("k-a2");
+
+    a_key_that_opens_two_roots finds ["key-once"] by |script| {
+        script.line("d-ask").from = "bob";
+        script.line("d-ask").key = Some("k-b");
+    };
+
+    an_attempt_skipped finds ["attempt"] by |script| script.line("attempt").body = attempt(3);
+
+    an_attempt_twice finds ["attempt"] by |script| script.repeat("attempt", "attempt");
+
+    an_attempt_without_its_number finds ["attempt"] by |script| script.line("attempt").body = "<attempt/>".into();
+
+    an_attempt_after_the_dead_letter finds ["attempt"] by |script| {
+        let attempt = script.line("attempt").again("again");
+        script.after("letter", Line { call: Some("3"), to: Some("planner"), cause: Some("handled"), ..attempt });
+    };
+
+    a_dead_letter_that_counts_wrong finds ["attempt"] by |script| script.line("letter").body = dead_letter(2);
+}
+
+#[test]
+fn attempts_over_the_most_allowed_are_found() {
+    let book = Book::of(&script());
+    let under = |attempts| book.check_under(Terms { attempts, ..Terms::default() }).found;
+    assert_eq!(under(1).into_keys().collect::<Vec<_>>(), ["attempt"]);
+    assert!(under(2).is_empty());
+}
+
+#[test]
+fn a_first_attempt_may_stand_in_the_log_or_not() {
+    let mut script = script();
+    script.repeat("attempt", "attempt");
+    script.line("attempt").body = attempt(1);
+    let report = Book::of(&script).check();
+    assert!(report.is_clean(), "\n{report}");
+}
