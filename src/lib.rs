@@ -19,6 +19,8 @@ pub mod pump;
 
 pub mod edges;
 
+pub mod audit;
+
 pub mod organism;
 
 pub mod cli;

@@ -1,0 +1,192 @@
+//! Text that fits: measured in columns, cut or wrapped, with everything hostile made visible first.
+//!
+//! It never lets a control character, an escape or an override of direction through, and never makes a
+//! line wider than it was asked for. Any text comes in; lines for a terminal go out.
+
+use systole_kit::writer::visible;
+
+use crate::words::ids::ThreadId;
+use crate::words::time::Millis;
+
+/// Columns of a terminal nobody has widened.
+pub const COLUMNS: usize = 80;
+
+/// The columns a character takes. Rather one too many than one too few: scripts that terminals show
+/// in double width count two, and marks that join the character before them count one.
+fn columns_of(c: char) -> usize {
+    match u32::from(c) {
+        0x1100..=0x115F
+        | 0x2E80..=0x303E
+        | 0x3041..=0x33FF
+        | 0x3400..=0x4DBF
+        | 0x4E00..=0x9FFF
+        | 0xA000..=0xA4CF
+        | 0xA960..=0xA97F
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE10..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F000..=0x1FAFF
+        | 0x20000..=0x3FFFD => 2,
+        // Signs that some terminals show as pictures of double width.
+        0x231A..=0x27BF | 0x2B00..=0x2BFF => 2,
+        _ => 1,
+    }
+}
+
+/// The columns a text takes.
+pub fn width(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// The text on one line: hidden characters shown, white space between words one blank each.
+pub fn plain(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text, or as much of its beginning as fits, with `…` where it was cut.
+pub fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = beginning(text, columns.saturating_sub(1)).to_owned();
+    if columns > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// The longest beginning that fits.
+fn beginning(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        taken += columns_of(*c);
+        taken > columns
+    });
+    end.map_or(text, |(at, _)| text.get(..at).unwrap_or_default())
+}
+
+/// The longest end that fits.
+fn ending(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let start = text.char_indices().rev().find(|(_, c)| {
+        taken += columns_of(*c);
+        taken > columns
+    });
+    start.map_or(text, |(at, c)| text.get(at + c.len_utf8()..).unwrap_or_default())
+}
+
+/// A thread's id in so many columns: of a long one the root and the last labels stay.
+pub fn thread(id: &ThreadId, columns: usize) -> String {
+    let text = id.as_str();
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let head = columns.saturating_sub(1).min(11);
+    [beginning(text, head), "…", ending(text, columns.saturating_sub(1 + head))].concat()
+}
+
+/// The text behind `lead`, broken at blanks so that no line is wider than `COLUMNS`; further lines are
+/// indented by `indent`. A word that is wider than a line is broken where it must be.
+pub fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
+    wrapped_in(COLUMNS, lead, indent, text)
+}
+
+fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<String> {
+    let indent = indent.min(columns / 2);
+    let mut lines = Vec::new();
+    let mut line = cut(lead, columns - columns / 4);
+    // Blanks between words stay as they are, but for those at which a line is broken.
+    let mut gap = usize::from(!lead.is_empty() && !lead.ends_with(' ') && !text.starts_with(' '));
+    for word in text.split(' ') {
+        if word.is_empty() {
+            gap += 1;
+            continue;
+        }
+        let mut rest = word;
+        if gap > 0 && width(&line) + gap + width(rest) > columns {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            gap = 0;
+        }
+        line.push_str(&" ".repeat(gap.min(columns.saturating_sub(width(&line)))));
+        while width(&line) + width(rest) > columns {
+            let part = beginning(rest, columns.saturating_sub(width(&line)));
+            line.push_str(part);
+            rest = rest.get(part.len()..).unwrap_or_default();
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+        }
+        line.push_str(rest);
+        gap = 1;
+    }
+    lines.push(line);
+    lines
+}
+
+/// At most so many lines of them, the last one saying that there was more.
+pub fn at_most(lines: usize, mut all: Vec<String>) -> Vec<String> {
+    if all.len() > lines {
+        all.truncate(lines);
+        if let Some(last) = all.last_mut() {
+            *last = [&cut(last, COLUMNS - 2), " …"].concat();
+        }
+    }
+    all
+}
+
+/// The time of day of a moment, in UTC, to the second.
+pub fn clock(at: Millis) -> String {
+    at.to_string().get(11..19).unwrap_or_default().to_owned()
+}
+
+/// The day of a moment, in UTC.
+pub fn day(at: Millis) -> String {
+    at.to_string().get(..10).unwrap_or_default().to_owned()
+}
+
+/// A moment as somebody who reads at `now` needs it: without the day where it is the same one.
+pub fn moment(at: Millis, now: Millis) -> String {
+    if day(at) == day(now) { clock(at) } else { [&day(at), " ", &clock(at)].concat() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_is_shown_on_one_line() {
+        let shown = plain("a\u{1b}[31mred\u{1b}[0m\r\nb\u{202e}c\u{0}\t d");
+        assert_eq!(shown, "a\\u{1b}[31mred\\u{1b}[0m\\u{d} b\\u{202e}c\\u{0} d");
+    }
+
+    #[test]
+    fn a_cut_never_passes_the_width() {
+        for text in ["", "abc", "日本語のテキスト", &"x".repeat(200), "a日b本c語"] {
+            for columns in 0..20 {
+                assert!(width(&cut(text, columns)) <= columns, "{text} in {columns}");
+            }
+        }
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 6), "日本語");
+    }
+
+    #[test]
+    fn wrapping_keeps_every_word_and_the_width() {
+        let text = ["one two  three ", &"long".repeat(30), " four 日本語のテキスト five"].concat();
+        for columns in 20..60 {
+            let lines = wrapped_in(columns, "lead: ", 4, &text);
+            assert!(lines.iter().all(|line| width(line) <= columns), "{columns}: {lines:?}");
+            let words: String = lines.concat().split_whitespace().collect();
+            let wanted: String = ["lead: ", &text].concat().split_whitespace().collect();
+            assert_eq!(words, wanted);
+        }
+    }
+
+    #[test]
+    fn a_long_thread_id_keeps_its_root_and_its_end() {
+        let id = ThreadId::parse("sess-1f0c9a2b77d1.research.deeper.deepest").unwrap();
+        assert_eq!(thread(&id, 24), "sess-1f0c9a…eper.deepest");
+        assert_eq!(width(&thread(&id, 24)), 24);
+        assert_eq!(thread(&id.root_of(), 24), "sess-1f0c9a2b77d1");
+    }
+}

@@ -1,0 +1,15 @@
+//! The reading side: what a log says to whoever asks, whether an organism runs on it or not.
+//!
+//! Records and folds come in; trees, reasons and lines for people go out. This room never writes a
+//! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It holds no
+//! second truth: what is open is the pump's own fold, what is over stands in the records.
+
+pub mod chains;
+pub mod columns;
+pub mod finding;
+pub mod glance;
+pub mod narrate;
+pub mod posts;
+pub mod tree;
+pub mod whole;
+pub mod why;

@@ -1,0 +1,200 @@
+//! A record in words: who told whom what, and what went wrong where.
+//!
+//! Nothing of a payload gets out unescaped, and no line is wider than a terminal. A record comes in;
+//! one line goes out, or a few where there is a refusal to mend.
+
+use serde_json::{Value, json};
+
+use super::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
+use super::glance::{Glance, glance, told};
+use crate::rules::core_payload;
+use crate::words::ids::ThreadId;
+use crate::words::ports::Position;
+use crate::words::record::{Header, Kind, Mark, Record, Role};
+
+/// Columns that a thread's id takes where records of several threads are told.
+const ID_COLUMNS: usize = 20;
+/// Columns that a name takes at most.
+const NAME_COLUMNS: usize = 24;
+/// Lines that the words of one record take at most.
+const WORD_LINES: usize = 2;
+/// Lines that each part of a refusal takes at most.
+const PART_LINES: usize = 3;
+/// How far continued lines are indented: below the names.
+const INDENT: usize = 4;
+
+/// Tells a record. The thread's id is left out where `within` is that thread.
+pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
+    let h = &record.header;
+    let mut lead = columns::clock(h.time);
+    if within != Some(&h.thread) {
+        lead.extend(["  ", &columns::thread(&h.thread, ID_COLUMNS)]);
+    }
+    lead.extend(["  #", &h.seq.to_string()]);
+    match h.kind {
+        Kind::Message => message(&lead, record),
+        Kind::Refusal => refusal(&lead, record),
+        Kind::Outcome => outcome(&lead, record),
+        Kind::Attempt => attempt(&lead, record),
+        Kind::Terminal => {
+            let by = h.to.as_ref().map_or("core", |name| name.as_str());
+            wrapped(&lead, INDENT, &[" the thread ends, cancelled by ", &name(by)].concat())
+        }
+    }
+}
+
+fn name(text: &str) -> String {
+    cut(text, NAME_COLUMNS)
+}
+
+/// `from → to`, or who notes something for itself.
+fn parties(h: &Header) -> String {
+    match &h.to {
+        Some(to) => [" ", &name(h.from.as_str()), " → ", &name(to.as_str())].concat(),
+        None => [" ", &name(h.from.as_str())].concat(),
+    }
+}
+
+/// The call that a record belongs to; for an item the path of what it opens.
+fn call(h: &Header) -> Option<String> {
+    let path = h.call.as_ref()?;
+    let item = h.turn.zip(h.ordinal).filter(|_| !matches!(h.code, Some(Mark::Role(Role::Final))));
+    Some(item.map_or_else(|| path.to_string(), |(turn, ordinal)| path.item(turn, ordinal).to_string()))
+}
+
+fn element(seen: &Glance) -> String {
+    if seen.element.is_empty() { "?".to_owned() } else { ["<", &seen.element, ">"].concat() }
+}
+
+fn message(lead: &str, record: &Record) -> Vec<String> {
+    let h = &record.header;
+    let seen = glance(&record.body);
+    let mut head = parties(h);
+    let sense = match h.code {
+        Some(Mark::Role(Role::Request | Role::Begin)) => "opens call",
+        Some(Mark::Role(Role::Call)) => "call",
+        Some(Mark::Role(Role::Spawn)) => "spawns, item",
+        Some(Mark::Role(Role::Note)) => "note",
+        Some(Mark::Role(Role::Final)) => "answers call",
+        Some(Mark::Role(Role::Answer)) => "answer to",
+        Some(Mark::Role(Role::Inbox)) => "inbox of call",
+        _ => "",
+    };
+    if let (Some(path), false) = (call(h), sense.is_empty()) {
+        head.extend(["  ", sense, " ", &path]);
+    }
+    head.extend(["  ", &element(&seen)]);
+    with_words(lead, &head, &seen.words)
+}
+
+/// The head on its line, and the words behind it if they fit, else below it.
+fn with_words(lead: &str, head: &str, words: &str) -> Vec<String> {
+    let mut lines = wrapped(lead, INDENT, head);
+    if words.is_empty() {
+        return lines;
+    }
+    match lines.last_mut() {
+        Some(last) if columns::width(last) + 2 + columns::width(words) <= COLUMNS => {
+            last.extend(["  ", words]);
+        }
+        _ => lines.extend(at_most(WORD_LINES, wrapped(&" ".repeat(INDENT), INDENT, words))),
+    }
+    lines
+}
+
+fn refusal(lead: &str, record: &Record) -> Vec<String> {
+    let h = &record.header;
+    let whom = h.to.as_ref().map_or_else(String::new, |to| [" to ", &name(to.as_str())].concat());
+    let item = call(h).map_or_else(String::new, |path| ["  item ", &path].concat());
+    let code = h.code.map_or("", Mark::as_str);
+    let Some(told) = told(&record.body) else {
+        let seen = glance(&record.body);
+        let head = [" answered", &whom, ": ", code, &item, "  ", &element(&seen)].concat();
+        return with_words(lead, &head, &seen.words);
+    };
+    // A listener's own code stands in the body alone.
+    let own = if told.code == code { String::new() } else { [" (", &told.code, ")"].concat() };
+    let mut lines = wrapped(lead, INDENT, &[" refused", &whom, ": ", code, &own, &item].concat());
+    let mut part = |label: &str, text: &str| {
+        let lead = [" ".repeat(INDENT).as_str(), label].concat();
+        lines.extend(at_most(PART_LINES, wrapped(&lead, 2 * INDENT, text)));
+    };
+    part("", &told.message);
+    let place = told.place.as_ref().map(|(line, column)| ["line ", line, ", column ", column].concat());
+    match (&told.path, place) {
+        (Some(path), Some(place)) => part("at:", &[path, ", ", &place].concat()),
+        (Some(path), None) => part("at:", path),
+        (None, Some(place)) => part("at:", &place),
+        (None, None) => {}
+    }
+    for (label, text) in [("expected:", told.expected), ("received:", told.received), ("try:", told.mend)] {
+        if let Some(text) = text {
+            part(label, &text);
+        }
+    }
+    lines
+}
+
+fn outcome(lead: &str, record: &Record) -> Vec<String> {
+    let h = &record.header;
+    let path = call(h).unwrap_or_default();
+    match h.code {
+        Some(Mark::Handled) => {
+            wrapped(lead, INDENT, &[&parties(h), "  call ", &path, " handled, without an answer"].concat())
+        }
+        Some(Mark::DeadLetter) => {
+            let whom = h.to.as_ref().map_or("", |to| to.as_str());
+            let head = [" dead letter of ", &name(whom), "  call ", &path].concat();
+            with_words(lead, &head, &glance(&record.body).words)
+        }
+        code => {
+            let code = code.map_or("", Mark::as_str);
+            let head = [&parties(h), "  call ", &path, " failed: ", code].concat();
+            let words = told(&record.body).map_or_else(|| glance(&record.body).words, |told| told.message);
+            with_words(lead, &head, &words)
+        }
+    }
+}
+
+fn attempt(lead: &str, record: &Record) -> Vec<String> {
+    let h = &record.header;
+    let whom = h.to.as_ref().map_or("", |to| to.as_str());
+    let path = call(h).unwrap_or_default();
+    let Some(next) = core_payload::read_attempt(&record.body) else {
+        return with_words(lead, &[" attempt  call ", &path].concat(), &glance(&record.body).words);
+    };
+    let mut head = [" attempt ", &next.number.to_string(), " at ", &name(whom), "  call ", &path].concat();
+    if next.due > h.time {
+        head.extend(["  at ", &columns::clock(next.due)]);
+    }
+    let words = match next.code {
+        Some(code) => [code.as_str(), ": ", &plain(&next.words)].concat(),
+        None => plain(&next.words),
+    };
+    with_words(lead, &head, &words)
+}
+
+/// A record for programs: its header's fields under their own names, its body as text.
+pub fn as_json(position: Position, record: &Record) -> Value {
+    let h = &record.header;
+    json!({
+        "position": position.0,
+        "thread": h.thread.as_str(),
+        "seq": h.seq,
+        "id": h.id.to_string(),
+        "kind": h.kind.as_str(),
+        "from": h.from.as_str(),
+        "to": h.to.as_ref().map(|to| to.as_str()),
+        "call": h.call.as_ref().map(|call| call.as_str()),
+        "turn": h.turn,
+        "ordinal": h.ordinal,
+        "cause": h.cause.map(|cause| cause.to_string()),
+        "key": h.key.as_ref().map(|key| key.as_str()),
+        "origin": h.origin.map(|origin| origin.to_string()),
+        "time": h.time.to_string(),
+        "config": h.config.to_string(),
+        "code": h.code.map(Mark::as_str),
+        "head": record.head.to_string(),
+        "body": String::from_utf8_lossy(&record.body),
+    })
+}

@@ -1,0 +1,261 @@
+//! A root with everything that came of it: its calls, their items and answers, the threads they
+//! spawned. Read from records, so that what is over stands beside what is open.
+//!
+//! Bodies are looked at and not kept: a tree's memory grows with its calls, not with its bytes. A
+//! thread's id comes in; a tree of plain data goes out.
+
+mod drawing;
+
+pub use drawing::{Reasons, draw, to_json};
+
+use std::collections::BTreeMap;
+
+use super::glance::{glance, told};
+use crate::rules::core_payload;
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::time::Millis;
+
+/// Records read at once.
+const PAGE: usize = 512;
+/// Records read for one tree: some seconds of reading, and more than anybody reads on a screen.
+const MOST_RECORDS: u64 = 200_000;
+
+/// A thread with its calls and its children.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tree {
+    /// The thread.
+    pub thread: ThreadId,
+    /// When it was opened.
+    pub opened: Millis,
+    /// Its last record that was read.
+    pub seq: u64,
+    /// Its calls.
+    pub calls: BTreeMap<CallPath, Branch>,
+    /// The threads it spawned.
+    pub children: BTreeMap<ThreadId, Tree>,
+    /// Who ended it, if somebody did.
+    pub ended_by: Option<(Millis, Name)>,
+    /// Whether there are records that were not read.
+    pub cut: bool,
+}
+
+/// One call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Branch {
+    /// Who has to answer it.
+    pub listener: Name,
+    /// Who wants the answer.
+    pub caller: Name,
+    /// The element of its request.
+    pub element: String,
+    /// The record of its request.
+    pub seq: u64,
+    /// When it was opened.
+    pub opened: Millis,
+    /// The last turn that was taken.
+    pub turn: u32,
+    /// Attempts at all its turns beyond the first of each.
+    pub retries: u32,
+    /// How it ended, if it did.
+    pub ended: Option<Ended>,
+    /// Its items, in order of turn and ordinal, but calls, which stand in `Tree::calls`.
+    pub items: BTreeMap<(u32, u32), Leaf>,
+}
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// When.
+    pub at: Millis,
+    /// Which way.
+    pub way: Way,
+}
+
+/// The ways a call ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// With a payload.
+    Answered {
+        /// Its element.
+        element: String,
+    },
+    /// Without one, as its `returns` allow.
+    Handled,
+    /// Without the answer it owed.
+    Failed {
+        /// The code.
+        code: &'static str,
+        /// The words.
+        words: String,
+    },
+}
+
+/// What an item came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Leaf {
+    /// A note.
+    Note {
+        /// Its element.
+        element: String,
+    },
+    /// Refused.
+    Refused {
+        /// The code.
+        code: &'static str,
+        /// The words.
+        words: String,
+    },
+    /// It opened a nested call.
+    Call,
+    /// It spawned a thread; none until the confirmation was read.
+    Spawned(Option<ThreadId>),
+}
+
+/// Reads the tree of a thread.
+pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Tree>, LogFault> {
+    let mut left = MOST_RECORDS;
+    read_within(reader, thread, &mut left)
+}
+
+fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<Option<Tree>, LogFault> {
+    let mut tree = Tree {
+        thread: id.clone(),
+        opened: Millis(0),
+        seq: 0,
+        calls: BTreeMap::new(),
+        children: BTreeMap::new(),
+        ended_by: None,
+        cut: false,
+    };
+    loop {
+        let page = reader.of_thread(id, tree.seq + 1, PAGE)?;
+        for (_, record) in &page {
+            if *left == 0 {
+                tree.cut = true;
+                break;
+            }
+            *left -= 1;
+            tree.take(record);
+        }
+        if page.len() < PAGE || tree.cut {
+            break;
+        }
+    }
+    if tree.seq == 0 {
+        return Ok(None);
+    }
+    let spawned = tree.calls.values().flat_map(|branch| branch.items.values());
+    let children: Vec<ThreadId> = spawned
+        .filter_map(|leaf| match leaf {
+            Leaf::Spawned(Some(child)) => Some(child.clone()),
+            _ => None,
+        })
+        .collect();
+    for child in children {
+        if let Some(read) = read_within(reader, &child, left)? {
+            tree.cut |= read.cut;
+            tree.children.insert(child, read);
+        }
+    }
+    Ok(Some(tree))
+}
+
+impl Tree {
+    /// Its top calls, in the order in which they came.
+    pub fn tops(&self) -> Vec<(&CallPath, &Branch)> {
+        let mut tops: Vec<_> = self.calls.iter().filter(|(path, _)| path.depth() == 0).collect();
+        tops.sort_by_key(|(path, _)| path.top_number());
+        tops
+    }
+
+    fn take(&mut self, record: &Record) {
+        let h = &record.header;
+        if h.seq == 1 {
+            self.opened = h.time;
+        }
+        self.seq = h.seq;
+        match (h.kind, h.code) {
+            (Kind::Message, Some(Mark::Role(role))) => self.take_message(record, role),
+            (Kind::Message, _) => {}
+            (Kind::Refusal, mark) => {
+                let code = mark.map_or("", Mark::as_str);
+                let words = told(&record.body).map_or_else(String::new, |told| told.message);
+                self.item(h, Leaf::Refused { code, words });
+            }
+            (Kind::Attempt, _) => {
+                let is_repeat = core_payload::read_attempt(&record.body).is_some_and(|a| a.number > 1);
+                if let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) {
+                    branch.retries += u32::from(is_repeat);
+                }
+            }
+            (Kind::Outcome, Some(Mark::DeadLetter)) => {}
+            (Kind::Outcome, Some(Mark::Handled)) => self.end(h, Way::Handled),
+            (Kind::Outcome, mark) => {
+                let code = mark.map_or("", Mark::as_str);
+                let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
+                self.end(h, Way::Failed { code, words });
+            }
+            (Kind::Terminal, _) => {
+                self.ended_by = h.to.clone().map(|by| (h.time, by));
+            }
+        }
+    }
+
+    fn take_message(&mut self, record: &Record, role: Role) {
+        let h = &record.header;
+        match role {
+            Role::Request | Role::Begin => self.open(record, h.call.clone()),
+            Role::Call => {
+                self.item(h, Leaf::Call);
+                let path = h.call.as_ref().zip(h.turn).zip(h.ordinal);
+                self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
+            }
+            Role::Spawn => self.item(h, Leaf::Spawned(None)),
+            Role::Note => self.item(h, Leaf::Note { element: glance(&record.body).element }),
+            Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
+            Role::Answer => {
+                let place = h.call.as_ref().and_then(CallPath::caller);
+                let child = core_payload::spawned_child(&record.body);
+                if let (Some((path, turn, ordinal)), Some(child)) = (place, child)
+                    && let Some(branch) = self.calls.get_mut(&path)
+                {
+                    branch.items.insert((turn, ordinal), Leaf::Spawned(Some(child)));
+                }
+            }
+            Role::Inbox | Role::Told => {}
+        }
+    }
+
+    fn open(&mut self, record: &Record, path: Option<CallPath>) {
+        let h = &record.header;
+        let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
+        let branch = Branch {
+            listener,
+            caller: h.from.clone(),
+            element: glance(&record.body).element,
+            seq: h.seq,
+            opened: h.time,
+            turn: 0,
+            retries: 0,
+            ended: None,
+            items: BTreeMap::new(),
+        };
+        self.calls.insert(path, branch);
+    }
+
+    fn item(&mut self, h: &Header, leaf: Leaf) {
+        let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
+        if let Some(branch) = self.calls.get_mut(path) {
+            branch.turn = branch.turn.max(turn);
+            branch.items.insert((turn, ordinal), leaf);
+        }
+    }
+
+    fn end(&mut self, h: &Header, way: Way) {
+        let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) else { return };
+        branch.turn = branch.turn.max(h.turn.unwrap_or(0));
+        branch.ended = Some(Ended { at: h.time, way });
+    }
+}

@@ -1,0 +1,209 @@
+//! A tree as lines for a terminal, and as JSON for programs.
+//!
+//! It adds nothing to what the tree and the reasons say. No line is wider than 80 columns.
+
+use serde_json::{Value, json};
+
+use super::{Branch, Ended, Leaf, Tree, Way};
+use crate::audit::columns::{self, COLUMNS, cut};
+use crate::audit::why::{Reason, brief};
+use crate::words::ids::{CallPath, ThreadId};
+use crate::words::time::{Millis, spoken};
+
+/// Columns that a name takes at most.
+const NAME_COLUMNS: usize = 24;
+/// Columns that the lines of a tree take at most on the left, so that words have room on the right.
+const MARGIN: usize = 32;
+
+/// Tells how an open call stands; none where nobody knows.
+pub type Reasons<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a Reason>;
+
+/// Draws a tree. `life` is the word for the state of its first thread.
+pub fn draw(tree: &Tree, life: &str, reasons: Reasons<'_>, now: Millis) -> Vec<String> {
+    let opened = columns::moment(tree.opened, now);
+    let title = [tree.thread.as_str(), "  ", life, "  opened ", &opened].concat();
+    let mut drawing = Drawing { lines: vec![cut(&title, COLUMNS)], reasons, now };
+    drawing.thread(tree, "");
+    if tree.cut {
+        drawing.lines.push("… and more records than are read for one tree; systole log has them".to_owned());
+    }
+    drawing.lines
+}
+
+struct Drawing<'a> {
+    lines: Vec<String>,
+    reasons: Reasons<'a>,
+    now: Millis,
+}
+
+/// What stands below a call: its items, or the calls of a thread.
+enum Twig<'t> {
+    Call(&'t Tree, &'t CallPath, &'t Branch),
+    Item(&'t CallPath, u32, u32, &'t Leaf),
+    Child(&'t Tree),
+    /// A cancelled thread says by whom.
+    End(&'t Tree),
+}
+
+impl Drawing<'_> {
+    fn thread(&mut self, tree: &Tree, margin: &str) {
+        let mut twigs: Vec<Twig<'_>> =
+            tree.tops().into_iter().map(|(path, branch)| Twig::Call(tree, path, branch)).collect();
+        if tree.ended_by.is_some() {
+            twigs.push(Twig::End(tree));
+        }
+        self.twigs(&twigs, margin);
+    }
+
+    fn twigs(&mut self, twigs: &[Twig<'_>], margin: &str) {
+        for (index, twig) in twigs.iter().enumerate() {
+            let last = index + 1 == twigs.len();
+            let fork = [margin, if last { "└─ " } else { "├─ " }].concat();
+            let mut below = margin.to_owned();
+            if columns::width(margin) < MARGIN {
+                below.push_str(if last { "   " } else { "│  " });
+            }
+            match twig {
+                Twig::Call(tree, path, branch) => {
+                    let text = self.call(tree, path, branch);
+                    self.line(&fork, &text);
+                    self.below(tree, path, branch, &below);
+                }
+                Twig::Child(tree) => {
+                    self.line(&fork, &["thread ", tree.thread.as_str()].concat());
+                    self.thread(tree, &below);
+                }
+                Twig::Item(path, turn, ordinal, leaf) => {
+                    let text = [path.item(*turn, *ordinal).as_str(), "  ", &told(leaf)].concat();
+                    self.line(&fork, &text);
+                }
+                Twig::End(tree) => {
+                    if let Some((at, by)) = &tree.ended_by {
+                        let at = columns::moment(*at, self.now);
+                        self.line(&fork, &["cancelled by ", by.as_str(), " at ", &at].concat());
+                    }
+                }
+            }
+        }
+    }
+
+    fn below(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, margin: &str) {
+        let twigs: Vec<Twig<'_>> = branch
+            .items
+            .iter()
+            .map(|((turn, ordinal), leaf)| {
+                let item = path.item(*turn, *ordinal);
+                let call = tree.calls.get_key_value(&item);
+                match (leaf, call) {
+                    (Leaf::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
+                    (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
+                        Some(child) => Twig::Child(child),
+                        None => Twig::Item(path, *turn, *ordinal, leaf),
+                    },
+                    _ => Twig::Item(path, *turn, *ordinal, leaf),
+                }
+            })
+            .collect();
+        self.twigs(&twigs, margin);
+    }
+
+    fn line(&mut self, fork: &str, text: &str) {
+        let line = [fork, text].concat();
+        self.lines.push(cut(&line, COLUMNS));
+    }
+
+    fn call(&self, tree: &Tree, path: &CallPath, branch: &Branch) -> String {
+        let name = cut(branch.listener.as_str(), NAME_COLUMNS);
+        let mut text = [path.as_str(), "  ", &name, "  <", &branch.element, ">  "].concat();
+        match &branch.ended {
+            Some(ended) => text.push_str(&how(ended, branch.opened)),
+            None => match (self.reasons)(&tree.thread, path) {
+                Some(reason) => text.push_str(&brief(reason, self.now)),
+                None if tree.ended_by.is_some() => text.push_str("cancelled"),
+                None => text.push_str("open"),
+            },
+        }
+        if branch.turn > 1 {
+            text.extend([", ", &branch.turn.to_string(), " turns"]);
+        }
+        if branch.retries > 0 && branch.ended.is_some() {
+            let again = if branch.retries == 1 { " retry" } else { " retries" };
+            text.extend([", ", &branch.retries.to_string(), again]);
+        }
+        text
+    }
+}
+
+fn how(ended: &Ended, opened: Millis) -> String {
+    let after = spoken(ended.at.since(opened));
+    match &ended.way {
+        Way::Answered { element } => ["answered <", element, "> after ", &after].concat(),
+        Way::Handled => ["handled after ", &after].concat(),
+        Way::Failed { code, words } => ["failed after ", &after, ": ", code, ": ", words].concat(),
+    }
+}
+
+fn told(leaf: &Leaf) -> String {
+    match leaf {
+        Leaf::Note { element } => ["note <", element, ">"].concat(),
+        Leaf::Refused { code, words } if words.is_empty() => ["answered: ", code].concat(),
+        Leaf::Refused { code, words } => ["refused: ", code, ": ", words].concat(),
+        Leaf::Call => "call".to_owned(),
+        Leaf::Spawned(child) => {
+            ["spawned ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
+        }
+    }
+}
+
+/// The tree for programs: the same shape, with moments instead of stretches of time.
+pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
+    let calls: Vec<Value> =
+        tree.tops().into_iter().map(|(path, branch)| call_json(tree, path, branch, reasons, now)).collect();
+    json!({
+        "thread": tree.thread.as_str(),
+        "opened": tree.opened.to_string(),
+        "records": tree.seq,
+        "calls": calls,
+        "cancelled": tree.ended_by.as_ref().map(|(at, by)| json!({"at": at.to_string(), "by": by.as_str()})),
+        "cut": tree.cut,
+    })
+}
+
+fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>, now: Millis) -> Value {
+    let (state, detail) = match &branch.ended {
+        Some(Ended { way: Way::Answered { element }, .. }) => ("answered", Some(element.clone())),
+        Some(Ended { way: Way::Handled, .. }) => ("handled", None),
+        Some(Ended { way: Way::Failed { code, .. }, .. }) => ("failed", Some((*code).to_owned())),
+        None if tree.ended_by.is_some() => ("cancelled", None),
+        None => ("open", reasons(&tree.thread, path).map(|reason| brief(reason, now))),
+    };
+    let items = branch.items.iter().map(|((turn, ordinal), leaf)| {
+        let item = path.item(*turn, *ordinal);
+        match (leaf, tree.calls.get(&item)) {
+            (Leaf::Call, Some(nested)) => call_json(tree, &item, nested, reasons, now),
+            (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
+                Some(child) => to_json(child, reasons, now),
+                None => json!({"item": item.as_str(), "spawned": child.as_str()}),
+            },
+            (Leaf::Note { element }, _) => json!({"item": item.as_str(), "note": element}),
+            (Leaf::Refused { code, words }, _) => {
+                json!({"item": item.as_str(), "refused": code, "message": words})
+            }
+            (Leaf::Call | Leaf::Spawned(None), _) => json!({"item": item.as_str()}),
+        }
+    });
+    json!({
+        "call": path.as_str(),
+        "listener": branch.listener.as_str(),
+        "caller": branch.caller.as_str(),
+        "element": branch.element,
+        "seq": branch.seq,
+        "opened": branch.opened.to_string(),
+        "state": state,
+        "detail": detail,
+        "ended": branch.ended.as_ref().map(|ended| ended.at.to_string()),
+        "turns": branch.turn,
+        "retries": branch.retries,
+        "items": items.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,176 @@
+//! A log as it stands, without running it: the pump's own fold of every thread at work, the
+//! configurations their calls began with, and what the newest records tell of listeners.
+//!
+//! Nothing here writes, and what is live knowledge of a running pump alone (which delivery is out) is
+//! only worked out from it in `posts`. A reader comes in; the whole goes out.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::glance::attribute;
+use crate::pump::state::{Book, State, Thread};
+use crate::pump::wake;
+use crate::words::composition::{Composition, Listener};
+use crate::words::ids::{Digest, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Position, Step, Steps};
+use crate::words::record::{Kind, Mark, Record, Role};
+use crate::words::time::Millis;
+
+/// Newest records that are looked at for signs of listeners and of the last start.
+const RECENT: usize = 4096;
+
+/// Reads a configuration back from its stored source, or says why that cannot be done.
+pub type ReadSource<'a> = &'a dyn Fn(&[u8]) -> Result<Composition, String>;
+
+/// A log as it stands.
+pub struct Whole {
+    state: State,
+    /// The process that has the log open for writing.
+    pub running: Option<u32>,
+    /// Configurations that cannot be read, and why.
+    unread: HashMap<Digest, String>,
+    signs: Signs,
+}
+
+/// What the newest records tell of the organism's listeners.
+#[derive(Default)]
+struct Signs {
+    booted: Option<(Millis, Digest)>,
+    freed: HashMap<Name, Millis>,
+    left: HashMap<Name, (Millis, String)>,
+}
+
+/// Recovery reports its steps to the fault tests; somebody who only looks has none to report.
+struct Unwatched;
+
+impl Steps for Unwatched {
+    fn passed(&self, _: Step) {}
+}
+
+impl Whole {
+    /// Looks at a log. `running` is the process that writes it, if one does.
+    pub fn look(
+        reader: &dyn LogReader,
+        read: ReadSource<'_>,
+        running: Option<u32>,
+    ) -> Result<Whole, LogFault> {
+        // Read before the fold, so that no sign is newer than the state that it is set beside.
+        let last = reader.last()?;
+        let mut state = wake::recover(reader, &Unwatched)?;
+        let mut signs = Signs::default();
+        let from = Position(last.0.saturating_sub(RECENT as u64));
+        for (_, record) in reader.after(from, RECENT)?.iter().filter(|(position, _)| *position <= last) {
+            signs.note(record);
+        }
+        let mut wanted: Vec<Digest> =
+            state.threads.values().flat_map(|t| t.calls.values().map(|c| c.config)).collect();
+        wanted.extend(signs.booted.map(|(_, config)| config));
+        wanted.sort();
+        wanted.dedup();
+        let mut unread = HashMap::new();
+        let mut book = Book::default();
+        for hash in wanted {
+            match reader.document(hash)? {
+                None => drop(unread.insert(hash, "the log does not hold it".to_owned())),
+                Some(source) => match read(&source) {
+                    Ok(page) => book.add(Arc::new(page)),
+                    Err(why) => drop(unread.insert(hash, why)),
+                },
+            }
+        }
+        state.book = book;
+        Ok(Whole { state, running, unread, signs })
+    }
+
+    /// Every thread that is at work, in order of their ids.
+    pub fn working(&self) -> Vec<&Thread> {
+        let mut threads: Vec<&Thread> = self.state.threads.values().filter(|t| !t.calls.is_empty()).collect();
+        threads.sort_by(|a, b| a.id.cmp(&b.id));
+        threads
+    }
+
+    /// A thread: from memory if it is at work, else woken; none if the log has no record of it.
+    pub fn thread(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
+        match self.state.thread(id) {
+            Some(thread) => Ok(Some(thread.clone())),
+            None => wake::wake(reader, id),
+        }
+    }
+
+    /// A thread that is at work.
+    pub(super) fn at_work(&self, id: &ThreadId) -> Option<&Thread> {
+        self.state.thread(id)
+    }
+
+    /// A listener as the configuration of that hash has it.
+    pub fn listener(&self, config: Digest, name: &Name) -> Option<&Listener> {
+        self.state.book.listener(config, name)
+    }
+
+    /// Why a configuration cannot be read, if it cannot.
+    pub fn unread(&self, config: Digest) -> Option<&str> {
+        self.unread.get(&config).map(String::as_str)
+    }
+
+    /// How many deliveries may be out to a listener at once: as the configuration of the last start
+    /// says, which is what the running pump counts by, else as that of the call.
+    pub(super) fn slots(&self, config: Digest, name: &Name) -> usize {
+        let current = self.signs.booted.and_then(|(_, booted)| self.listener(booted, name));
+        current.or_else(|| self.listener(config, name)).map_or(1, |l| l.in_flight)
+    }
+
+    /// When the organism started last, if that is among the newest records.
+    pub(super) fn booted(&self) -> Option<Millis> {
+        self.signs.booted.map(|(at, _)| at)
+    }
+
+    /// When a delivery to that listener was last over, if that is among the newest records.
+    pub(super) fn freed(&self, listener: &Name) -> Option<Millis> {
+        self.signs.freed.get(listener).copied()
+    }
+
+    /// When and why the listener's program ended, if it has not come back.
+    pub(super) fn left(&self, listener: &Name) -> Option<&(Millis, String)> {
+        self.signs.left.get(listener)
+    }
+}
+
+impl Signs {
+    fn note(&mut self, record: &Record) {
+        let h = &record.header;
+        if h.thread.is_sys() {
+            return self.note_sys(record);
+        }
+        // What a listener sends ends its delivery; a failed attempt and an outcome of the core name it.
+        let over = match (h.kind, h.code) {
+            (Kind::Message, Some(Mark::Role(Role::Inbox | Role::Answer | Role::Request | Role::Begin))) => {
+                None
+            }
+            (Kind::Message, _) => Some(&h.from),
+            (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
+            (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),
+            (Kind::Outcome, Some(Mark::Handled)) => Some(&h.from),
+            (Kind::Outcome | Kind::Terminal, _) => None,
+        };
+        if let Some(listener) = over {
+            self.freed.insert(listener.clone(), h.time);
+        }
+    }
+
+    fn note_sys(&mut self, record: &Record) {
+        let (h, body) = (&record.header, &record.body);
+        let name_of = |element| attribute(body, element, "name").and_then(|name| Name::parse(&name).ok());
+        if h.code != Some(Mark::Role(Role::Told)) {
+            return;
+        }
+        if attribute(body, "boot", "organism").is_some() {
+            self.booted = Some((h.time, h.config));
+            self.left.clear();
+        } else if let Some(name) = name_of("listener-joined") {
+            self.left.remove(&name);
+        } else if let Some(name) = name_of("listener-left") {
+            let why = attribute(body, "listener-left", "reason").unwrap_or_default();
+            self.left.insert(name, (h.time, why));
+        }
+    }
+}

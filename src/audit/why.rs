@@ -1,0 +1,299 @@
+//! Why a thread waits: for every call that is open, what it waits for, down to the leaves, which alone
+//! can end the wait.
+//!
+//! It reads folds and records and never asks a running organism. The whole of a log and a thread come
+//! in; a tree of reasons goes out, which `wording` puts into words.
+
+mod wording;
+
+pub use wording::{Asker, brief, ends, line, report};
+
+use super::posts::{Post, Posts};
+use super::whole::Whole;
+use crate::pump::state::{Call, Life, Stand, Thread};
+use crate::rules::core_payload;
+use crate::words::codes::Code;
+use crate::words::composition::{Listener, OnUnknown, Program, Reach};
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::Kind;
+use crate::words::time::Millis;
+
+/// Records read at once.
+const PAGE: usize = 512;
+
+/// A thread and the reasons why it waits; none where it rests or has ended.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Whether it is at work.
+    pub life: Life,
+    /// When its last record was made.
+    pub touched: Millis,
+    /// Its last record.
+    pub seq: u64,
+    /// One reason for each of its top calls.
+    pub reasons: Vec<Reason>,
+}
+
+/// Why one call is not over.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Who has to answer it.
+    pub listener: Name,
+    /// The turn that is due, or whose items are being answered.
+    pub turn: u32,
+    /// Since when it stands like this.
+    pub since: Millis,
+    /// What it waits for.
+    pub cause: Cause,
+    /// The attempt at the due turn.
+    pub attempt: u32,
+    /// Attempts that a turn may take.
+    pub attempts: u32,
+    /// Attempts at this turn that failed, oldest first.
+    pub failures: Vec<Failure>,
+    /// The program that answers, where the listener is one.
+    pub program: Option<Program>,
+    /// Why the listener's program is not there, and since when.
+    pub absent: Option<(Millis, String)>,
+    /// The record from which on the log tells of this.
+    pub told_from: u64,
+    /// What is open below it: nested calls, and the calls of its running children.
+    pub below: Vec<Reason>,
+}
+
+/// What a call waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// An earlier top call of its thread.
+    Held {
+        /// The call that is open.
+        behind: CallPath,
+    },
+    /// Answers to its items; what is open stands below.
+    Joining {
+        /// Items that have one.
+        answered: usize,
+        /// All of them.
+        items: usize,
+    },
+    /// Its time, after a failed attempt.
+    BackOff {
+        /// When the next attempt may go out.
+        until: Millis,
+    },
+    /// A slot of its listener.
+    Queued {
+        /// Its place, from 1.
+        place: usize,
+        /// The slots, all taken.
+        slots: usize,
+    },
+    /// Its listener's reply.
+    Out {
+        /// When the attempt is over at the latest; none where the configuration cannot be read.
+        deadline: Option<Millis>,
+        /// The longest silence.
+        idle_ms: Option<u64>,
+        /// What follows.
+        then: Then,
+    },
+    /// Somebody who runs the organism.
+    Stopped,
+    /// Nothing that could be read: the configuration is gone.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What follows when an attempt is over without a reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// Another attempt.
+    Attempt(u32),
+    /// The call closes as failed.
+    Fails,
+}
+
+/// An attempt that failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// How.
+    pub code: Option<Code>,
+    /// What is known: exit code, time, last words.
+    pub words: String,
+    /// When.
+    pub at: Millis,
+}
+
+impl Standing {
+    /// Works out how a thread stands.
+    pub fn of(
+        reader: &dyn LogReader,
+        whole: &Whole,
+        posts: &Posts,
+        thread: &Thread,
+    ) -> Result<Standing, LogFault> {
+        let mut reasons = Vec::new();
+        let asking = Asking { reader, whole, posts };
+        for (path, call) in thread.calls.iter().filter(|(path, _)| path.depth() == 0) {
+            reasons.push(asking.reason(thread, path, call)?);
+        }
+        // Paths sort as text; people count.
+        reasons.sort_by_key(|reason| reason.call.top_number());
+        Ok(Standing {
+            thread: thread.id.clone(),
+            life: thread.life(),
+            touched: thread.touched,
+            seq: thread.seq,
+            reasons,
+        })
+    }
+
+    /// The reasons under which no other stands: what they wait for ends the wait. Calls that are held
+    /// wait for another top call of the same thread and are no leaves.
+    pub fn leaves(&self) -> Vec<&Reason> {
+        let mut leaves = Vec::new();
+        let mut left: Vec<&Reason> = self.reasons.iter().rev().collect();
+        while let Some(reason) = left.pop() {
+            if matches!(reason.cause, Cause::Held { .. }) {
+                continue;
+            }
+            left.extend(reason.below.iter().rev());
+            let only_joins = matches!(reason.cause, Cause::Joining { .. });
+            if !only_joins || reason.below.is_empty() {
+                leaves.push(reason);
+            }
+        }
+        leaves
+    }
+}
+
+struct Asking<'a> {
+    reader: &'a dyn LogReader,
+    whole: &'a Whole,
+    posts: &'a Posts,
+}
+
+impl Asking<'_> {
+    fn reason(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Reason, LogFault> {
+        let listener = self.whole.listener(call.config, &call.listener);
+        let attempt = call.attempts.max(1);
+        let post = self.posts.of(&thread.id, path);
+        let (cause, since) = match call.stand() {
+            Stand::Held => (held_behind(thread, path), call.opened),
+            Stand::Joining(open) => {
+                let items = call.items.len();
+                (Cause::Joining { answered: items - open, items }, call.ready_at)
+            }
+            Stand::Ready { .. } => self.due(call, listener, post, attempt),
+        };
+        let program = match listener.map(|l| &l.reach) {
+            Some(Reach::Process(program)) => Some(program.clone()),
+            _ => None,
+        };
+        let failures = if attempt > 1 { self.failures(thread, path, call)? } else { Vec::new() };
+        Ok(Reason {
+            thread: thread.id.clone(),
+            call: path.clone(),
+            listener: call.listener.clone(),
+            turn: if matches!(cause, Cause::Joining { .. }) { call.settled } else { call.settled + 1 },
+            since,
+            absent: self.whole.left(&call.listener).cloned().filter(|_| self.whole.running.is_some()),
+            attempt,
+            attempts: listener.map_or(1, |l| l.retry.attempts),
+            failures,
+            program,
+            told_from: if call.settled == 0 { call.request } else { first_item(call) },
+            below: self.below(thread, path, call)?,
+            cause,
+        })
+    }
+
+    fn due(
+        &self,
+        call: &Call,
+        listener: Option<&Listener>,
+        post: Option<&Post>,
+        attempt: u32,
+    ) -> (Cause, Millis) {
+        let Some(listener) = listener else {
+            let why = self.whole.unread(call.config).unwrap_or("it has no such listener");
+            return (Cause::Unknown { why: why.to_owned() }, call.ready_at);
+        };
+        match post {
+            None | Some(Post::Stopped) => (Cause::Stopped, call.ready_at),
+            Some(Post::BackOff { until }) => (Cause::BackOff { until: *until }, call.ready_at),
+            Some(Post::Queued { place, slots }) => {
+                let since = call.ready_at.max(call.not_before);
+                (Cause::Queued { place: *place, slots: *slots }, since)
+            }
+            Some(Post::Out { since }) => {
+                // Running out of time is an outcome that nobody knows.
+                let again = listener.on_unknown == OnUnknown::Retry && attempt < listener.retry.attempts;
+                let then = if again { Then::Attempt(attempt + 1) } else { Then::Fails };
+                let deadline = Some(since.plus(listener.timeout_ms));
+                (Cause::Out { deadline, idle_ms: listener.idle_ms, then }, *since)
+            }
+        }
+    }
+
+    /// Open calls that items of this one made, and the calls of its running children.
+    fn below(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
+        let mut below = Vec::new();
+        for (nested, open) in &thread.calls {
+            if nested.caller().is_some_and(|(caller, ..)| caller == *path) {
+                below.push(self.reason(thread, nested, open)?);
+            }
+        }
+        below.sort_by_key(|reason| reason.call.caller().map(|(_, turn, ordinal)| (turn, ordinal)));
+        for child in call.running() {
+            let Some(child) = self.whole.at_work(child) else { continue };
+            for (top, open) in child.calls.iter().filter(|(path, _)| path.depth() == 0) {
+                below.push(self.reason(child, top, open)?);
+            }
+        }
+        Ok(below)
+    }
+
+    /// The attempts at the due turn that failed, as their records tell. What the log keeps of one
+    /// stands in the record of the next.
+    fn failures(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Failure>, LogFault> {
+        let mut found = Vec::new();
+        let mut from = call.ready_seq;
+        while from <= thread.seq {
+            let page = self.reader.of_thread(&thread.id, from, PAGE)?;
+            let Some((_, last)) = page.last() else { break };
+            from = last.header.seq + 1;
+            for (_, record) in &page {
+                let h = &record.header;
+                let ours = h.kind == Kind::Attempt
+                    && h.call.as_ref() == Some(path)
+                    && h.turn == Some(call.settled + 1);
+                // The first attempt is recorded where attempts are never repeated; nothing failed yet.
+                if let Some(next) = core_payload::read_attempt(&record.body).filter(|a| ours && a.number > 1)
+                {
+                    found.push(Failure { code: next.code, words: next.words, at: h.time });
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn held_behind(thread: &Thread, path: &CallPath) -> Cause {
+    let earlier = thread.calls.keys().filter(|p| p.depth() == 0 && p.top_number() < path.top_number());
+    let open = earlier.min_by_key(|p| p.top_number());
+    Cause::Held { behind: open.unwrap_or(path).clone() }
+}
+
+fn first_item(call: &Call) -> u64 {
+    call.items.iter().map(|item| item.seq).min().unwrap_or(call.request)
+}

@@ -1,0 +1,269 @@
+//! Reasons in words: one line for a list, a few lines for one thread, each with what ends the wait.
+//!
+//! It never decides what the reason is. Reasons and a moment come in; lines of at most 80 columns go
+//! out, with whatever a program said made visible.
+
+use super::{Cause, Failure, Reason, Standing, Then};
+use crate::audit::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
+use crate::pump::state::Life;
+use crate::words::composition::Program;
+use crate::words::time::{Millis, spoken};
+
+/// Columns that a thread's id takes in a list.
+const ID_COLUMNS: usize = 24;
+/// Lines that one failure's words may take.
+const FAILURE_LINES: usize = 3;
+
+/// What somebody who asks has at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    /// The moment of asking.
+    pub now: Millis,
+    /// The command that starts the organism; none while it runs.
+    pub start: Option<&'a str>,
+}
+
+/// What a call waits for, in a few words without its listener's name.
+pub fn brief(reason: &Reason, now: Millis) -> String {
+    let attempt = attempt_of(reason);
+    let held_for = spoken(now.since(reason.since));
+    match &reason.cause {
+        Cause::Held { behind } => ["is held until call ", behind.as_str(), " is over"].concat(),
+        Cause::Joining { answered, items } => {
+            [&answered.to_string(), " of ", &items.to_string(), calls(*items), " answered"].concat()
+        }
+        Cause::BackOff { until } => [&attempt, " in back-off for ", &spoken(until.since(now))].concat(),
+        Cause::Queued { place, slots } => {
+            let place = place.to_string();
+            [&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"].concat()
+        }
+        Cause::Out { .. } => [&attempt, " out for ", &held_for].concat(),
+        Cause::Stopped => [&attempt, " waits for the organism, which does not run"].concat(),
+        Cause::Unknown { .. } => "its configuration cannot be read".to_owned(),
+    }
+}
+
+fn calls(items: usize) -> &'static str {
+    if items == 1 { " item" } else { " items" }
+}
+
+fn attempt_of(reason: &Reason) -> String {
+    let of = reason.attempts.max(reason.attempt);
+    ["attempt ", &reason.attempt.to_string(), " of ", &of.to_string()].concat()
+}
+
+/// What ends the wait, as a sentence; none where what stands below ends it.
+pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
+    match &reason.cause {
+        Cause::Out { deadline: Some(deadline), idle_ms, then } => {
+            let mut text = String::from("a reply");
+            if let Some(idle) = idle_ms {
+                text.push_str(", silence for ");
+                text.push_str(&spoken(*idle));
+            }
+            text.push_str(", or the timeout at ");
+            text.push_str(&columns::moment(*deadline, now));
+            match deadline.since(now) {
+                0 => text.push_str(" (now)"),
+                left => text.extend([" (in ", &spoken(left), ")"]),
+            }
+            match then {
+                Then::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),
+                Then::Fails => text.push_str("; then the call fails"),
+            }
+            Some(text)
+        }
+        Cause::BackOff { until } => {
+            let attempt = reason.attempt.to_string();
+            Some(["attempt ", &attempt, " at ", &columns::moment(*until, now)].concat())
+        }
+        Cause::Queued { .. } => {
+            let listener = reason.listener.as_str();
+            let more = [" ends; in_flight of ", listener, " allows more at once"].concat();
+            Some(["the delivery before it", &more].concat())
+        }
+        Cause::Unknown { why } => Some(["nothing, as it stands: ", &plain(why)].concat()),
+        Cause::Stopped | Cause::Held { .. } | Cause::Joining { .. } | Cause::Out { deadline: None, .. } => {
+            None
+        }
+    }
+}
+
+/// One thread in one entry of a list: since when it waits, for what, and what to type for more.
+pub fn line(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
+    let leaves = standing.leaves();
+    let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
+    let waited = spoken(asker.now.since(since));
+    let lead = [columns::thread(&standing.thread, ID_COLUMNS).as_str(), "  waits ", &waited, "  "].concat();
+    let mut text = match leaves.as_slice() {
+        [] => "for nothing that the log tells".to_owned(),
+        [leaf] => told_of_leaf(leaf, asker.now),
+        [leaf, rest @ ..] => {
+            let more = rest.len().to_string();
+            [&told_of_leaf(leaf, asker.now), " (and ", &more, " more)"].concat()
+        }
+    };
+    text.extend(["  systole why ", standing.thread.as_str()]);
+    wrapped(&lead, 4, &text)
+}
+
+fn told_of_leaf(leaf: &Reason, now: Millis) -> String {
+    ["for ", leaf.listener.as_str(), ": ", &brief(leaf, now)].concat()
+}
+
+/// One thread in full: a line for each open call, under its caller, and what to do next.
+pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
+    let now = asker.now;
+    let ago = spoken(now.since(standing.touched));
+    let id = standing.thread.as_str();
+    let mut lines = match standing.life {
+        Life::Ended => wrapped(id, 2, &["  ended at ", &columns::moment(standing.touched, now)].concat()),
+        Life::Resting => {
+            let text = ["  rests since ", &ago, "; the next message goes on with it"].concat();
+            wrapped(id, 2, &text)
+        }
+        Life::Working => {
+            let leaves = standing.leaves();
+            let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
+            wrapped(id, 2, &["  waits ", &spoken(now.since(since))].concat())
+        }
+    };
+    for reason in &standing.reasons {
+        told(&mut lines, reason, 0, &standing.thread, now);
+    }
+    if standing.life == Life::Working
+        && let Some(start) = asker.start
+    {
+        lines.extend(wrapped("no organism runs on this log; it goes on with:", 2, start));
+    }
+    lines.extend(wrapped("next:", 2, &next(standing)));
+    lines
+}
+
+fn next(standing: &Standing) -> String {
+    let id = standing.thread.as_str();
+    match standing.life {
+        Life::Ended => ["systole log ", id].concat(),
+        Life::Resting => ["systole send --thread ", id, ", or systole log ", id].concat(),
+        Life::Working => {
+            let leaves = standing.leaves();
+            let (thread, from) = leaves
+                .first()
+                .map_or((&standing.thread, standing.seq), |leaf| (&leaf.thread, leaf.told_from));
+            ["systole log ", thread.as_str(), " --from ", &from.to_string()].concat()
+        }
+    }
+}
+
+/// A reason and what stands below it.
+fn told(
+    lines: &mut Vec<String>,
+    reason: &Reason,
+    depth: usize,
+    above: &crate::words::ids::ThreadId,
+    now: Millis,
+) {
+    // Sixteen levels are the most there are; past ten a line would have no room for its words.
+    let margin = 2 * depth.min(10);
+    let mut lead = " ".repeat(margin);
+    lead.push_str(if depth == 0 { "" } else { "└─ " });
+    let indent = width_of_lead(&lead);
+    lead.push_str(&cut(reason.listener.as_str(), 32));
+    let mut text = String::new();
+    if reason.thread != *above {
+        text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
+    }
+    match &reason.cause {
+        Cause::Held { .. } => text.push_str(&brief(reason, now)),
+        Cause::Joining { .. } => {
+            text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)]);
+        }
+        _ if reason.turn > 1 => {
+            text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)])
+        }
+        _ => text.extend([" ", &brief(reason, now)]),
+    }
+    text.extend([" (call ", reason.call.as_str(), ")"]);
+    lines.extend(wrapped(&lead, indent, &text));
+    let note = |lines: &mut Vec<String>, lead: &str, text: &str| {
+        let lead = [" ".repeat(indent).as_str(), lead].concat();
+        lines.extend(at_most(FAILURE_LINES, wrapped(&lead, indent + 2, text)));
+    };
+    let waits_for_program = matches!(
+        reason.cause,
+        Cause::Out { .. } | Cause::BackOff { .. } | Cause::Queued { .. } | Cause::Stopped
+    );
+    if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
+        note(lines, "program:", &plain(&program.run.join(" ")));
+    }
+    if matches!(reason.cause, Cause::Out { .. }) {
+        note(lines, "since:", &columns::moment(reason.since, now));
+    }
+    if let Some((at, why)) = &reason.absent {
+        let text = ["since ", &columns::moment(*at, now), ": ", &plain(why)].concat();
+        note(lines, "its program is not there", &text);
+    }
+    if let Some(last) = reason.failures.last() {
+        note(lines, "before:", &failed(&reason.failures, last));
+        if let Some(mend) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words)) {
+            note(lines, "try:", &mend);
+        }
+    }
+    if let Some(text) = ends(reason, now) {
+        note(lines, "ends with:", &text);
+    }
+    for below in &reason.below {
+        told(lines, below, depth + 1, &reason.thread, now);
+    }
+}
+
+fn width_of_lead(lead: &str) -> usize {
+    columns::width(lead).min(COLUMNS / 3)
+}
+
+/// The last failure, and how often there was one like it.
+fn failed(all: &[Failure], last: &Failure) -> String {
+    let alike = all.iter().rev().take_while(|f| f.code == last.code).count();
+    let (how, said) = match last.words.split_once("; last words on stderr: ") {
+        Some((how, said)) => (how, said.lines().rfind(|line| !line.trim().is_empty())),
+        None => (last.words.as_str(), None),
+    };
+    let mut text = plain(how);
+    match alike {
+        0 | 1 => {}
+        2 => text.push_str(", twice"),
+        more => text.extend([", ", &more.to_string(), " times"]),
+    }
+    // Of a program's last words the last line says most: what went before is in the log.
+    if let Some(said) = said {
+        text.extend(["; last words on stderr: ", &plain(said)]);
+    }
+    text
+}
+
+/// A program that misses a variable which it is not given: the most common reason why one that works
+/// in a terminal does not work here.
+fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<String> {
+    let complains = ["KeyError", "unbound", "parameter not set", "environment variable", "env var"];
+    if !complains.iter().any(|sign| words.contains(sign)) {
+        return None;
+    }
+    let is_word = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let name = words
+        .split(|c| !is_word(c))
+        .rfind(|word| word.len() > 2 && word.starts_with(|c: char| c.is_ascii_uppercase()))?;
+    if program.env.contains_key(name) || program.pass.iter().any(|passed| passed == name) {
+        return None;
+    }
+    let listener = reason.listener.as_str();
+    Some(
+        [
+            "the program sees only PATH, HOME, LANG, TZ; name ",
+            &cut(name, 40),
+            " under listeners.",
+            listener,
+            ".pass",
+        ]
+        .concat(),
+    )
+}
