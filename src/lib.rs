@@ -21,4 +21,6 @@ pub mod edges;
 
 pub mod organism;
 
+pub mod console;
+
 pub mod cli;
