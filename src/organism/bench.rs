@@ -21,8 +21,16 @@ pub enum Unfit {
     #[error(transparent)]
     Judge(#[from] schemas::Refused),
     /// Our model does not take a schema that was checked.
-    #[error("schema {0} is outside the profile")]
-    Model(String),
+    #[error("schema {name}, line {}: {}", first.line, first.message)]
+    Model {
+        /// The schema.
+        name: String,
+        /// The first construct that it does not take.
+        first: systole_kit::schema::Unfit,
+    },
+    /// It does not say why.
+    #[error("schema {0} cannot be read")]
+    Unread(String),
 }
 
 /// The schemas of one configuration.
@@ -53,12 +61,20 @@ impl Page {
         let mut sources = Vec::new();
         let mut models = Vec::new();
         for schema in &composition.schemas {
-            models.push(Model::read(&schema.text).map_err(|_| Unfit::Model(schema.name.clone()))?);
+            models.push(Model::read(&schema.text).map_err(|unfit| outside(&schema.name, unfit))?);
             sources.push(Source { name: schema.name.clone(), xsd: schema.text.to_vec() });
         }
         let judge = schemas::Judge::compile(&sources)?;
         let ids = composition.schemas.iter().filter_map(|s| judge.schema(&s.name)).collect();
         Ok(Page { judge, ids, models })
+    }
+}
+
+fn outside(name: &str, unfit: Vec<systole_kit::schema::Unfit>) -> Unfit {
+    let name = name.to_owned();
+    match unfit.into_iter().next() {
+        Some(first) => Unfit::Model { name, first },
+        None => Unfit::Unread(name),
     }
 }
 

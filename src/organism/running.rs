@@ -200,9 +200,19 @@ impl Organism {
         };
         let (end, ended) = oneshot::channel();
         let heart = Heart::new(state, ports, last);
-        let tasks = vec![start_pump(heart, lines, end, room.clone()), start_sorter(heard, validators.door(), pump.clone())];
+        let tasks = vec![
+            start_pump(heart, lines, end, room.clone()),
+            start_sorter(heard, validators.door(), pump.clone()),
+        ];
         let ways = Arc::new(Ways { door: validators.door(), pump });
-        let front = Front { composition, reader: log.reader, room, began: last, tail: followed, ways: Arc::downgrade(&ways) };
+        let front = Front {
+            composition,
+            reader: log.reader,
+            room,
+            began: last,
+            tail: followed,
+            ways: Arc::downgrade(&ways),
+        };
         Ok(Organism { front, ways, stop, ended, over: None, carriers, writer, validators, tasks })
     }
 
