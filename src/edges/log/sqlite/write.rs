@@ -136,28 +136,20 @@ impl LogWriter for Appender {
 }
 
 impl Appender {
+    /// Opens the log again and looks for the batch; the log stays closed unless it can be trusted.
     fn look_again(&mut self, batch: &Batch) -> Result<ReadBack, LogFault> {
         let path = self.pool.path.clone();
         let (connection, last) = reopened(&path)?;
         let count = batch.records.len() as u64;
         verify::tail(&connection, &path, last, TAIL + count)?;
-        let first = last.0.checked_sub(count).map(|before| Position(before + 1));
-        let found = match (batch.records.first(), batch.records.last(), first) {
-            // Without records a batch only sets rows and documents, which may be set again.
-            (None, ..) | (_, None, _) | (.., None) => ReadBack::Absent,
-            (Some(oldest), Some(newest), Some(first)) => {
-                let at = |position, record| {
-                    is_at(&connection, position, record).map_err(|e| fault(&path, None, &e))
-                };
-                match (at(first, oldest)?, at(last, newest)?) {
-                    (true, true) => ReadBack::Stored(last),
-                    (false, false) => ReadBack::Absent,
-                    _ => ReadBack::Broken("a part of the last batch is stored".into()),
-                }
-            }
+        let ill = |e: rusqlite::Error| fault(&path, None, &e);
+        let found = match stored_at_the_end(&connection, last, batch).map_err(ill)? {
+            Some(true) => ReadBack::Stored(last),
+            Some(false) => ReadBack::Absent,
+            None => return Ok(ReadBack::Broken("a part of the last batch is stored".into())),
         };
         if let ReadBack::Stored(_) = found
-            && let Some(words) = still_not_durable(&connection).map_err(|e| fault(&path, None, &e))?
+            && let Some(words) = still_not_durable(&connection).map_err(ill)?
         {
             return Ok(ReadBack::Broken(words));
         }
@@ -165,6 +157,24 @@ impl Appender {
         self.connection = Some(connection);
         Ok(found)
     }
+}
+
+/// Whether the newest records are those of the batch; none if only some of them are. Its first and its
+/// last tell, since nobody else writes and the chains between have been verified.
+fn stored_at_the_end(
+    connection: &Connection,
+    last: Position,
+    batch: &Batch,
+) -> rusqlite::Result<Option<bool>> {
+    let before = last.0.checked_sub(batch.records.len() as u64);
+    let (Some(oldest), Some(newest), Some(before)) = (batch.records.first(), batch.records.last(), before)
+    else {
+        // A batch without records only sets rows and documents, which may be set again.
+        return Ok(Some(false));
+    };
+    let oldest = is_at(connection, Position(before + 1), oldest)?;
+    let newest = is_at(connection, last, newest)?;
+    Ok((oldest == newest).then_some(newest))
 }
 
 /// Whether that record stands at that position.
