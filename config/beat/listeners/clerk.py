@@ -3,6 +3,7 @@
 When a request is refused, the clerk reads the mend out of the refusal and asks again. It does not know
 the stock's rules; it can only read.
 """
+import re
 import sys
 import xml.etree.ElementTree as ET
 
@@ -32,9 +33,8 @@ def start(order, reply):
 
 def mend(refused, refusal):
     """Puts what the refusal says to try in the place of what was refused."""
-    advice = refusal.findtext(CORE + "try") or ""
-    better = ET.fromstring(advice[advice.index("<"):advice.rindex(">") + 1])
-    refused.find(STOCK + better.tag).text = better.text
+    name, text = re.search(r"<(?:\w+:)?(\w+)>([^<]*)</", refusal.findtext(CORE + "try")).groups()
+    refused.find(STOCK + name).text = text
     return refused
 
 
@@ -65,7 +65,7 @@ for line in sys.stdin:
             reply.append(mend(asked[call], refusal))
         elif not finish(payload, reply):
             raise ValueError("goods or delivery are missing")
-    except (ValueError, KeyError, AttributeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
         failure = element(reply, LISTENER + "failure", f"cannot go on: {error!r}")
         failure.set("code", "clerk-lost")
         failure.set("retry", "false")
