@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::file;
 pub use super::front::Message;
-use super::front::{Front, Ways};
+use super::front::{Front, Reading, Ways};
 use super::validators::{Door, Pages, Raw, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
@@ -35,6 +35,9 @@ const INPUTS: usize = 1024;
 const REPORTS: usize = 1024;
 /// Looks into the log that may wait for the reader; the heart keeps what does not fit.
 const LOOKUPS: usize = 1024;
+
+/// How long those who follow the log may take to read its end before it is closed under them.
+const LAST_READS: Duration = Duration::from_secs(1);
 
 /// Where the log is.
 #[derive(Clone)]
@@ -91,6 +94,8 @@ pub enum StartFault {
 pub struct Organism {
     front: Front,
     ways: Arc<Ways>,
+    seats: mpsc::Sender<Reading>,
+    seated: mpsc::Receiver<Reading>,
     stop: oneshot::Sender<Duration>,
     ended: oneshot::Receiver<Ended>,
     /// The pump's last word, once it was heard.
@@ -115,8 +120,7 @@ fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
             Ok(OpenLog { writer, reader, secret: opened.secret.0 })
         }
         LogPlace::Memory(memory) => {
-            let secret =
-                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
+            let secret = crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
             Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
         }
     }
@@ -140,10 +144,8 @@ fn pages(
                 config: call.config,
                 words,
             };
-            let source =
-                reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
-            let page =
-                file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
+            let source = reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+            let page = file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
             all.insert(call.config, Arc::new(page));
         }
     }
@@ -167,8 +169,7 @@ impl Organism {
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment =
-            Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
+        let equipment = Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
         let last = log.reader.last()?;
@@ -185,26 +186,15 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let hand = {
-            let writer = writer.clone();
-            move |batch| writer.hand(batch).is_ok()
-        };
+        let hand = { let writer = writer.clone(); move |batch| writer.hand(batch).is_ok() };
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
-        let lines = Lines {
-            inputs,
-            batches: Box::new(hand),
-            lookups,
-            tail,
-            stop: stopped,
-            clock: Arc::new(WallClock),
-        };
+        let lines = Lines { inputs, batches: Box::new(hand), lookups, tail, stop: stopped, clock: Arc::new(WallClock) };
         let (end, ended) = oneshot::channel();
         let heart = Heart::new(state, ports, last);
-        let tasks = vec![
-            start_pump(heart, lines, end, room.clone()),
-            start_sorter(heard, validators.door(), pump.clone()),
-        ];
+        let tasks = vec![start_pump(heart, lines, end, room.clone()), start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
+        // Nothing is ever sent over this channel: it tells when the last seat is given back.
+        let (seats, seated) = mpsc::channel(1);
         let front = Front {
             composition,
             reader: log.reader,
@@ -212,8 +202,21 @@ impl Organism {
             began: last,
             tail: followed,
             ways: Arc::downgrade(&ways),
+            seats: seats.downgrade(),
         };
-        Ok(Organism { front, ways, stop, ended, over: None, carriers, writer, validators, tasks })
+        Ok(Organism {
+            front,
+            ways,
+            seats,
+            seated,
+            stop,
+            ended,
+            over: None,
+            carriers,
+            writer,
+            validators,
+            tasks,
+        })
     }
 
     /// What doors and commands speak to.
@@ -264,7 +267,9 @@ impl Organism {
             None => word(&mut self.ended).await,
         };
         self.carriers.stop().await;
-        drop((self.front, self.ways, self.carriers));
+        drop((self.front, self.ways, self.carriers, self.seats));
+        // A connection that reads after the writer is gone would leave the log in two files.
+        let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.over().await;
         }
@@ -333,13 +338,9 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
         while let Some(report) = heard.recv().await {
             let taken = match report {
                 Heard::Said { listener, document } => door.hand(Raw::Said { listener, document }).await,
-                Heard::Gone { token, code, words } => {
-                    pump.send(Input::Gone { token, code, words }).await.is_ok()
-                }
+                Heard::Gone { token, code, words } => pump.send(Input::Gone { token, code, words }).await.is_ok(),
                 Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
-                Heard::Left { listener, words, .. } => {
-                    pump.send(Input::Left { listener, words }).await.is_ok()
-                }
+                Heard::Left { listener, words, .. } => pump.send(Input::Left { listener, words }).await.is_ok(),
             };
             if !taken {
                 return;
