@@ -120,7 +120,8 @@ fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
             Ok(OpenLog { writer, reader, secret: opened.secret.0 })
         }
         LogPlace::Memory(memory) => {
-            let secret = crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
+            let secret =
+                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
             Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
         }
     }
@@ -144,8 +145,10 @@ fn pages(
                 config: call.config,
                 words,
             };
-            let source = reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
-            let page = file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
+            let source =
+                reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+            let page =
+                file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
             all.insert(call.config, Arc::new(page));
         }
     }
@@ -169,7 +172,8 @@ impl Organism {
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment = Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
+        let equipment =
+            Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
         let last = log.reader.last()?;
@@ -186,12 +190,25 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let hand = { let writer = writer.clone(); move |batch| writer.hand(batch).is_ok() };
+        let hand = {
+            let writer = writer.clone();
+            move |batch| writer.hand(batch).is_ok()
+        };
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
-        let lines = Lines { inputs, batches: Box::new(hand), lookups, tail, stop: stopped, clock: Arc::new(WallClock) };
+        let lines = Lines {
+            inputs,
+            batches: Box::new(hand),
+            lookups,
+            tail,
+            stop: stopped,
+            clock: Arc::new(WallClock),
+        };
         let (end, ended) = oneshot::channel();
         let heart = Heart::new(state, ports, last);
-        let tasks = vec![start_pump(heart, lines, end, room.clone()), start_sorter(heard, validators.door(), pump.clone())];
+        let tasks = vec![
+            start_pump(heart, lines, end, room.clone()),
+            start_sorter(heard, validators.door(), pump.clone()),
+        ];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it tells when the last seat is given back.
         let (seats, seated) = mpsc::channel(1);
@@ -338,9 +355,13 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
         while let Some(report) = heard.recv().await {
             let taken = match report {
                 Heard::Said { listener, document } => door.hand(Raw::Said { listener, document }).await,
-                Heard::Gone { token, code, words } => pump.send(Input::Gone { token, code, words }).await.is_ok(),
+                Heard::Gone { token, code, words } => {
+                    pump.send(Input::Gone { token, code, words }).await.is_ok()
+                }
                 Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
-                Heard::Left { listener, words, .. } => pump.send(Input::Left { listener, words }).await.is_ok(),
+                Heard::Left { listener, words, .. } => {
+                    pump.send(Input::Left { listener, words }).await.is_ok()
+                }
             };
             if !taken {
                 return;
