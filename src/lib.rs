@@ -23,4 +23,6 @@ pub mod audit;
 
 pub mod organism;
 
+pub mod console;
+
 pub mod cli;

@@ -1,9 +1,101 @@
 //! The commands, one file each. They read arguments and print; what they do stands in the rooms below.
-//! Data goes to stdout, talk to stderr.
+//! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
+
+mod awaited;
+mod cancel;
+mod exit;
+mod here;
+mod live;
+mod place;
+mod refused;
+mod run;
+mod screen;
+mod send;
+mod thread_name;
 
 use std::process::ExitCode;
 
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use exit::Exit;
+
+/// The groups of the help page, in its order, with their commands.
+const GROUPS: &[(&str, &[&str])] = &[("start", &["run", "send"]), ("steer", &["cancel"])];
+
+#[derive(Parser, Debug)]
+#[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run the organism until it is stopped
+    Run(run::Run),
+    /// Send a payload and wait for its answer
+    Send(send::Send),
+    /// End a thread and everything below it
+    Cancel(cancel::Cancel),
+}
+
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
-    ExitCode::from(2)
+    let matches = grouped(Arguments::command()).get_matches();
+    match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => arguments.command.run().into(),
+        Err(error) => error.exit(),
+    }
+}
+
+impl Command {
+    fn run(self) -> Exit {
+        match self {
+            Command::Run(run) => run.run(),
+            Command::Send(send) => send.run(),
+            Command::Cancel(cancel) => cancel.run(),
+        }
+    }
+}
+
+/// The help page with its commands in groups, made from what the commands say of themselves.
+fn grouped(command: clap::Command) -> clap::Command {
+    let mut page = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (group, names) in GROUPS {
+        page.push_str(&["\n", group, ":\n"].concat());
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            page.push_str(&["  ", name, &" ".repeat(10_usize.saturating_sub(name.len())), &about, "\n"].concat());
+        }
+    }
+    page.push_str("\nOptions:\n{options}\n\n`systole COMMAND --help` says more of each.\n");
+    command.help_template(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_page_lists_every_command_once_and_no_other() {
+        let command = grouped(Arguments::command());
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known);
+        command.debug_assert();
+    }
+
+    #[test]
+    fn help_fits_eighty_columns() {
+        let mut command = grouped(Arguments::command()).term_width(80);
+        command.build();
+        let mut pages = vec![command.render_long_help().to_string()];
+        pages.extend(command.get_subcommands_mut().map(|c| c.render_long_help().to_string()));
+        for line in pages.iter().flat_map(|page| page.lines()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 }

@@ -18,6 +18,10 @@ use crate::words::ids::Name;
 pub enum Kind {
     /// The pump's loop, and what feeds it: ends when the organism is stopped, or with the log.
     Pump,
+    /// The HTTP door: ends when it is closed and whoever is inside has left.
+    Door,
+    /// Reads the log for one client of the door: ends with the client or with the pump.
+    Events,
     /// Tends one listener: ends when its carrier is stopped.
     Listener(Name),
     /// Carries one delivery to a listener: ends with its answer, or when it is called back.
@@ -30,6 +34,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Pump => f.write_str("the pump"),
+            Kind::Door => f.write_str("the HTTP door"),
+            Kind::Events => f.write_str("a stream of events"),
             Kind::Listener(name) => write!(f, "the task of listener {name}"),
             Kind::Delivery(name) => write!(f, "a delivery to {name}"),
             Kind::Report(name) => write!(f, "a report on {name}"),

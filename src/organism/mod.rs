@@ -5,6 +5,8 @@
 
 pub mod bench;
 pub mod file;
+pub mod front;
+pub mod runfile;
 pub mod running;
 pub mod validators;
 pub mod waiting;

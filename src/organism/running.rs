@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::file;
+pub use super::front::Message;
+use super::front::{Front, Ways};
 use super::validators::{Door, Pages, Raw, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
@@ -23,7 +25,7 @@ use crate::pump::run::{self, Ended, Lines};
 use crate::pump::state::Book;
 use crate::pump::wake;
 use crate::words::composition::Composition;
-use crate::words::ids::{Digest, Key, Name, ThreadId};
+use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
 /// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
@@ -87,14 +89,12 @@ pub enum StartFault {
 
 /// An organism that runs.
 pub struct Organism {
-    composition: Arc<Composition>,
-    reader: Arc<dyn LogReader>,
-    room: Arc<WaitingRoom>,
-    door: Door,
-    pump: mpsc::Sender<Input>,
-    tail: watch::Receiver<Position>,
+    front: Front,
+    ways: Arc<Ways>,
     stop: oneshot::Sender<Duration>,
     ended: oneshot::Receiver<Ended>,
+    /// The pump's last word, once it was heard.
+    over: Option<Ended>,
     carriers: Arc<Carriers>,
     writer: Arc<Writer>,
     validators: Validators,
@@ -186,55 +186,61 @@ impl Organism {
         let lines = Lines { inputs, batches: Box::new(hand), lookups, tail, stop: stopped, clock: Arc::new(WallClock) };
         let (end, ended) = oneshot::channel();
         let heart = Heart::new(state, ports, last);
-        let tasks = vec![start_pump(heart, lines, end), start_sorter(heard, validators.door(), pump.clone())];
-        let door = validators.door();
-        Ok(Organism { composition, reader: log.reader, room, door, pump, tail: followed, stop, ended, carriers, writer, validators, tasks })
+        let tasks = vec![start_pump(heart, lines, end, room.clone()), start_sorter(heard, validators.door(), pump.clone())];
+        let ways = Arc::new(Ways { door: validators.door(), pump });
+        let front = Front { composition, reader: log.reader, room, began: last, tail: followed, ways: Arc::downgrade(&ways) };
+        Ok(Organism { front, ways, stop, ended, over: None, carriers, writer, validators, tasks })
+    }
+
+    /// What doors and commands speak to.
+    pub fn front(&self) -> &Front {
+        &self.front
     }
 
     /// Hands a message from outside in and waits for its receipt.
     pub async fn ask(&self, message: Message) -> Option<Reply> {
-        let (ticket, reply) = self.room.enter();
-        let Message { client, key, document, to, thread } = message;
-        let raw = Raw::Asked { ticket, client, key, document, to, thread };
-        self.door.hand(raw).await.then_some(())?;
-        reply.await.ok()
+        self.front.ask(message).await
     }
 
     /// Ends a thread.
     pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
-        let (ticket, reply) = self.room.enter();
-        self.pump.send(Input::Cancel { ticket, by, thread }).await.ok()?;
-        reply.await.ok()
+        self.front.cancel(by, thread).await
     }
 
     /// What runs.
     pub fn composition(&self) -> &Arc<Composition> {
-        &self.composition
+        self.front.composition()
     }
 
     /// The log, to read.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
-        &self.reader
+        self.front.reader()
     }
 
     /// How far the log goes, as it grows.
     pub fn tail(&self) -> watch::Receiver<Position> {
-        self.tail.clone()
+        self.front.tail()
     }
 
     /// Waits until the pump ends by itself, which it does only when the log breaks.
     pub async fn broke(&mut self) -> Ended {
-        let gone = || Ended::Broken("the pump ended without a word".to_owned());
-        (&mut self.ended).await.unwrap_or_else(|_| gone())
+        let ended = match self.over.take() {
+            Some(ended) => ended,
+            None => word(&mut self.ended).await,
+        };
+        self.over.insert(ended).clone()
     }
 
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
-    pub async fn stop(self, grace: Duration) -> Ended {
+    pub async fn stop(mut self, grace: Duration) -> Ended {
         // If the pump ended before, its word is already waiting.
-        drop(self.stop.send(grace));
-        let ended = self.ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()));
+        let _heard_before = self.stop.send(grace);
+        let ended = match self.over {
+            Some(ended) => ended,
+            None => word(&mut self.ended).await,
+        };
         self.carriers.stop().await;
-        drop((self.door, self.pump, self.carriers));
+        drop((self.front, self.ways, self.carriers));
         for task in self.tasks {
             task.over().await;
         }
@@ -252,18 +258,9 @@ impl Organism {
     }
 }
 
-/// A message from outside.
-pub struct Message {
-    /// Who sends it, from its credential.
-    pub client: Name,
-    /// Its idempotency key.
-    pub key: Key,
-    /// The bytes.
-    pub document: Vec<u8>,
-    /// An addressee given beside the document.
-    pub to: Option<String>,
-    /// A thread given beside the document.
-    pub thread: Option<String>,
+/// The pump's last word, which is asked for once.
+async fn word(ended: &mut oneshot::Receiver<Ended>) -> Ended {
+    ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()))
 }
 
 fn start_writer(log: Box<dyn LogWriter>, pump: &mpsc::Sender<Input>) -> std::io::Result<Writer> {
@@ -295,13 +292,15 @@ fn start_reader(
     Ok(lookups)
 }
 
-fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>) -> Task {
+fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>, room: Arc<WaitingRoom>) -> Task {
+    let to_close = room.clone();
     let work = async move {
         // Whoever stops the organism takes this word; if nobody does, the process is ending.
         drop(end.send(run::run(heart, lines).await));
+        room.close();
     };
-    // With the pump's channels gone every asker is told that nobody answers.
-    tasks::start(Kind::Pump, work, async |_| ())
+    // Whoever still waits for a receipt is told that nobody answers.
+    tasks::start(Kind::Pump, work, async move |_| to_close.close())
 }
 
 /// Sorts what carriers report: documents to the validators, everything else straight to the pump.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
@@ -25,7 +25,14 @@ pub enum Reply {
 #[derive(Default)]
 pub struct WaitingRoom {
     next: AtomicU64,
-    waiting: Mutex<HashMap<Ticket, oneshot::Sender<Reply>>>,
+    waiting: Mutex<Waiting>,
+}
+
+/// Those who wait, and whether anybody may still come.
+#[derive(Default)]
+struct Waiting {
+    askers: HashMap<Ticket, oneshot::Sender<Reply>>,
+    closed: bool,
 }
 
 impl WaitingRoom {
@@ -33,12 +40,28 @@ impl WaitingRoom {
     pub fn enter(&self) -> (Ticket, oneshot::Receiver<Reply>) {
         let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = oneshot::channel();
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, sender);
+        let mut waiting = self.lock();
+        // In a closed room the sender is dropped here, and the receiver says so at once.
+        if !waiting.closed {
+            waiting.askers.insert(ticket, sender);
+        }
+        drop(waiting);
         (ticket, receiver)
     }
 
+    /// The pump is gone: whoever waits, and whoever comes later, is told that nobody answers.
+    pub fn close(&self) {
+        let mut waiting = self.lock();
+        waiting.closed = true;
+        waiting.askers.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn answer(&self, ticket: Ticket, reply: Reply) {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
+        let waiting = self.lock().askers.remove(&ticket);
         if let Some(sender) = waiting {
             // An asker that hung up loses nothing: the same key meets the receipt again.
             drop(sender.send(reply));

@@ -32,6 +32,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Stray(stray) => unconnected(d, stray),
         Happening::Lost(lost) => failing::lost(d, &lost),
         Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
+        Happening::Knocked { source, count } => knocked(d, source, count),
         Happening::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
     }
     draft.finish()
@@ -66,6 +67,16 @@ pub(super) fn refuse_outside_calls(
     let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(to).under(config);
     d.record(&place.unwrap_or_else(ThreadId::sys), fact);
     refusal
+}
+
+/// Nobody is told but the log: a stranger hears no more than that the credential is not valid.
+fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
+    let times = if count == 1 { "once".to_owned() } else { [&count.to_string(), " times"].concat() };
+    let words = [&source.to_string(), " came ", &times, " without a valid credential"].concat();
+    let refusal = Refusal::new(Code::IngressUnauthorized, words);
+    let body = core_payload::system_error(&refusal);
+    let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).under(d.current_config());
+    d.record(&ThreadId::sys(), fact);
 }
 
 fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {

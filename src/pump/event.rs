@@ -64,6 +64,13 @@ pub enum Happening {
         /// The turn.
         turn: u32,
     },
+    /// Somebody came without a valid credential, so many times since this was last told.
+    Knocked {
+        /// From where.
+        source: std::net::IpAddr,
+        /// How often.
+        count: u64,
+    },
     /// A person ends a thread.
     Cancel {
         /// Where the asker waits.

@@ -208,6 +208,15 @@ pub fn error_words(body: &[u8]) -> Option<(String, String)> {
     Some((code?, message?))
 }
 
+/// The listener that a `<listener-joined>` or a `<listener-left>` is about, with the reason why it left.
+pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
+    if let Some([name, reason]) = attributes(body, "listener-left", ["name", "reason"]) {
+        return Some((name?, Some(reason.unwrap_or_default())));
+    }
+    let [name] = attributes(body, "listener-joined", ["name"])?;
+    Some((name?, None))
+}
+
 /// What an `<attempt>` says.
 pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
     let [number, due, code] = attributes(body, "attempt", ["number", "due", "code"])?;

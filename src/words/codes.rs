@@ -69,6 +69,7 @@ codes! {
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
     IngressThrottled "ingress.throttled" true "too many messages from this client";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key";
+    IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text";
     ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document";
     ConfigUnknownKey "config.unknown-key" false "a key stands where no such key is known";

@@ -169,6 +169,11 @@ impl ThreadId {
         self.0.split('.').next().map_or_else(|| self.clone(), |r| ThreadId(r.into()))
     }
 
+    /// Whether this thread is `other`, or was spawned below it.
+    pub fn is_within(&self, other: &ThreadId) -> bool {
+        self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
     /// How many spawns lie between this thread and its root.
     pub fn depth(&self) -> usize {
         self.0.bytes().filter(|b| *b == b'.').count()
@@ -339,6 +344,14 @@ mod tests {
         {
             assert!(ThreadId::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_thread_is_within_itself_and_those_that_spawned_it() {
+        let id = |text| ThreadId::parse(text).unwrap();
+        let root = id("sess-1f0c9a2b77d1");
+        assert!(root.is_within(&root) && id("sess-1f0c9a2b77d1.heat").is_within(&root));
+        assert!(!id("sess-1f0c9a2b77d1a").is_within(&root) && !root.is_within(&id("sess-1f0c9a2b77d1.heat")));
     }
 
     #[test]

@@ -47,6 +47,13 @@ pub enum Input {
         /// Which.
         thread: ThreadId,
     },
+    /// Somebody came without a valid credential, so many times since this was last told.
+    Knocked {
+        /// From where.
+        source: std::net::IpAddr,
+        /// How often.
+        count: u64,
+    },
     /// What a look into the log found.
     Found(Answered),
     /// What the writer says.
@@ -75,6 +82,7 @@ impl Heart {
                     self.park(thread.clone(), Lookup::Thread(thread.clone()), Input::Cancel { ticket, by, thread });
                 }
             }
+            Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
             Input::Found(answered) => self.found(answered),
             Input::Written(written) => self.written(written),
             Input::Stop => self.stopping = true,

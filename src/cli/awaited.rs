@@ -1,0 +1,38 @@
+//! What a sender waits for: the record that closes the call which its message opened. Pure: records
+//! come in, in order, from wherever the log is read.
+
+use crate::console::told::{Receipt, Record};
+use crate::words::record::{Kind, Mark, Role};
+
+/// How a call ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ending {
+    /// With an answer.
+    Answered,
+    /// Without one, as its listener may.
+    Handled,
+    /// With a failure: its code.
+    Failed(String),
+}
+
+/// Whether a record closes the call that a receipt speaks of, and how.
+pub(super) fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
+    if record.thread != receipt.thread || record.seq <= receipt.seq {
+        return None;
+    }
+    let code = record.code.as_deref().unwrap_or_default();
+    let kind = Kind::parse(&record.kind);
+    if kind == Some(Kind::Terminal) {
+        return Some(Ending::Failed(code.to_owned()));
+    }
+    if record.call.as_deref() != Some(&receipt.call) {
+        return None;
+    }
+    match (kind, Mark::parse(code)) {
+        (Some(Kind::Message), Some(Mark::Role(Role::Final))) => Some(Ending::Answered),
+        (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen)) => None,
+        (Some(Kind::Outcome), Some(Mark::Handled)) => Some(Ending::Handled),
+        (Some(Kind::Outcome), _) => Some(Ending::Failed(code.to_owned())),
+        _ => None,
+    }
+}

@@ -1,0 +1,30 @@
+//! How a command ends: the one table of exit codes. Programs that call us depend on every number.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It is done.
+    Done = 0,
+    /// It ran, and the answer is a failure.
+    Failed = 1,
+    /// The command line makes no sense; clap ends with the same number.
+    Usage = 2,
+    /// The organism's file is refused.
+    Configuration = 3,
+    /// The payload is refused.
+    Payload = 4,
+    /// Nobody can be reached, or what is needed is not available.
+    Unavailable = 5,
+    /// The log is damaged, foreign or of another version.
+    Log = 7,
+    /// Stopped by a signal.
+    Stopped = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}

@@ -1,0 +1,82 @@
+//! An organism in this process: how `run`, `send` and `cancel` start one and stop it, with every fault
+//! as words and an exit. The log is locked by it, so there is only ever one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::exit::Exit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::edges::failpoint::Failpoint;
+use crate::organism::file::OrganismFile;
+use crate::organism::running::{LogPlace, Organism, Plan, StartFault};
+use crate::pump::run::Ended;
+use crate::words::ports::LogFault;
+
+/// How long replies may take to land when an organism stops.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// How long threads of the runtime may take to end, once everything that matters is on disk.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Runs a command's work on the threads that an organism needs.
+pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> Exit {
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let exit = runtime.block_on(work);
+            runtime.shutdown_timeout(LAST);
+            exit
+        }
+        Err(error) => screen.fail(Exit::Unavailable, error),
+    }
+}
+
+/// Starts the organism.
+pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
+    let armed = std::env::var("SYSTOLE_FAILPOINT").ok();
+    let steps = Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
+    let plan = Plan {
+        composition: file.composition,
+        directory: place.directory(),
+        log: LogPlace::File(file.log),
+        inline: BTreeMap::new(),
+        validators: std::thread::available_parallelism().map_or(1, usize::from),
+        surroundings: std::env::vars_os().collect(),
+        steps: Arc::new(steps),
+    };
+    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+}
+
+fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
+    match fault {
+        StartFault::Log(fault) => log_fault(screen, fault),
+        StartFault::Configuration { .. } => screen.fail(Exit::Log, fault),
+        StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),
+        StartFault::Machine(_) => screen.fail(Exit::Unavailable, fault),
+    }
+}
+
+/// Says what is the matter with a log.
+pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
+    let exit = match fault {
+        LogFault::Foreign { .. } | LogFault::Newer { .. } | LogFault::Damaged { .. } => Exit::Log,
+        LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
+    };
+    screen.fail(exit, fault)
+}
+
+/// Says how an organism ended; none if it ended as it should.
+pub(super) fn ended(screen: Screen, ended: &Ended) -> Option<Exit> {
+    match ended {
+        Ended::Drained(0) => None,
+        Ended::Drained(1) => {
+            screen.say("1 delivery was still out; it is taken up again at the next start");
+            None
+        }
+        Ended::Drained(out) => {
+            screen.say([&out.to_string(), " deliveries were still out; they are taken up again at the next start"].concat());
+            None
+        }
+        Ended::Broken(words) => Some(screen.fail(Exit::Log, words)),
+    }
+}

@@ -1,0 +1,230 @@
+//! The log as it grows, for somebody who watches: a line a record, never taken back. On a terminal the
+//! lines of a call stand below it and are cut to fit; elsewhere each line stands for itself.
+
+use std::sync::Arc;
+
+use systole_kit::gate::{Gate, Step};
+use systole_kit::payload::Payload;
+use systole_kit::{Limits, namespaces};
+
+use super::screen::{COLUMNS, Screen, cut};
+use crate::console::told::Record;
+use crate::rules::core_payload;
+use crate::words::ids::CallPath;
+use crate::words::record::{Kind, Mark, Role};
+
+/// Characters of a payload that are looked at for a line: more than any line shows.
+const EXCERPT: usize = 400;
+/// Columns of a line where nobody looks at a terminal.
+const PLAIN_COLUMNS: usize = 200;
+
+/// What was shown last decides what need not be said again.
+pub(super) struct Live {
+    screen: Screen,
+    thread: String,
+}
+
+impl Live {
+    pub(super) fn new(screen: Screen) -> Live {
+        Live { screen, thread: String::new() }
+    }
+
+    /// Shows a record as data.
+    pub(super) fn show(&mut self, record: &Record) {
+        if self.screen.json {
+            return self.screen.value(record);
+        }
+        for line in self.lines(record) {
+            self.screen.drawn(&line);
+        }
+    }
+
+    /// Shows a record as talk beside data of another kind.
+    pub(super) fn mention(&mut self, record: &Record) {
+        for line in self.lines(record) {
+            self.screen.say_drawn(&line);
+        }
+    }
+
+    fn lines(&mut self, record: &Record) -> Vec<String> {
+        let Some(what) = what(record) else { return Vec::new() };
+        if !self.screen.terminal {
+            let call = record.call.as_deref().unwrap_or("-");
+            let line = [&record.position.to_string(), " ", &record.thread, " ", call, " ", &what.words].concat();
+            return vec![cut(&line, PLAIN_COLUMNS)];
+        }
+        let mut lines = Vec::new();
+        if self.thread != record.thread {
+            self.thread.clone_from(&record.thread);
+            lines.push(cut(&record.thread, COLUMNS));
+        }
+        let depth = record.call.as_deref().and_then(|call| CallPath::parse(call).ok()).map_or(0, |c| c.depth());
+        let indent = "  ".repeat(1 + depth.min(12));
+        let time = record.time.get(11..19).unwrap_or("--------");
+        let columns = COLUMNS.saturating_sub(time.len() + indent.len());
+        let words = cut(&what.words, columns);
+        lines.push([time, &indent, &self.coloured(&words, what.colour)].concat());
+        lines
+    }
+
+    fn coloured(&self, words: &str, colour: Colour) -> String {
+        let code = match colour {
+            _ if !self.screen.colour => return words.to_owned(),
+            Colour::None => return words.to_owned(),
+            Colour::Good => "32",
+            Colour::Bad => "31",
+            Colour::Dim => "2",
+        };
+        ["\u{1b}[", code, "m", words, "\u{1b}[0m"].concat()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Colour {
+    None,
+    Good,
+    Bad,
+    Dim,
+}
+
+struct What {
+    words: String,
+    colour: Colour,
+}
+
+/// What a record says in a line; none where nobody needs to see it.
+fn what(record: &Record) -> Option<What> {
+    let code = record.code.as_deref().unwrap_or_default();
+    let seen = |words: String, colour| Some(What { words, colour });
+    let ways = |to: &str| [&record.from, " -> ", to].concat();
+    let to = ways(record.to.as_deref().unwrap_or("-"));
+    match (Kind::parse(&record.kind)?, Mark::parse(code)) {
+        (Kind::Message, Some(Mark::Role(Role::Told))) => told_of_listener(&record.body),
+        (Kind::Message, Some(Mark::Role(Role::Note))) => {
+            seen([&record.from, " notes ", &summary(&record.body)].concat(), Colour::Dim)
+        }
+        (Kind::Message, Some(Mark::Role(Role::Final))) => {
+            seen([&to, "  ", &summary(&record.body)].concat(), Colour::Good)
+        }
+        (Kind::Message, _) => seen([&to, "  ", &summary(&record.body)].concat(), Colour::None),
+        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, "  handled"].concat(), Colour::Good),
+        (Kind::Refusal | Kind::Outcome, _) => {
+            let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
+            let words = words.unwrap_or_else(|| summary(&record.body));
+            seen([record.kind.as_str(), " ", code, "  ", &words].concat(), Colour::Bad)
+        }
+        (Kind::Attempt, _) => {
+            let attempt = core_payload::read_attempt(record.body.as_bytes())?;
+            let number = attempt.number.to_string();
+            let listener = record.to.as_deref().unwrap_or("-");
+            seen([listener, "  attempt ", &number, "  ", &attempt.words].concat(), Colour::Dim)
+        }
+        (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
+    }
+}
+
+/// What `sys` tells of a listener; its other lines are for the log.
+fn told_of_listener(body: &str) -> Option<What> {
+    let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
+    Some(match reason {
+        None => What { words: [&listener, " is ready"].concat(), colour: Colour::Dim },
+        Some(reason) => What { words: [&listener, ": ", &reason].concat(), colour: Colour::Bad },
+    })
+}
+
+/// Whether a record tells that a listener's program does not run, with its words, whole.
+pub(super) fn fallen(record: &Record) -> Option<String> {
+    let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
+    (record.thread == "sys").then_some(())?;
+    reason.map(|reason| [&listener, ": ", &reason].concat())
+}
+
+/// The root element of a payload and the text in it.
+fn summary(body: &str) -> String {
+    let Ok(payload) = Payload::trusted(Arc::from(body.as_bytes())) else { return "?".to_owned() };
+    let mut text = ["<", &payload.name().local, ">"].concat();
+    if *payload.name().ns == *namespaces::CORE {
+        // What the core answers stands in attributes; its name says enough in a line.
+        return text;
+    }
+    let Ok(mut gate) = Gate::strict(body.as_bytes(), &Limits::FROM_PUMP) else { return text };
+    while text.len() < EXCERPT {
+        match gate.step() {
+            Ok(Step::Text(part)) => {
+                text.push(' ');
+                part.append_to(&mut text);
+            }
+            Ok(Step::Done) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: &str, code: &str, call: &str, body: &str) -> Record {
+        Record {
+            position: 7,
+            thread: "sess-1f0c9a2b77d1".into(),
+            seq: 2,
+            id: String::new(),
+            kind: kind.into(),
+            from: "echo".into(),
+            to: Some("operator".into()),
+            call: Some(call.into()),
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            time: "2026-11-20T07:00:01.007Z".into(),
+            config: String::new(),
+            code: Some(code.into()),
+            head: String::new(),
+            body: body.into(),
+        }
+    }
+
+    fn live(terminal: bool, colour: bool) -> Live {
+        Live::new(Screen { json: false, terminal, colour })
+    }
+
+    const SAID: &str = r#"<said xmlns="urn:e"><text>hello</text><text>you</text></said>"#;
+
+    #[test]
+    fn a_terminal_shows_calls_below_their_thread_and_lines_that_fit() {
+        let mut live = live(true, false);
+        assert_eq!(
+            live.lines(&record("message", "final", "1", SAID)),
+            ["sess-1f0c9a2b77d1", "07:00:01  echo -> operator  <said> hello you"]
+        );
+        let nested = live.lines(&record("message", "call", "1/1.0", SAID));
+        assert_eq!(nested, ["07:00:01    echo -> operator  <said> hello you"], "the thread is not said again");
+        let long = SAID.replace("hello", &"many words ".repeat(50));
+        assert!(live.lines(&record("message", "final", "1", &long)).iter().all(|l| l.chars().count() <= COLUMNS));
+    }
+
+    #[test]
+    fn elsewhere_each_line_stands_for_itself() {
+        let lines = live(false, false).lines(&record("message", "final", "1", SAID));
+        assert_eq!(lines, ["7 sess-1f0c9a2b77d1 1 echo -> operator <said> hello you"]);
+    }
+
+    #[test]
+    fn row_20_nothing_of_a_payload_reaches_a_terminal_unescaped() {
+        let hostile = SAID.replace("hello", "\u{202e}olleh \u{85}");
+        let lines = live(true, true).lines(&record("message", "final", "1", &hostile)).concat();
+        assert!(lines.contains("\\u{202e}olleh \\u{85}"), "{lines}");
+        assert!(lines.contains("\u{1b}[32m") && lines.ends_with("\u{1b}[0m"), "{lines}");
+    }
+
+    #[test]
+    fn a_failure_is_told_in_its_own_words() {
+        let error = r#"<system-error xmlns="https://xml-pipeline.org/ns/core/v1" code="listener.failed" retry_allowed="false" message="echo: exited 1"/>"#;
+        let lines = live(false, false).lines(&record("outcome", "listener.failed", "1", error));
+        assert_eq!(lines, ["7 sess-1f0c9a2b77d1 1 outcome listener.failed echo: exited 1"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! A refusal as a person reads it: what is wrong, where, what was expected, what came, and the mend.
+
+use super::screen::{COLUMNS, Screen};
+use crate::console::told::Refusal;
+
+/// Columns of the names in front.
+const NAMES: usize = 11;
+
+/// Says a refusal.
+pub(super) fn say(screen: Screen, refusal: &Refusal) {
+    screen.say(page(refusal).trim_end());
+}
+
+fn page(refusal: &Refusal) -> String {
+    let mut page = ["refused: ", &refusal.code, "\n"].concat();
+    let mut line = |name: &str, text: Option<&str>| {
+        if let Some(text) = text {
+            page.push_str(&wrapped(name, text));
+        }
+    };
+    line("", Some(&refusal.message));
+    line("at", place(refusal).as_deref());
+    line("expected", refusal.expected.as_deref());
+    line("received", refusal.received.as_deref());
+    line("schema", refusal.schema.as_deref());
+    line("try", refusal.mend.as_deref());
+    line("kept as", refusal.hash.as_deref());
+    page
+}
+
+fn place(refusal: &Refusal) -> Option<String> {
+    let spot = match (refusal.line, refusal.column) {
+        (Some(line), Some(column)) => Some(["line ", &line.to_string(), ", column ", &column.to_string()].concat()),
+        _ => None,
+    };
+    let parts: Vec<String> = refusal.path.clone().into_iter().chain(spot).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Words behind a name, broken between words so that no line passes the right edge.
+fn wrapped(name: &str, text: &str) -> String {
+    let indent = if name.is_empty() { 2 } else { NAMES };
+    let mut out = ["  ", name].concat();
+    let mut column = out.chars().count();
+    let pad = |out: &mut String, column: &mut usize| {
+        out.push_str(&" ".repeat(indent.saturating_sub(*column)));
+        *column = indent.max(*column);
+    };
+    pad(&mut out, &mut column);
+    let mut fresh = true;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if !fresh && column + 1 + width > COLUMNS {
+            out.push('\n');
+            column = 0;
+            pad(&mut out, &mut column);
+        } else if !fresh {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+        fresh = false;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_where_what_and_the_mend_within_eighty_columns() {
+        let refusal = Refusal {
+            code: "payload.invalid".into(),
+            message: "limit: 0 is less than 1, the smallest allowed".into(),
+            path: Some("/search/limit".into()),
+            line: Some(3),
+            column: Some(10),
+            expected: Some("whole number, 1 to 100, may be left out; ".repeat(4)),
+            received: Some("<limit>0</limit>".into()),
+            mend: Some("<limit>1</limit>, or leave limit out".into()),
+            ..Refusal::default()
+        };
+        let page = page(&refusal);
+        let wanted = "refused: payload.invalid\n  limit: 0 is less than 1, the smallest allowed\n  \
+                      at       /search/limit, line 3, column 10\n  expected whole number, 1 to 100";
+        assert!(page.starts_with(wanted), "{page}");
+        assert!(page.ends_with("  received <limit>0</limit>\n  try      <limit>1</limit>, or leave limit out\n"), "{page}");
+        assert!(page.lines().all(|line| line.chars().count() <= COLUMNS), "{page}");
+    }
+}

@@ -1,0 +1,189 @@
+//! `systole run`: the organism and its door, until a signal. Shows the log as it grows, and drains in
+//! the order of the flow: the door first, the log last.
+
+use std::pin::pin;
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::exit::Exit;
+use super::here;
+use super::live::{self, Live};
+use super::place::Place;
+use super::screen::Screen;
+use crate::console::events::Follower;
+use crate::console::http::{self, HttpDoor, Unopened};
+use crate::console::told;
+use crate::edges::tasks::Task;
+use crate::organism::file::OrganismFile;
+use crate::organism::runfile::{Credential, Posted, RunFile};
+use crate::organism::running::Organism;
+use crate::words::ports::LogFault;
+
+/// Runs the organism until it is stopped.
+///
+/// Shows every record as it is written. The first Ctrl-C or TERM lets replies land for five seconds
+/// and then stops; the second stops at once.
+#[derive(Args, Debug)]
+pub(super) struct Run {
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Run {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        here::with_runtime(screen, async { self.whole(screen).await.unwrap_or_else(|exit| exit) })
+    }
+
+    async fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+        let file = self.place.organism(screen)?;
+        // Signals are listened for before anything starts, so that none ends us half started.
+        let mut signals = Signals::listen(screen)?;
+        let listener = bind(screen, &file).await?;
+        let log = file.log.clone();
+        let before = here::start(screen, &self.place, file);
+        let organism = Box::pin(before).await?;
+        let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
+        let credential = Credential::draw().map_err(machine)?;
+        let address = listener.local_addr().map_err(machine)?;
+        let run_file = RunFile { pid: std::process::id(), address, token: credential.clone() };
+        let door = HttpDoor::open(listener, organism.front().clone(), credential);
+        let posted = match run_file.post(&log) {
+            Ok(posted) => posted,
+            Err(error) => {
+                let exit = screen.fail(Exit::Unavailable, [&RunFile::path(&log).display().to_string(), ": ", &error.to_string()].concat());
+                drop(door.close().await);
+                organism.stop(std::time::Duration::ZERO).await;
+                return Err(exit);
+            }
+        };
+        let log = std::fs::canonicalize(&log).unwrap_or(log);
+        let status = told::Status::of(organism.front());
+        if screen.json {
+            screen.value(&told::Started { status, listen: address.to_string(), log: &log });
+        } else {
+            screen.say([&status.organism, " runs as process ", &status.pid.to_string()].concat());
+            screen.say(["it listens on http://", &address.to_string(), "; the token is in ", &RunFile::path(&log).display().to_string()].concat());
+            screen.say(["its log is ", &log.display().to_string()].concat());
+            if !address.ip().is_loopback() {
+                screen.say("other machines reach it, and without TLS: whoever sees its traffic has the token");
+            }
+        }
+        Ok(watch(screen, Running { organism, door, posted }, &mut signals).await)
+    }
+}
+
+async fn bind(screen: Screen, file: &OrganismFile) -> Result<TcpListener, Exit> {
+    http::bind(file.listen).await.map_err(|unopened| {
+        // The likeliest one to listen there is an organism on this very log; that is the better word.
+        if let (Unopened::InUse(address), Some(run)) = (&unopened, RunFile::of(&file.log))
+            && run.address == *address
+        {
+            let path = file.log.display().to_string();
+            return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
+        }
+        screen.fail(Exit::Unavailable, unopened)
+    })
+}
+
+struct Running {
+    organism: Organism,
+    door: HttpDoor,
+    posted: Posted,
+}
+
+/// Shows the log until a signal comes or the pump breaks, then stops.
+async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Exit {
+    let front = running.organism.front().clone();
+    let mut follower = Follower::after(&front, front.began(), None);
+    let mut live = Watcher { screen, live: Live::new(screen) };
+    let exit = loop {
+        tokio::select! {
+            page = follower.next() => match page {
+                Ok(Some(records)) => live.show(&records),
+                // The pump ended; the other branch says why.
+                Ok(None) => break None,
+                Err(fault) => break Some(here::log_fault(screen, &fault)),
+            },
+            _ = running.organism.broke() => break None,
+            exit = signals.next() => break Some(exit),
+        }
+    };
+    let stopping = pin!(stop(screen, running));
+    let mut stopping = stopping;
+    screen.say("stopping: replies may land for 5 s; a second signal stops at once");
+    let mut shows = true;
+    loop {
+        tokio::select! {
+            failed = &mut stopping => {
+                while let Ok(Some(records)) = follower.next().await {
+                    live.show(&records);
+                }
+                return failed.or(exit).unwrap_or(Exit::Log);
+            }
+            page = follower.next(), if shows => match page {
+                Ok(Some(records)) => live.show(&records),
+                _ => shows = false,
+            },
+            _ = signals.next() => {
+                screen.say("stopped at once; what was out is taken up again at the next start");
+                return Exit::Stopped;
+            }
+        }
+    }
+}
+
+/// Stops in the order of the flow. Gives an exit if that did not go well.
+async fn stop(screen: Screen, running: Running) -> Option<Exit> {
+    let Running { organism, door, posted } = running;
+    drop(posted);
+    let inside: Task = door.close().await;
+    let ended = organism.stop(here::GRACE).await;
+    // Whoever follows the log has its end; one that does not take it is not waited for.
+    let _left = tokio::time::timeout(std::time::Duration::from_millis(500), inside.over()).await;
+    let failed = here::ended(screen, &ended);
+    if failed.is_none() {
+        screen.say("stopped");
+    }
+    failed
+}
+
+struct Watcher {
+    screen: Screen,
+    live: Live,
+}
+
+impl Watcher {
+    fn show(&mut self, records: &[told::Record]) {
+        for record in records {
+            if let Some(words) = live::fallen(record) {
+                // Whole and at once: until it is mended nothing goes to that listener.
+                self.screen.say(words);
+            }
+            self.live.show(record);
+        }
+    }
+}
+
+/// The signals that end us.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen(screen: Screen) -> Result<Signals, Exit> {
+        let listen = |kind| signal(kind).map_err(|error| screen.fail(Exit::Unavailable, error));
+        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// The next signal, as the exit that it means when all goes well.
+    pub(super) async fn next(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.interrupt.recv() => Exit::Stopped,
+            _ = self.terminate.recv() => Exit::Done,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What commands print: data to stdout, talk to stderr, and nothing that a terminal would obey which
+//! we did not mean. A reader that goes away ends the printing, not the command.
+
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _};
+
+use serde::Serialize;
+use systole_kit::writer::visible;
+
+use super::exit::Exit;
+
+/// Columns of a line that is cut to fit.
+pub(super) const COLUMNS: usize = 80;
+
+/// Where a command prints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Screen {
+    /// Whether data is JSON, a value a line.
+    pub(super) json: bool,
+    /// Whether somebody looks at stdout.
+    pub(super) terminal: bool,
+    /// Whether colour is wanted there.
+    pub(super) colour: bool,
+}
+
+impl Screen {
+    /// The screen of this process.
+    pub(super) fn of_process(json: bool) -> Screen {
+        let terminal = std::io::stdout().is_terminal();
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Screen { json, terminal, colour: terminal && !plain }
+    }
+
+    /// The same for what is talk: whether it is for a terminal depends on stderr, and it has no colour.
+    pub(super) fn for_talk(self) -> Screen {
+        Screen { terminal: std::io::stderr().is_terminal(), colour: false, ..self }
+    }
+
+    /// A line of data, hostile text made visible.
+    pub(super) fn data(self, line: &str) {
+        self.raw(visible(line).as_bytes());
+    }
+
+    /// A line of data that holds our own colours; what is not ours in it was made visible before.
+    pub(super) fn drawn(self, line: &str) {
+        self.raw(line.as_bytes());
+    }
+
+    /// A value as a line of JSON.
+    pub(super) fn value(self, value: &impl Serialize) {
+        // JSON escapes control characters itself, and programs want the rest as it is.
+        if let Ok(line) = serde_json::to_vec(value) {
+            self.raw(&line);
+        }
+    }
+
+    fn raw(self, line: &[u8]) {
+        let mut out = std::io::stdout().lock();
+        // A reader of ours that went away has what it wanted.
+        let _gone = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    }
+
+    /// A line of talk, hostile text made visible.
+    pub(super) fn say(self, line: impl Display) {
+        self.say_drawn(&visible(&line.to_string()));
+    }
+
+    /// A line of talk in which everything was made visible before.
+    pub(super) fn say_drawn(self, line: &str) {
+        let mut out = std::io::stderr().lock();
+        // With stderr gone there is nobody to talk to.
+        let _gone = writeln!(out, "{line}");
+    }
+
+    /// Says what went wrong, and gives the exit that it means.
+    pub(super) fn fail(self, exit: Exit, words: impl Display) -> Exit {
+        self.say(["error: ", &words.to_string()].concat());
+        exit
+    }
+}
+
+/// A text cut to so many columns, on one line.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    let mut shown = String::new();
+    let mut taken = 0;
+    let mut last_blank = true;
+    for c in visible(text).chars() {
+        let blank = c.is_whitespace();
+        if blank && last_blank {
+            continue;
+        }
+        if taken + 1 >= columns.max(1) {
+            shown.push('…');
+            return shown;
+        }
+        shown.push(if blank { ' ' } else { c });
+        taken += 1;
+        last_blank = blank;
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_is_one_line_that_fits() {
+        assert_eq!(cut("  a \n\t b  ", 80), "a b");
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(cut("abc", 4), "abc");
+        assert_eq!(cut("\u{1b}[2Jx", 80), "\\u{1b}[2Jx");
+        assert_eq!(cut("", 3), "");
+    }
+}

@@ -1,0 +1,225 @@
+//! `systole send`: a payload goes in and its answer comes out, through the organism that runs on the
+//! log, or through one in this process where none runs. The key makes sending twice harmless, so a
+//! sender that heard nothing may just send again.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::awaited::{Ending, ending};
+use super::exit::Exit;
+use super::live::Live;
+use super::place::Place;
+use super::refused;
+use super::screen::Screen;
+use super::thread_name;
+use crate::console::client::{Client, Letter, Unheard};
+use crate::console::told::{Receipt, Record, Refusal};
+use crate::organism::runfile::{RunFile, random_hex};
+use crate::words::codes::Code;
+use crate::words::ids::{Key, Malformed, Name};
+
+mod through;
+
+/// Sends a payload and waits for its answer.
+///
+/// Goes through the organism that runs on the log. Where none runs, one is started in this process
+/// until the answer is there. The answer goes to stdout, everything else to stderr.
+#[derive(Args, Debug)]
+pub(super) struct Send {
+    #[command(flatten)]
+    place: Place,
+    /// The payload, or an envelope around it; `-` is stdin, and so is nothing
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The listener it is for
+    #[arg(long, value_name = "NAME", value_parser = Name::parse)]
+    to: Option<Name>,
+    /// The thread it goes on with: an id, the beginning of one, or @last
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// The idempotency key; the same key and payload are taken once
+    #[arg(long, value_name = "KEY", value_parser = Key::parse)]
+    key: Option<Key>,
+    /// Only wait until the payload is on disk
+    #[arg(long)]
+    no_wait: bool,
+    /// The longest to wait for the answer, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+/// What is sent, and how long its answer is waited for.
+struct Parcel {
+    document: Vec<u8>,
+    key: Key,
+    to: Option<Name>,
+    thread: Option<String>,
+    wait: bool,
+    timeout: Option<Duration>,
+}
+
+impl Send {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(self, screen: Screen) -> Result<Exit, Exit> {
+        let log = self.place.log(screen)?;
+        let document = document(screen, self.file.as_deref())?;
+        let key = match self.key {
+            Some(key) => key,
+            None => drawn().map_err(|words| screen.fail(Exit::Unavailable, words))?,
+        };
+        let thread = match self.thread.as_deref() {
+            None | Some("new") => None,
+            Some(text) => Some(thread_name::find(screen, &log, text)?.to_string()),
+        };
+        let parcel =
+            Parcel { document, key, to: self.to, thread, wait: !self.no_wait, timeout: self.timeout };
+        if let Some(run) = RunFile::of(&log) {
+            let client = Client::of(&run);
+            match parcel.post(&client) {
+                Ok(decided) => return Ok(through::elsewhere(screen, &client, &parcel, decided)),
+                // What the file names is gone, or going. If it still has the log, starting will say so.
+                Err(Unheard::Unreachable { .. }) => {}
+                Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+            }
+        }
+        Ok(through::here(screen, &self.place, &parcel))
+    }
+}
+
+impl Parcel {
+    fn post(&self, client: &Client) -> Result<Result<Receipt, Box<Refusal>>, Unheard> {
+        client.send(&Letter {
+            key: self.key.as_str(),
+            to: self.to.as_ref().map(Name::as_str),
+            thread: self.thread.as_deref(),
+            document: &self.document,
+        })
+    }
+}
+
+/// Reads the payload: a file's, or what comes on stdin. How much is too much, the organism says.
+fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, Exit> {
+    match file.filter(|file| file.as_os_str() != "-") {
+        Some(file) => std::fs::read(file).map_err(|error| {
+            screen.fail(Exit::Usage, [&file.display().to_string(), ": ", &error.to_string()].concat())
+        }),
+        None => {
+            let mut stdin = std::io::stdin().lock();
+            if stdin.is_terminal() && file.is_none() {
+                return Err(screen.fail(Exit::Usage, "no payload: give it with --file FILE, or on stdin"));
+            }
+            let mut document = Vec::new();
+            let read = stdin.read_to_end(&mut document);
+            read.map_err(|error| screen.fail(Exit::Usage, ["stdin: ", &error.to_string()].concat()))?;
+            Ok(document)
+        }
+    }
+}
+
+fn drawn() -> Result<Key, String> {
+    let hex = random_hex().map_err(|error| error.to_string())?;
+    Key::parse(&hex).map_err(|malformed: Malformed| malformed.to_string())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    let read = units.iter().find_map(|(unit, ms)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(*ms).filter(|ms| *ms > 0)
+    });
+    read.map(Duration::from_millis).ok_or_else(|| "a whole number and ms, s, m or h".to_owned())
+}
+
+/// What `--json` prints: one value, whatever came of it.
+#[derive(Serialize)]
+struct Came<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipt: Option<&'a Receipt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record: Option<&'a Record>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a Refusal>,
+}
+
+/// Follows a call on behalf of its sender.
+struct Waiter<'a> {
+    screen: Screen,
+    receipt: &'a Receipt,
+    live: Live,
+}
+
+impl<'a> Waiter<'a> {
+    fn new(screen: Screen, receipt: &'a Receipt) -> Waiter<'a> {
+        Waiter { screen, receipt, live: Live::new(screen.for_talk()) }
+    }
+
+    /// Takes the next record. Once it is the one that was waited for, prints it and gives the exit.
+    fn take(&mut self, record: &Record) -> Option<Exit> {
+        let Some(ending) = ending(self.receipt, record) else {
+            if !self.screen.json {
+                self.live.mention(record);
+            }
+            return None;
+        };
+        let (outcome, exit) = match &ending {
+            Ending::Answered => ("answered", Exit::Done),
+            Ending::Handled => ("handled", Exit::Done),
+            Ending::Failed(_) => ("failed", Exit::Failed),
+        };
+        if self.screen.json {
+            let (receipt, record) = (Some(self.receipt), Some(record));
+            self.screen.value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
+        } else {
+            if let Ending::Failed(_) = ending {
+                self.live.mention(record);
+            }
+            self.screen.data(&record.body);
+        }
+        Some(exit)
+    }
+}
+
+/// Says that the payload is on disk.
+fn taken(screen: Screen, receipt: &Receipt, wait: bool) {
+    if screen.json && !wait {
+        return screen.value(&Came { receipt: Some(receipt), outcome: None, record: None, refusal: None });
+    }
+    if screen.json {
+        return;
+    }
+    let again = if receipt.repeated { "taken before" } else { "taken" };
+    let place = [" as record ", &receipt.seq.to_string(), " of thread ", &receipt.thread].concat();
+    screen.say([again, &place, ", key ", &receipt.key].concat());
+    if let Some(claimed) = &receipt.claimed {
+        screen.say(["its sender is ", &receipt.sender, ", not ", claimed, " as the envelope claims"].concat());
+    }
+}
+
+/// Says that it was refused.
+fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
+    if screen.json {
+        screen.value(&Came { receipt: None, outcome: None, record: None, refusal: Some(refusal) });
+    } else {
+        refused::say(screen, refusal);
+    }
+    match Code::parse(&refusal.code) {
+        Some(Code::IngressUnavailable | Code::IngressThrottled | Code::IngressUnauthorized) => Exit::Unavailable,
+        _ => Exit::Payload,
+    }
+}
+
+/// Says that the answer is not there yet.
+fn too_late(screen: Screen, receipt: &Receipt) -> Exit {
+    let words = ["no answer came in time; thread ", &receipt.thread, " goes on"].concat();
+    screen.fail(Exit::Unavailable, words)
+}

@@ -1,0 +1,191 @@
+//! The way of a command to an organism that runs elsewhere on this machine: the other end of the HTTP
+//! door. It blocks, keeps no state, follows no proxy, and never shows the credential.
+
+use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
+
+use ureq::http::{Response, StatusCode};
+use ureq::{Agent, Body, BodyReader};
+
+use super::told;
+use crate::organism::runfile::RunFile;
+
+/// How long the other end may take to answer a request; it answers after a commit, or a refusal.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long a connection to our own machine may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Why nothing came back.
+#[derive(Debug, thiserror::Error)]
+pub enum Unheard {
+    /// Nobody answers there.
+    #[error("nothing answers at {address}: {words}")]
+    Unreachable {
+        /// The address.
+        address: String,
+        /// What the machine said.
+        words: String,
+    },
+    /// Something else than an organism answers there.
+    #[error("{address} answered {status}, which no organism would: {words}")]
+    Strange {
+        /// The address.
+        address: String,
+        /// The status.
+        status: u16,
+        /// What does not fit.
+        words: String,
+    },
+    /// Nothing came in time.
+    #[error("nothing more came in time")]
+    TooLate,
+}
+
+/// What the other end decided.
+pub type Decided<T> = Result<Result<T, Box<told::Refusal>>, Unheard>;
+
+/// A message to send.
+pub struct Letter<'a> {
+    /// Its idempotency key.
+    pub key: &'a str,
+    /// Whom it is for.
+    pub to: Option<&'a str>,
+    /// The thread it goes on with.
+    pub thread: Option<&'a str>,
+    /// The bytes.
+    pub document: &'a [u8],
+}
+
+/// A running organism, as a command reaches it.
+pub struct Client {
+    agent: Agent,
+    address: String,
+    authorization: String,
+}
+
+impl Client {
+    /// The client of the organism that a run file names.
+    pub fn of(run: &RunFile) -> Client {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // What goes to this machine goes there directly, whatever the environment says.
+            .proxy(None)
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(ANSWER))
+            .build();
+        let authorization = ["Bearer ", run.token.secret()].concat();
+        Client { agent: Agent::new_with_config(config), address: run.address.to_string(), authorization }
+    }
+
+    /// Sends a message.
+    pub fn send(&self, letter: &Letter<'_>) -> Decided<told::Receipt> {
+        let mut request = self
+            .agent
+            .post(self.url("/v1/messages"))
+            .header("authorization", &self.authorization)
+            .header("idempotency-key", letter.key)
+            .content_type("application/xml");
+        for (name, value) in [("to", letter.to), ("thread", letter.thread)] {
+            if let Some(value) = value {
+                request = request.query(name, value);
+            }
+        }
+        self.decided(request.send(letter.document), StatusCode::ACCEPTED)
+    }
+
+    /// Ends a thread.
+    pub fn cancel(&self, thread: &str) -> Decided<told::Cancelled> {
+        let url = self.url(&["/v1/threads/", thread, "/cancel"].concat());
+        let request = self.agent.post(url).header("authorization", &self.authorization);
+        self.decided(request.send_empty(), StatusCode::OK)
+    }
+
+    /// The records of a thread and those below it after a position, as they come, for at most so long.
+    pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
+        let request = self
+            .agent
+            .get(self.url("/v1/events"))
+            .header("authorization", &self.authorization)
+            .query("from", after.to_string())
+            .query("thread", thread)
+            .config()
+            .timeout_recv_body(within)
+            .build();
+        let response = request.call().map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(self.strange(status, "it gives out no events"));
+        }
+        let lines = BufReader::new(response.into_body().into_reader());
+        Ok(Events { lines, address: self.address.clone() })
+    }
+
+    fn decided<T: serde::de::DeserializeOwned>(
+        &self,
+        answered: Result<Response<Body>, ureq::Error>,
+        good: StatusCode,
+    ) -> Decided<T> {
+        let mut response = answered.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let text = response.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
+        let strange = |error: serde_json::Error| self.strange(status, &error.to_string());
+        if status == good {
+            return serde_json::from_str(&text).map(Ok).map_err(strange);
+        }
+        serde_json::from_str(&text).map(|refusal| Err(Box::new(refusal))).map_err(strange)
+    }
+
+    fn url(&self, path: &str) -> String {
+        ["http://", &self.address, path].concat()
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Unheard {
+        Unheard::Unreachable { address: self.address.clone(), words: error.to_string() }
+    }
+
+    fn strange(&self, status: StatusCode, words: &str) -> Unheard {
+        Unheard::Strange { address: self.address.clone(), status: status.as_u16(), words: words.to_owned() }
+    }
+}
+
+/// Records as they come. It ends when the organism stops.
+pub struct Events {
+    lines: BufReader<BodyReader<'static>>,
+    address: String,
+}
+
+impl Iterator for Events {
+    type Item = Result<told::Record, Unheard>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.lines.read_line(&mut line) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) => return Some(Err(self.broken(&error))),
+            }
+            // The data line has everything; id and event repeat what stands in it.
+            if let Some(json) = line.strip_prefix("data:") {
+                let record = serde_json::from_str(json.trim()).map_err(|error| Unheard::Strange {
+                    address: self.address.clone(),
+                    status: StatusCode::OK.as_u16(),
+                    words: error.to_string(),
+                });
+                return Some(record);
+            }
+        }
+    }
+}
+
+impl Events {
+    fn broken(&self, error: &std::io::Error) -> Unheard {
+        let late = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
+        if matches!(late, Some(ureq::Error::Timeout(_))) || error.kind() == std::io::ErrorKind::TimedOut {
+            return Unheard::TooLate;
+        }
+        Unheard::Unreachable { address: self.address.clone(), words: error.to_string() }
+    }
+}

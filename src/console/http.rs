@@ -1,0 +1,241 @@
+//! The HTTP door: one address, one credential, four routes. It knows who speaks by the credential
+//! alone, answers only after the log did, and keeps strangers out before it reads what they send.
+//!
+//! In come requests; out go receipts, refusals and the log's records as JSON. It never judges a
+//! payload, and closing it is the first step of a stop.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{ConnectInfo, Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
+use axum::{Json, Router};
+use serde::Deserialize;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::events::{Events, Follower};
+use super::inbound;
+use super::knocks::Knocks;
+use super::told;
+use crate::edges::clock::WallClock;
+use crate::edges::tasks::{self, Kind, Task};
+use crate::organism::front::Front;
+use crate::organism::runfile::Credential;
+use crate::organism::waiting::Reply;
+use crate::words::codes::Code;
+use crate::words::ids::{Name, ThreadId};
+use crate::words::ports::{Clock as _, Position};
+use crate::words::refusal::Refusal;
+
+/// Bodies that may be read at once: at a mebibyte each, what they hold stays small beside the pump.
+const BODIES: usize = 64;
+/// Clients that may follow the log at once: each costs a task and a page of records.
+const FOLLOWERS: usize = 64;
+
+/// Why the door cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Unopened {
+    /// Somebody else listens there.
+    #[error("{0} is in use by another program; `console.listen` in the organism's file names the address")]
+    InUse(SocketAddr),
+    /// The machine said no.
+    #[error("cannot listen on {0}: {1}; `console.listen` in the organism's file names the address")]
+    Machine(SocketAddr, std::io::Error),
+}
+
+/// Takes the address, so that a taken one is known before anything starts.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
+    TcpListener::bind(address).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => Unopened::InUse(address),
+        _ => Unopened::Machine(address, error),
+    })
+}
+
+/// What every request is served with.
+pub(super) struct Desk {
+    pub(super) front: Front,
+    pub(super) bodies: Semaphore,
+    credential: Credential,
+    followers: Arc<Semaphore>,
+    knocks: Mutex<Knocks>,
+}
+
+/// The open door.
+pub struct HttpDoor {
+    desk: Arc<Desk>,
+    close: oneshot::Sender<()>,
+    task: Task,
+}
+
+impl HttpDoor {
+    /// Opens the door on an address that was taken before.
+    pub fn open(listener: TcpListener, front: Front, credential: Credential) -> HttpDoor {
+        let desk = Arc::new(Desk {
+            front,
+            credential,
+            bodies: Semaphore::new(BODIES),
+            followers: Arc::new(Semaphore::new(FOLLOWERS)),
+            knocks: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/v1/messages", post(inbound::messages))
+            .route("/v1/events", get(events))
+            .route("/v1/threads/{thread}/cancel", post(cancel))
+            .route("/v1/status", get(status))
+            .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
+            .layer(middleware::from_fn_with_state(desk.clone(), guard))
+            .with_state(desk.clone());
+        // An event is small and somebody waits for it.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let (close, closed) = oneshot::channel::<()>();
+        let work = async move {
+            let closing = async { drop(closed.await) };
+            if let Err(error) = axum::serve(listener, service).with_graceful_shutdown(closing).await {
+                tracing::error!(%error, "the HTTP door fell shut");
+            }
+        };
+        let task = tasks::start(Kind::Door, work, async |_| ());
+        HttpDoor { desk, close, task }
+    }
+
+    /// Lets nobody new in, and has recorded who knocked since that was last told. Whoever is inside goes
+    /// on until the pump ends; the task that is given back ends with the last of them.
+    pub async fn close(self) -> Task {
+        // A door that fell shut before has nobody to hear this.
+        let _shut_before = self.close.send(());
+        let rest = self.desk.knocks.lock().unwrap_or_else(PoisonError::into_inner).rest();
+        for (source, count) in rest {
+            self.desk.front.knocked(source, count).await;
+        }
+        self.task
+    }
+}
+
+/// Nobody gets past without the credential, and nothing of what a stranger sends is read.
+async fn guard(
+    State(desk): State<Arc<Desk>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if shown.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|token| desk.credential.is(token)) {
+        return next.run(request).await;
+    }
+    let told = desk.knocks.lock().unwrap_or_else(PoisonError::into_inner).knock(peer.ip(), WallClock.now());
+    if let Some((source, count)) = told {
+        desk.front.knocked(source, count).await;
+    }
+    let words = "send the header `Authorization: Bearer TOKEN`; the token stands in the run file beside the log";
+    let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
+    ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
+}
+
+/// The client behind the one credential there is.
+pub(super) fn client() -> Name {
+    Name::operator()
+}
+
+/// A refusal that concerns the request and not a payload: nothing of it is recorded.
+pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
+    let refusal = Refusal::new(code, words.into());
+    (status, Json(told::Refusal::from(&refusal))).into_response()
+}
+
+/// A refusal as the pump decided it.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let status = match refusal.code {
+        Code::IdConflict => StatusCode::CONFLICT,
+        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
+        Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    (status, Json(told::Refusal::from(refusal))).into_response()
+}
+
+/// The organism is going, or gone.
+pub(super) fn stopping() -> Response {
+    let words = "the organism is stopping";
+    refused(&Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key"))
+}
+
+/// A query as it was asked, readable or not.
+pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
+
+#[derive(Deserialize)]
+struct From {
+    from: Option<u64>,
+    thread: Option<String>,
+}
+
+/// Every record after a position, as it comes.
+async fn events(State(desk): State<Arc<Desk>>, query: Asked<From>, headers: HeaderMap) -> Response {
+    let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
+    let Ok(Query(From { from, thread })) = query else {
+        return bad("from is a position in the log, a whole number");
+    };
+    let thread = match thread.as_deref().map(ThreadId::parse).transpose() {
+        Ok(thread) => thread,
+        Err(malformed) => return bad(&malformed.to_string()),
+    };
+    let last = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
+    let from = match last {
+        Some(Some(last)) => Some(last),
+        Some(None) => return bad("last-event-id is the id of an event, a whole number"),
+        None => from,
+    };
+    let Ok(seat) = desk.followers.clone().try_acquire_owned() else {
+        let words = ["the log is followed by ", &FOLLOWERS.to_string(), " clients already"].concat();
+        return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
+    };
+    let from = from.map_or_else(|| *desk.front.tail().borrow(), Position);
+    let events = Events::start(Follower::after(&desk.front, from, thread), seat);
+    Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// Records as server-sent events.
+struct Frames(Events);
+
+impl futures_core::Stream for Frames {
+    type Item = Result<Event, axum::Error>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::pin::Pin::new(&mut self.0).poll_next(cx).map(|record| record.map(|record| frame(&record)))
+    }
+}
+
+fn frame(record: &told::Record) -> Result<Event, axum::Error> {
+    Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
+}
+
+async fn cancel(State(desk): State<Arc<Desk>>, Path(thread): Path<String>) -> Response {
+    let thread = match ThreadId::parse(&thread) {
+        Ok(thread) => thread,
+        Err(malformed) => {
+            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
+        }
+    };
+    match desk.front.cancel(client(), thread.clone()).await {
+        Some(Reply::Done | Reply::Receipt(..)) => {
+            Json(told::Cancelled { cancelled: thread.to_string() }).into_response()
+        }
+        Some(Reply::Refused(refusal)) => refused(&refusal),
+        None => stopping(),
+    }
+}
+
+async fn status(State(desk): State<Arc<Desk>>) -> Response {
+    Json(told::Status::of(&desk.front)).into_response()
+}

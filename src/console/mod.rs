@@ -1,0 +1,12 @@
+//! The outside's door over HTTP, and the way of our own commands to it.
+//!
+//! `http` takes messages and gives out the log as it grows; `client` is the other end of it; `told` is
+//! what goes between them as JSON. Nothing here judges a payload or keeps a trace of its own: what it
+//! shows is the log.
+
+pub mod client;
+pub mod events;
+pub mod http;
+mod inbound;
+mod knocks;
+pub mod told;

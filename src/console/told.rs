@@ -1,0 +1,235 @@
+//! What the door says, as JSON: receipts, refusals, records, status. The same values on both ends of
+//! the wire, so that a field cannot be written under one name and read under another.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::organism::front::Front;
+use crate::rules::core_payload;
+use crate::words::flow;
+use crate::words::ports::Position;
+use crate::words::record;
+use crate::words::refusal;
+
+/// A message is on disk.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The record's id.
+    pub id: String,
+    /// The thread it opened or joined.
+    pub thread: String,
+    /// Its place in that thread.
+    pub seq: u64,
+    /// Its place in the log.
+    pub position: u64,
+    /// The call it opened.
+    pub call: String,
+    /// The name that stands as its sender.
+    pub sender: String,
+    /// What the envelope claimed as sender, where that was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<String>,
+    /// Its idempotency key.
+    pub key: String,
+    /// Whether the same key and bytes had come before.
+    pub repeated: bool,
+}
+
+impl Receipt {
+    /// The receipt of a message that is at that position under that key.
+    pub fn of(receipt: &flow::Receipt, position: Position, key: &str, claimed: Option<String>) -> Receipt {
+        Receipt {
+            id: receipt.id.to_string(),
+            thread: receipt.thread.to_string(),
+            seq: receipt.seq,
+            position: position.0,
+            call: receipt.call.to_string(),
+            sender: receipt.sender.to_string(),
+            claimed,
+            key: key.to_owned(),
+            repeated: receipt.repeated,
+        }
+    }
+}
+
+/// A message or an order was refused. `message`, `expected` and the like are for people and models;
+/// `told` is the same as the payload that an agent would be shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The code.
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+    /// The refused element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<String>,
+    /// The path to the place inside the payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// What would have been taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<String>,
+    /// The smallest piece of the schema that says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The mend.
+    #[serde(default, rename = "try", skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+    /// Whether the same call, mended, may be sent now.
+    pub retry_allowed: bool,
+    /// The hash of the refused bytes, as far as the log keeps them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// `<system-error>`, byte for byte.
+    pub told: String,
+}
+
+impl From<&refusal::Refusal> for Refusal {
+    fn from(refusal: &refusal::Refusal) -> Refusal {
+        Refusal {
+            code: refusal.code.as_str().to_owned(),
+            message: refusal.message.to_string(),
+            element: refusal.element.clone(),
+            path: refusal.path.clone(),
+            line: refusal.at.map(|(line, _)| line),
+            column: refusal.at.map(|(_, column)| column),
+            expected: refusal.expected.clone(),
+            received: refusal.received.clone(),
+            schema: refusal.schema.clone(),
+            mend: refusal.fix.clone(),
+            retry_allowed: refusal.code.retry_allowed(),
+            hash: refusal.hash.map(|hash| hash.to_string()),
+            told: text(&core_payload::system_error(refusal)),
+        }
+    }
+}
+
+/// A record, as it is shown: its header and its body.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Its place in the log.
+    pub position: u64,
+    /// The chain it belongs to.
+    pub thread: String,
+    /// Its place in that chain.
+    pub seq: u64,
+    /// Its id.
+    pub id: String,
+    /// What sort of line it is.
+    pub kind: String,
+    /// Who sent it.
+    pub from: String,
+    /// Whom it is for.
+    pub to: Option<String>,
+    /// The call it belongs to.
+    pub call: Option<String>,
+    /// The turn of that call.
+    pub turn: Option<u32>,
+    /// Which item of the turn's reply it is.
+    pub ordinal: Option<u32>,
+    /// The record that caused it.
+    pub cause: Option<String>,
+    /// The ingress record's key.
+    pub key: Option<String>,
+    /// In a child's first record, the leaf of the record that spawned it.
+    pub origin: Option<String>,
+    /// When it was made.
+    pub time: String,
+    /// The configuration in force.
+    pub config: String,
+    /// What it means: a role, or a code.
+    pub code: Option<String>,
+    /// The head of the thread's chain after it.
+    pub head: String,
+    /// The payload. Payloads are UTF-8.
+    pub body: String,
+}
+
+impl Record {
+    /// A record of the log at its position.
+    pub fn of(position: Position, record: &record::Record) -> Record {
+        let header = &record.header;
+        Record {
+            position: position.0,
+            thread: header.thread.to_string(),
+            seq: header.seq,
+            id: header.id.to_string(),
+            kind: header.kind.as_str().to_owned(),
+            from: header.from.to_string(),
+            to: header.to.as_ref().map(ToString::to_string),
+            call: header.call.as_ref().map(ToString::to_string),
+            turn: header.turn,
+            ordinal: header.ordinal,
+            cause: header.cause.map(|cause| cause.to_string()),
+            key: header.key.as_ref().map(ToString::to_string),
+            origin: header.origin.map(|origin| origin.to_string()),
+            time: header.time.to_string(),
+            config: header.config.to_string(),
+            code: header.code.map(|code| code.as_str().to_owned()),
+            head: record.head.to_string(),
+            body: text(&record.body),
+        }
+    }
+}
+
+/// What runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The organism's name.
+    pub organism: String,
+    /// Its process.
+    pub pid: u32,
+    /// The hash of its configuration.
+    pub config: String,
+    /// How far the log goes.
+    pub position: u64,
+    /// The version of the program.
+    pub version: String,
+}
+
+impl Status {
+    /// The status of what runs in this process.
+    pub fn of(front: &Front) -> Status {
+        let composition = front.composition();
+        Status {
+            organism: composition.organism.to_string(),
+            pid: std::process::id(),
+            config: composition.hash.to_string(),
+            position: front.tail().borrow().0,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// What a command says when an organism has started.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Started<'a> {
+    /// What runs.
+    #[serde(flatten)]
+    pub status: Status,
+    /// Where its door listens.
+    pub listen: String,
+    /// Its log.
+    pub log: &'a Path,
+}
+
+/// A thread was ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cancelled {
+    /// Which.
+    pub cancelled: String,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
