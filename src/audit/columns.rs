@@ -128,7 +128,8 @@ pub fn at_most(lines: usize, mut all: Vec<String>) -> Vec<String> {
     if all.len() > lines {
         all.truncate(lines);
         if let Some(last) = all.last_mut() {
-            *last = [&cut(last, COLUMNS - 2), " …"].concat();
+            let kept = cut(last, COLUMNS - 2);
+            *last = [kept.trim_end_matches(['…', ' ']), " …"].concat();
         }
     }
     all

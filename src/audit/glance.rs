@@ -17,9 +17,9 @@ const ELEMENT: usize = 40;
 const UNSAID: [&str; 6] = ["head", "config", "hash", "at", "xmlns", "parent_id"];
 
 /// A payload at a glance.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Glance {
-    /// The local name of its root element; empty where the bytes do not begin with one.
+    /// The local name of its root element; `?` where the bytes do not begin with one.
     pub element: String,
     /// Its text, on one line.
     pub words: String,
@@ -27,15 +27,17 @@ pub struct Glance {
 
 /// Looks at a payload.
 pub fn glance(body: &[u8]) -> Glance {
-    let mut seen = Glance::default();
-    let mut text = String::new();
-    let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else {
-        return Glance { words: bytes_told(body), ..seen };
+    let unknown = || {
+        let words = [&body.len().to_string(), " bytes that are no payload"].concat();
+        Glance { element: "?".to_owned(), words }
     };
+    let mut element = None;
+    let mut text = String::new();
+    let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return unknown() };
     while let Ok(step) = gate.step() {
         match step {
-            Step::Open(tag) if seen.element.is_empty() => {
-                seen.element = cut(&plain(tag.local), ELEMENT);
+            Step::Open(tag) if element.is_none() => {
+                element = Some(cut(&plain(tag.local), ELEMENT));
                 if gate.ns(&tag) == Some(namespaces::CORE) {
                     for attribute in gate.attributes().iter().filter(|a| !UNSAID.contains(&a.local)) {
                         text.push_str(attribute.local);
@@ -55,15 +57,10 @@ pub fn glance(body: &[u8]) -> Glance {
             break;
         }
     }
-    if seen.element.is_empty() {
-        text = bytes_told(body);
+    match element {
+        Some(element) => Glance { element, words: cut(&plain(&text), WORDS) },
+        None => unknown(),
     }
-    seen.words = cut(&plain(&text), WORDS);
-    seen
-}
-
-fn bytes_told(body: &[u8]) -> String {
-    [&body.len().to_string(), " bytes that are no payload"].concat()
 }
 
 /// What a `<system-error>` tells, as a person reads it.

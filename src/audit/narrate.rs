@@ -63,7 +63,7 @@ fn call(h: &Header) -> Option<String> {
 }
 
 fn element(seen: &Glance) -> String {
-    if seen.element.is_empty() { "?".to_owned() } else { ["<", &seen.element, ">"].concat() }
+    ["<", &seen.element, ">"].concat()
 }
 
 fn message(lead: &str, record: &Record) -> Vec<String> {

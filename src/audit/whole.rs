@@ -37,7 +37,6 @@ pub struct Whole {
 struct Signs {
     booted: Option<(Millis, Digest)>,
     freed: HashMap<Name, Millis>,
-    left: HashMap<Name, (Millis, String)>,
 }
 
 /// Recovery reports its steps to the fault tests; somebody who only looks has none to report.
@@ -128,11 +127,6 @@ impl Whole {
     pub(super) fn freed(&self, listener: &Name) -> Option<Millis> {
         self.signs.freed.get(listener).copied()
     }
-
-    /// When and why the listener's program ended, if it has not come back.
-    pub(super) fn left(&self, listener: &Name) -> Option<&(Millis, String)> {
-        self.signs.left.get(listener)
-    }
 }
 
 impl Signs {
@@ -159,18 +153,8 @@ impl Signs {
 
     fn note_sys(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
-        let name_of = |element| attribute(body, element, "name").and_then(|name| Name::parse(&name).ok());
-        if h.code != Some(Mark::Role(Role::Told)) {
-            return;
-        }
-        if attribute(body, "boot", "organism").is_some() {
+        if h.code == Some(Mark::Role(Role::Told)) && attribute(body, "boot", "organism").is_some() {
             self.booted = Some((h.time, h.config));
-            self.left.clear();
-        } else if let Some(name) = name_of("listener-joined") {
-            self.left.remove(&name);
-        } else if let Some(name) = name_of("listener-left") {
-            let why = attribute(body, "listener-left", "reason").unwrap_or_default();
-            self.left.insert(name, (h.time, why));
         }
     }
 }

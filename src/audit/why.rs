@@ -60,8 +60,6 @@ pub struct Reason {
     pub failures: Vec<Failure>,
     /// The program that answers, where the listener is one.
     pub program: Option<Program>,
-    /// Why the listener's program is not there, and since when.
-    pub absent: Option<(Millis, String)>,
     /// The record from which on the log tells of this.
     pub told_from: u64,
     /// What is open below it: nested calls, and the calls of its running children.
@@ -157,6 +155,18 @@ impl Standing {
         })
     }
 
+    /// The reason why that call is not over.
+    pub fn find(&self, thread: &ThreadId, call: &CallPath) -> Option<&Reason> {
+        let mut left: Vec<&Reason> = self.reasons.iter().collect();
+        while let Some(reason) = left.pop() {
+            if reason.thread == *thread && reason.call == *call {
+                return Some(reason);
+            }
+            left.extend(&reason.below);
+        }
+        None
+    }
+
     /// The reasons under which no other stands: what they wait for ends the wait. Calls that are held
     /// wait for another top call of the same thread and are no leaves.
     pub fn leaves(&self) -> Vec<&Reason> {
@@ -206,7 +216,6 @@ impl Asking<'_> {
             listener: call.listener.clone(),
             turn: if matches!(cause, Cause::Joining { .. }) { call.settled } else { call.settled + 1 },
             since,
-            absent: self.whole.left(&call.listener).cloned().filter(|_| self.whole.running.is_some()),
             attempt,
             attempts: listener.map_or(1, |l| l.retry.attempts),
             failures,

@@ -40,7 +40,7 @@ struct Drawing<'a> {
 enum Twig<'t> {
     Call(&'t Tree, &'t CallPath, &'t Branch),
     Item(&'t CallPath, u32, u32, &'t Leaf),
-    Child(&'t Tree),
+    Child(CallPath, &'t Tree),
     /// A cancelled thread says by whom.
     End(&'t Tree),
 }
@@ -69,8 +69,11 @@ impl Drawing<'_> {
                     self.line(&fork, &text);
                     self.below(tree, path, branch, &below);
                 }
-                Twig::Child(tree) => {
-                    self.line(&fork, &["thread ", tree.thread.as_str()].concat());
+                Twig::Child(item, tree) => {
+                    let room =
+                        COLUMNS.saturating_sub(columns::width(&fork) + columns::width(item.as_str()) + 9);
+                    let id = columns::thread(&tree.thread, room);
+                    self.line(&fork, &[item.as_str(), "  thread ", &id].concat());
                     self.thread(tree, &below);
                 }
                 Twig::Item(path, turn, ordinal, leaf) => {
@@ -97,7 +100,7 @@ impl Drawing<'_> {
                 match (leaf, call) {
                     (Leaf::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
                     (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
-                        Some(child) => Twig::Child(child),
+                        Some(child) => Twig::Child(item, child),
                         None => Twig::Item(path, *turn, *ordinal, leaf),
                     },
                     _ => Twig::Item(path, *turn, *ordinal, leaf),
@@ -115,8 +118,13 @@ impl Drawing<'_> {
     fn call(&self, tree: &Tree, path: &CallPath, branch: &Branch) -> String {
         let name = cut(branch.listener.as_str(), NAME_COLUMNS);
         let mut text = [path.as_str(), "  ", &name, "  <", &branch.element, ">  "].concat();
+        let mut words = String::new();
         match &branch.ended {
-            Some(ended) => text.push_str(&how(ended, branch.opened)),
+            Some(ended) => {
+                let (how, why) = how(ended, branch.opened);
+                text.push_str(&how);
+                words = why;
+            }
             None => match (self.reasons)(&tree.thread, path) {
                 Some(reason) => text.push_str(&brief(reason, self.now)),
                 None if tree.ended_by.is_some() => text.push_str("cancelled"),
@@ -130,16 +138,20 @@ impl Drawing<'_> {
             let again = if branch.retries == 1 { " retry" } else { " retries" };
             text.extend([", ", &branch.retries.to_string(), again]);
         }
+        text.push_str(&words);
         text
     }
 }
 
-fn how(ended: &Ended, opened: Millis) -> String {
+/// How a call ended and after which time; and, where it failed, the words.
+fn how(ended: &Ended, opened: Millis) -> (String, String) {
     let after = spoken(ended.at.since(opened));
     match &ended.way {
-        Way::Answered { element } => ["answered <", element, "> after ", &after].concat(),
-        Way::Handled => ["handled after ", &after].concat(),
-        Way::Failed { code, words } => ["failed after ", &after, ": ", code, ": ", words].concat(),
+        Way::Answered { element } => (["answered <", element, "> after ", &after].concat(), String::new()),
+        Way::Handled => (["handled after ", &after].concat(), String::new()),
+        Way::Failed { code, words } => {
+            (["failed after ", &after].concat(), [": ", code, ": ", words].concat())
+        }
     }
 }
 

@@ -95,7 +95,7 @@ pub fn line(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
     let waited = spoken(asker.now.since(since));
     let lead = [columns::thread(&standing.thread, ID_COLUMNS).as_str(), "  waits ", &waited, "  "].concat();
-    let mut text = match leaves.as_slice() {
+    let text = match leaves.as_slice() {
         [] => "for nothing that the log tells".to_owned(),
         [leaf] => told_of_leaf(leaf, asker.now),
         [leaf, rest @ ..] => {
@@ -103,8 +103,16 @@ pub fn line(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             [&told_of_leaf(leaf, asker.now), " (and ", &more, " more)"].concat()
         }
     };
-    text.extend(["  systole why ", standing.thread.as_str()]);
-    wrapped(&lead, 4, &text)
+    let mut lines = wrapped(&lead, 4, &text);
+    // A command is to be copied: it is never broken.
+    let command = ["systole why ", standing.thread.as_str()].concat();
+    match lines.last_mut() {
+        Some(last) if columns::width(last) + 2 + columns::width(&command) <= COLUMNS => {
+            last.extend(["  ", &command]);
+        }
+        _ => lines.push(cut(&["    ", &command].concat(), COLUMNS)),
+    }
+    lines
 }
 
 fn told_of_leaf(leaf: &Reason, now: Millis) -> String {
@@ -125,7 +133,8 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
         Life::Working => {
             let leaves = standing.leaves();
             let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
-            wrapped(id, 2, &["  waits ", &spoken(now.since(since))].concat())
+            let waited = spoken(now.since(since));
+            wrapped(id, 2, &["  waits since ", &columns::moment(since, now), ", for ", &waited].concat())
         }
     };
     for reason in &standing.reasons {
@@ -167,7 +176,8 @@ fn told(
     let margin = 2 * depth.min(10);
     let mut lead = " ".repeat(margin);
     lead.push_str(if depth == 0 { "" } else { "└─ " });
-    let indent = width_of_lead(&lead);
+    // Below a top call notes are indented too, so that calls stand out.
+    let indent = columns::width(&lead).max(2);
     lead.push_str(&cut(reason.listener.as_str(), 32));
     let mut text = String::new();
     if reason.thread != *above {
@@ -199,10 +209,6 @@ fn told(
     if matches!(reason.cause, Cause::Out { .. }) {
         note(lines, "since:", &columns::moment(reason.since, now));
     }
-    if let Some((at, why)) = &reason.absent {
-        let text = ["since ", &columns::moment(*at, now), ": ", &plain(why)].concat();
-        note(lines, "its program is not there", &text);
-    }
     if let Some(last) = reason.failures.last() {
         note(lines, "before:", &failed(&reason.failures, last));
         if let Some(mend) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words)) {
@@ -215,10 +221,6 @@ fn told(
     for below in &reason.below {
         told(lines, below, depth + 1, &reason.thread, now);
     }
-}
-
-fn width_of_lead(lead: &str) -> usize {
-    columns::width(lead).min(COLUMNS / 3)
 }
 
 /// The last failure, and how often there was one like it.

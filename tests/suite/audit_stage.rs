@@ -1,0 +1,152 @@
+//! Organisms for the tests of the reading side: listeners that do what their environment says, turn by
+//! turn, and never answer where it says nothing.
+
+use std::time::Duration;
+
+use systole::audit::columns::{COLUMNS, width};
+use systole::audit::posts::Posts;
+use systole::audit::whole::Whole;
+use systole::audit::why::{Asker, Standing, line, report};
+use systole::edges::clock::WallClock;
+use systole::organism::file;
+use systole::organism::running::Organism;
+use systole::pump::run::Ended;
+use systole::words::ids::ThreadId;
+use systole::words::ports::{Clock as _, LogReader, Position};
+use systole::words::record::Record;
+
+use super::organism::told;
+
+const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
+  <xs:element name="plan" type="xs:string"/><xs:element name="planned" type="xs:string"/>
+  <xs:element name="search" type="xs:string"/><xs:element name="found" type="xs:string"/>
+  <xs:element name="scan" type="xs:string"/><xs:element name="scanned" type="xs:string"/>
+  <xs:element name="dig" type="xs:string"/><xs:element name="dug" type="xs:string"/>
+</xs:schema>"#;
+
+/// Says at turn n what `TURN_n` holds; where that is not set it never answers, and ends with stdin.
+const ACTOR: &str = r#"import os, re, sys
+for line in sys.stdin:
+    stamp = re.search(r'<(?:\w+:)?stamp [^>]*>', line).group(0)
+    at = lambda name: re.search(name + r'="([^"]*)"', stamp).group(1)
+    said = os.environ.get("TURN_" + at("turn"))
+    if said is not None:
+        print('<reply xmlns="urn:systole:listener:v1" delivery="%s">%s</reply>' % (at("delivery"), said), flush=True)
+"#;
+
+/// A listener: its name, what it accepts and returns, and the rest of its keys, a line each.
+pub(crate) struct Part<'a>(
+    pub(crate) &'a str,
+    pub(crate) &'a str,
+    pub(crate) &'a str,
+    pub(crate) &'a [&'a str],
+);
+
+/// An organism of actors; a `run` among a part's keys replaces the actor.
+pub(crate) fn cast(parts: &[Part<'_>]) -> tempfile::TempDir {
+    let mut yaml = String::from("organism: {name: hello}\nlog: {path: ./hello.db}\nlisteners:\n");
+    for Part(name, accepts, returns, keys) in parts {
+        yaml += &format!(
+            "  {name}:\n    schema: t.xsd\n    accepts: [{accepts}]\n    returns: [{returns}]\n    entry: true\n"
+        );
+        if !keys.iter().any(|key| key.starts_with("run:")) {
+            yaml += "    run: [python3, actor.py]\n";
+        }
+        for key in *keys {
+            yaml += &format!("    {key}\n");
+        }
+    }
+    super::organism::folder(&[("organism.yaml", &yaml), ("t.xsd", XSD), ("actor.py", ACTOR)])
+}
+
+/// A payload of the test's vocabulary.
+pub(crate) fn payload(element: &str, text: &str) -> String {
+    format!("<{element} xmlns=\"urn:t\">{text}</{element}>")
+}
+
+/// Waits until some record of the log is like that.
+pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
+    let mut tail = organism.tail();
+    let waits = async {
+        loop {
+            let records = organism.reader().after(Position(0), 10_000).unwrap();
+            if records.iter().any(|(_, record)| like(record)) {
+                return;
+            }
+            tail.changed().await.unwrap();
+        }
+    };
+    let came = tokio::time::timeout(Duration::from_secs(20), waits).await;
+    assert!(came.is_ok(), "no such record came:\n{}", told(organism));
+}
+
+/// Looks at a log as a command does.
+pub(crate) fn look(reader: &dyn LogReader, running: Option<u32>) -> Whole {
+    let read = |source: &[u8]| {
+        file::read_source(source, std::path::Path::new("/")).map_err(|refused| refused.to_string())
+    };
+    Whole::look(reader, &read, running).unwrap()
+}
+
+/// How a thread of a running organism stands.
+pub(crate) fn standing(organism: &Organism, thread: &ThreadId) -> Standing {
+    standing_in(&**organism.reader(), Some(std::process::id()), thread)
+}
+
+pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: &ThreadId) -> Standing {
+    let whole = look(reader, running);
+    let posts = Posts::at(&whole, WallClock.now());
+    let found = whole.thread(reader, thread).unwrap().unwrap();
+    Standing::of(reader, &whole, &posts, &found).unwrap()
+}
+
+/// The full words on a thread, each line asserted to fit; and those of a list, on one line.
+pub(crate) fn words(standing: &Standing, start: Option<&str>) -> (String, String) {
+    let asker = Asker { now: WallClock.now(), start };
+    (narrow(&report(standing, &asker)), flat(&narrow(&line(standing, &asker))))
+}
+
+/// Lines as one text, each asserted to fit a terminal and to hold nothing that one would obey.
+#[track_caller]
+pub(crate) fn narrow(lines: &[String]) -> String {
+    for line in lines {
+        assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
+        assert_eq!(systole_kit::writer::visible(line).contains("\\u{5c}"), line.contains("\\u{"), "{line}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+    }
+    lines.join("\n")
+}
+
+/// The text on one line: for tests to which it does not matter where lines are broken.
+pub(crate) fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Stops at once.
+pub(crate) async fn stop(organism: Organism) {
+    assert!(matches!(organism.stop(Duration::ZERO).await, Ended::Drained(_)));
+}
+
+/// The text with what differs from run to run replaced: times, stretches of time, thread ids.
+pub(crate) fn steady(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let digits = |n: usize, text: &str| text.bytes().take(n).filter(u8::is_ascii_digit).count() == n;
+        let at = |n: usize| rest.get(n..).unwrap_or_default();
+        if rest.starts_with("sess-") && rest.len() >= 17 {
+            out.push_str("sess-0123456789ab");
+            rest = at(17);
+        } else if digits(2, rest) && at(2).starts_with(':') && digits(2, at(3)) && at(5).starts_with(':') {
+            out.push_str("12:00:00");
+            rest = at(8);
+        } else if digits(1, rest) && at(1).starts_with('.') && digits(1, at(2)) && at(3).starts_with(" s") {
+            out.push_str("0.0 s");
+            rest = at(5);
+        } else {
+            out.push(c);
+            rest = at(c.len_utf8());
+        }
+    }
+    out
+}

@@ -1,0 +1,232 @@
+//! The tree and the lines of a log, as people read them.
+
+use std::sync::Arc;
+
+use systole::audit::narrate::{as_json, narrate};
+use systole::audit::posts::Posts;
+use systole::audit::tree::{draw, read, to_json};
+use systole::audit::why::{Reason, Standing};
+use systole::edges::clock::WallClock;
+use systole::edges::log::memory::Memory;
+use systole::organism::running::Organism;
+use systole::rules::core_payload;
+use systole::words::codes::Code;
+use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole::words::ports::{Batch, Clock as _, LogReader, LogWriter as _, Position};
+use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole::words::refusal::Refusal;
+use systole::words::time::Millis;
+
+use super::audit_stage::{Part, cast, look, narrow, payload, steady, stop, until};
+use super::organism::{ask, outcome, start, told};
+
+/// A planner that searches, once wrongly; then spawns a thread that never ends and makes a call that
+/// fails; and answers in its fourth turn, told in the third that a child is still running.
+fn busy() -> tempfile::TempDir {
+    let spawn = concat!(
+        "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
+        "<initial-payload><dig xmlns=\"urn:t\">deep</dig></initial-payload></spawn-thread>"
+    );
+    let env = [
+        "env: {TURN_1: '<search xmlns=\"urn:t\">one</search><search xmlns=\"urn:t\"><b/></search>', ",
+        "TURN_2: '",
+        spawn,
+        "<scan xmlns=\"urn:t\">all</scan>', ",
+        "TURN_3: '<planned xmlns=\"urn:t\">done</planned>', TURN_4: '<planned xmlns=\"urn:t\">done</planned>'}",
+    ]
+    .concat();
+    let fails = "run: [sh, -c, 'read line; echo no luck >&2; exit 3']";
+    cast(&[
+        Part("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search, dig, scan]"]),
+        Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
+        Part("scan", "scan", "scanned", &[fails, "mode: once", "retry: {attempts: 2, backoff: 1ms..1ms}"]),
+        Part("dig", "dig", "dug", &[]),
+    ])
+}
+
+fn drawn(organism: &Organism, thread: &ThreadId, life: &str) -> (String, serde_json::Value) {
+    let reader = &**organism.reader();
+    let whole = look(reader, Some(std::process::id()));
+    let now = WallClock.now();
+    let posts = Posts::at(&whole, now);
+    let found = whole.thread(reader, thread).unwrap().unwrap();
+    let standing = Standing::of(reader, &whole, &posts, &found).unwrap();
+    let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call) as Option<&Reason>;
+    let tree = read(reader, thread).unwrap().unwrap();
+    (narrow(&draw(&tree, life, &reasons, now)), to_json(&tree, &reasons, now))
+}
+
+#[tokio::test]
+async fn a_tree_shows_what_is_over_beside_what_is_open() {
+    let folder = busy();
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let (text, json) = drawn(&organism, &receipt.thread, "resting");
+    insta::assert_snapshot!(steady(&text), @r"
+sess-0123456789ab  resting  opened 12:00:00
+└─ 1  planner  <plan>  answered <planned> after 0.0 s, 4 turns
+   ├─ 1/1.0  search  <search>  answered <found> after 0.0 s
+   ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text stands in…
+   ├─ 1/2.0  thread sess-0123456789ab.heat
+   │  ├─ 1  dig  <dig>  cancelled
+   │  └─ cancelled by core at 12:00:00
+   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.lost: scan: …
+   └─ 1/3.0  answered: children-open
+");
+    assert_eq!(json["calls"][0]["state"], "answered", "{json:#}");
+    assert_eq!(json["calls"][0]["items"][2]["calls"][0]["state"], "cancelled", "{json:#}");
+
+    let records = organism.reader().of_thread(&receipt.thread, 1, 100).unwrap();
+    let lines: Vec<String> = records.iter().flat_map(|(_, r)| narrate(r, Some(&receipt.thread))).collect();
+    insta::assert_snapshot!(steady(&narrow(&lines)), @r"
+12:00:00  #1 operator → planner  opens call 1  <plan>  all
+12:00:00  #2 planner → search  call 1/1.0  <search>  one
+12:00:00  #3 refused to planner: payload.invalid  item 1/1.1
+    b: is not allowed, only text stands inside <search>
+    at: /search/b, line 1, column 140
+    expected: search: text
+    received: <b/>
+    try: leave b out; write < as &lt; where it is meant as text
+12:00:00  #4 search → planner  answers call 1/1.0  <found>  x
+12:00:00  #5 planner  spawns, item 1/2.0  <spawn-thread>
+    suggested_sub_id=heat deep
+12:00:00  #6 core → planner  answer to 1/2.0  <thread-spawned>
+    assigned_id=sess-0123456789ab.heat
+12:00:00  #7 planner → scan  call 1/2.1  <scan>  all
+12:00:00  #8 attempt 2 at scan  call 1/2.1  at 12:00:00
+    listener.lost: exited 3 after 0.0 s; last words on stderr: no luck
+12:00:00  #9 dead letter of scan  call 1/2.1
+    delivery=sess-0123456789ab:1/2.1:1 attempts=2
+12:00:00  #10 core → planner  call 1/2.1 failed: listener.lost
+    scan: exited 3 after 0.0 s; last words on stderr: no luck
+12:00:00  #11 answered to planner: children-open  item 1/3.0  <children-open>
+    count=1
+12:00:00  #12 core → planner  inbox of call 1  <thread-finished>
+    id=sess-0123456789ab.heat outcome=cancelled
+12:00:00  #13 planner → operator  answers call 1  <planned>  done
+");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn a_tree_tells_of_open_calls_what_they_wait_for() {
+    let folder = cast(&[Part("dig", "dig", "dug", &[])]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("dig", "deep"), None).await.unwrap();
+    let (text, json) = drawn(&organism, &receipt.thread, "working");
+    assert!(text.contains("└─ 1  dig  <dig>  attempt 1 of 3 out for "), "{text}");
+    assert_eq!(json["calls"][0]["state"], "open");
+    organism.cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
+    let (text, _) = drawn(&organism, &receipt.thread, "ended");
+    assert!(text.contains("├─ 1  dig  <dig>  cancelled"), "{text}");
+    assert!(text.contains("└─ cancelled by operator at "), "{text}");
+    stop(organism).await;
+}
+
+/// A record of a thread, with a body that may hold anything.
+fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[u8]) -> Record {
+    let header = Header {
+        thread: thread.clone(),
+        seq: before.len() as u64 + 1,
+        id: MessageId([1; 16]),
+        kind,
+        from: Name::parse(&"a".repeat(63)).unwrap(),
+        to: Some(Name::parse(&"b".repeat(63)).unwrap()),
+        call: Some(CallPath::top(1)),
+        turn: (!before.is_empty()).then_some(before.len() as u32),
+        ordinal: (!before.is_empty()).then_some(0),
+        cause: None,
+        key: None,
+        origin: None,
+        time: Millis(1_795_158_000_000),
+        config: Digest([0; 32]),
+        code: Some(mark),
+    };
+    let head = before.last().map_or_else(|| head_zero(thread), |r| r.head);
+    header.seal(Arc::from(body), [0; 16], head)
+}
+
+/// A thread whose names are as long as they may be and whose payloads are full of what terminals obey.
+fn hostile(thread: &ThreadId) -> Vec<Record> {
+    let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{2066}\u{200b}\r\n日本語のとても長いテキスト"
+        .repeat(40);
+    let payload = ["<q xmlns='urn:t'>", &evil.replace(['\u{1b}', '\u{7}'], ""), "</q>"].concat();
+    let long_element = ["<", &"é".repeat(120), " xmlns='urn:t'/>"].concat();
+    let mut refusal =
+        Refusal::new(Code::Invalid, evil.clone()).expecting(&*evil).receiving(&*evil).mended_by(&*evil);
+    refusal.path = Some(["/", &"x".repeat(300)].concat());
+    refusal.at = Some((u32::MAX, u32::MAX));
+    let mut records: Vec<Record> = Vec::new();
+    let mut add = |kind, mark, body: &[u8]| {
+        let next = record(thread, &records, kind, mark, body);
+        records.push(next);
+    };
+    add(Kind::Message, Mark::Role(Role::Request), payload.as_bytes());
+    add(Kind::Message, Mark::Role(Role::Call), evil.as_bytes());
+    add(Kind::Message, Mark::Role(Role::Note), long_element.as_bytes());
+    add(Kind::Refusal, Mark::Code(Code::Invalid), &core_payload::system_error(&refusal));
+    add(
+        Kind::Refusal,
+        Mark::Code(Code::UnknownThread),
+        &core_payload::system_thread_error(&evil, false, &evil),
+    );
+    let attempt = core_payload::Attempt {
+        number: 2,
+        due: Millis(u64::MAX),
+        code: Some(Code::ListenerFailed),
+        words: evil.clone(),
+    };
+    add(Kind::Attempt, Mark::Code(Code::ListenerFailed), &core_payload::attempt(&attempt));
+    add(Kind::Outcome, Mark::DeadLetter, &core_payload::dead_letter(&evil, 3));
+    add(Kind::Outcome, Mark::Code(Code::ListenerFailed), &core_payload::system_error(&refusal));
+    add(Kind::Message, Mark::Role(Role::Final), b"");
+    add(Kind::Terminal, Mark::Code(Code::CancelledThread), b"\xff\xfe");
+    records
+}
+
+#[test]
+fn row_20_no_line_of_the_log_is_too_wide_or_obeyed_whatever_a_record_holds() {
+    let deep = ["sess-0123456789ab", &".an-extremely-long-label-of-32".repeat(8)].concat();
+    let thread = ThreadId::parse(&deep).unwrap();
+    let records = hostile(&thread);
+    for record in &records {
+        for lines in [narrate(record, None), narrate(record, Some(&thread))] {
+            assert!(lines.len() <= 17, "{} lines: {}", lines.len(), narrow(&lines));
+            narrow(&lines);
+        }
+        assert!(!as_json(Position(1), record).to_string().chars().any(char::is_control));
+    }
+}
+
+#[test]
+fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
+    let thread = ThreadId::parse("sess-0123456789ab").unwrap();
+    let mut memory = Memory::default();
+    let batch = Batch { records: hostile(&thread), ..Batch::default() };
+    assert!(matches!(memory.commit(&batch), systole::words::ports::Commit::Committed(_)));
+    let tree = read(&memory, &thread).unwrap().unwrap();
+    let now = Millis(1_795_158_000_000);
+    let text = narrow(&draw(&tree, "ended", &|_, _| None, now));
+    assert!(text.contains("\\u{202e}drawkcab"), "{text}");
+}
+
+#[tokio::test]
+async fn a_refusal_from_outside_is_told_with_its_place_and_its_mend() {
+    let folder = cast(&[Part("dig", "dig", "dug", &[])]);
+    let organism = start(folder.path()).await;
+    until(&organism, |r| String::from_utf8_lossy(&r.body).contains("<listener-joined")).await;
+    ask(&organism, "k1", "<dig xmlns=\"urn:t\"><b/></dig>", None).await.unwrap_err();
+    let records = organism.reader().after(Position(0), 100).unwrap();
+    let refused = records.iter().find(|(_, r)| r.header.kind == Kind::Refusal);
+    let (_, refused) = refused.unwrap_or_else(|| panic!("{}", told(&organism)));
+    insta::assert_snapshot!(steady(&narrow(&narrate(refused, None))), @r"
+12:00:00  sys  #3 refused to operator: payload.invalid
+    b: is not allowed, only text stands inside <dig>
+    at: /dig/b, line 1, column 20
+    expected: dig: text
+    received: <b/>
+    try: leave b out; write < as &lt; where it is meant as text
+");
+    stop(organism).await;
+}

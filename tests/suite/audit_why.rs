@@ -1,0 +1,229 @@
+//! C7: `why` names the leaf cause of a wait, with since when, what ends it, and the command.
+
+use systole::audit::columns::clock;
+use systole::audit::why::{Cause, Then};
+use systole::pump::state::Life;
+use systole::words::ids::{Name, ThreadId};
+use systole::words::record::{Kind, Mark, Role};
+
+use super::audit_stage::{Part, cast, flat, look, payload, standing, standing_in, stop, until, words};
+use super::organism::{ask, outcome, start};
+
+const HUNG: Part<'_> = Part("search", "search", "found", &["timeout: 1h"]);
+
+#[tokio::test]
+async fn c7_a_hung_listener_is_named_with_its_program_since_when_and_what_ends_the_wait() {
+    let folder = cast(&[HUNG]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "login"), None).await.unwrap();
+    let found = standing(&organism, &receipt.thread);
+    let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
+    assert_eq!((leaf.listener.as_str(), leaf.call.as_str(), leaf.turn), ("search", "1", 1));
+    let request = organism.reader().of_thread(&receipt.thread, 1, 1).unwrap().remove(0).1;
+    assert_eq!(leaf.since, request.header.time, "it is out since it was asked");
+    let Cause::Out { deadline: Some(deadline), idle_ms: None, then: Then::Attempt(2) } = leaf.cause else {
+        panic!("{leaf:?}")
+    };
+    assert_eq!(deadline, request.header.time.plus(3_600_000));
+
+    let (report, line) = words(&found, None);
+    assert!(report.contains("search attempt 1 of 3 out for"), "{report}");
+    assert!(report.contains("program: python3 actor.py"), "{report}");
+    assert!(report.contains(&["since: ", &clock(leaf.since)].concat()), "{report}");
+    assert!(report.contains(&["timeout at ", &clock(deadline)].concat()), "{report}");
+    assert!(report.contains("; then attempt 2"), "{report}");
+    let next = ["next: systole log ", receipt.thread.as_str(), " --from 1"].concat();
+    assert!(report.ends_with(&next), "{report}");
+    assert!(line.contains("for search: attempt 1 of 3 out"), "{line}");
+    assert!(line.ends_with(&["systole why ", receipt.thread.as_str()].concat()), "{line}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_mend() {
+    let fails =
+        "run: [sh, -c, \"read line; echo Traceback >&2; echo \\\"KeyError: 'SEARCH_ROOT'\\\" >&2; exit 1\"]";
+    let folder = cast(&[Part(
+        "search",
+        "search",
+        "found",
+        &[fails, "mode: once", "retry: {attempts: 3, backoff: 1h..1h}"],
+    )]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "login"), None).await.unwrap();
+    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    let found = standing(&organism, &receipt.thread);
+    let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
+    let Cause::BackOff { until } = leaf.cause else { panic!("{leaf:?}") };
+    let (report, line) = words(&found, None);
+    assert!(report.contains("search attempt 2 of 3 in back-off for"), "{report}");
+    assert!(report.contains("before: exited 1 after"), "{report}");
+    assert!(report.contains("last words on stderr: KeyError: 'SEARCH_ROOT'"), "{report}");
+    assert!(!report.contains("stderr: Traceback"), "only the last line is told: {report}");
+    assert!(
+        flat(&report)
+            .contains("sees only PATH, HOME, LANG, TZ; name SEARCH_ROOT under listeners.search.pass"),
+        "{report}"
+    );
+    assert!(report.contains(&["ends with: attempt 2 at ", &clock(until)].concat()), "{report}");
+    assert!(line.contains("attempt 2 of 3 in back-off"), "{line}");
+    stop(organism).await;
+}
+
+/// A planner that calls `search` twice at once and spawns a thread for `deputy`, which calls the hung
+/// `dig`; one search answers, the other hangs too.
+fn two_levels() -> tempfile::TempDir {
+    let calls = concat!(
+        "env: {TURN_1: '<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
+        "<initial-payload><search xmlns=\"urn:t\">deep</search></initial-payload></spawn-thread>",
+        "<dig xmlns=\"urn:t\">here</dig>'}"
+    );
+    let deputy = "env: {TURN_1: '<dig xmlns=\"urn:t\">there</dig>'}";
+    cast(&[
+        Part("planner", "plan", "planned", &[calls, "turns: 9", "peers: [deputy, dig]"]),
+        Part("deputy", "search", "found", &[deputy, "turns: 9", "peers: [dig]"]),
+        Part("dig", "dig", "dug", &["in_flight: 2"]),
+    ])
+}
+
+#[tokio::test]
+async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
+    let folder = two_levels();
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    let child = receipt.thread.child("heat").unwrap();
+    let dug = |thread: &ThreadId| {
+        let thread = thread.clone();
+        move |r: &systole::words::record::Record| {
+            r.header.thread == thread
+                && r.header.code == Some(Mark::Role(Role::Call))
+                && r.header.to == Some(Name::parse("dig").unwrap())
+        }
+    };
+    until(&organism, dug(&receipt.thread)).await;
+    until(&organism, dug(&child)).await;
+    let found = standing(&organism, &receipt.thread);
+    let [planner] = &found.reasons[..] else { panic!("{found:?}") };
+    assert!(matches!(planner.cause, Cause::Joining { answered: 1, items: 2 }), "{planner:?}");
+    let leaves: Vec<(&str, &str)> =
+        found.leaves().iter().map(|l| (l.thread.as_str(), l.call.as_str())).collect();
+    assert_eq!(leaves, [(receipt.thread.as_str(), "1/1.1"), (child.as_str(), "1/1.0")]);
+    let (report, line) = words(&found, None);
+    assert!(report.contains("planner is in turn 1, 1 of 2 items answered (call 1)"), "{report}");
+    assert!(report.contains("\n  └─ dig attempt 1 of 3 out"), "{report}");
+    assert!(report.contains(&["└─ deputy in its own thread ", child.as_str()].concat()), "{report}");
+    assert!(report.contains("\n    └─ dig attempt 1 of 3 out"), "{report}");
+    assert!(line.contains("(and 1 more)"), "{line}");
+
+    let below = standing(&organism, &child);
+    assert_eq!(below.leaves().len(), 1, "a child is asked for by itself: {below:?}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
+    let folder = cast(&[HUNG]);
+    let organism = start(folder.path()).await;
+    let first = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    let second = ask(&organism, "k2", &payload("search", "two"), None).await.unwrap();
+    let third = ask(&organism, "k3", &payload("search", "three"), None).await.unwrap();
+    let cause = |thread: &ThreadId| standing(&organism, thread).leaves()[0].cause.clone();
+    assert!(matches!(cause(&first.thread), Cause::Out { .. }));
+    assert!(matches!(cause(&second.thread), Cause::Queued { place: 1, slots: 1 }));
+    assert!(matches!(cause(&third.thread), Cause::Queued { place: 2, slots: 1 }));
+    let (report, line) = words(&standing(&organism, &third.thread), None);
+    assert!(report.contains("waits for a slot, number 2 behind 1 out"), "{report}");
+    assert!(report.contains("in_flight of search"), "{report}");
+    assert!(line.contains("number 2 behind 1 out"), "{line}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_a_later_message_is_held_behind_the_one_that_is_open() {
+    let folder = cast(&[HUNG]);
+    let organism = start(folder.path()).await;
+    let first = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    ask(&organism, "k2", &payload("search", "two"), Some(first.thread.as_str())).await.unwrap();
+    let found = standing(&organism, &first.thread);
+    assert_eq!(found.leaves().len(), 1, "only what can end the wait is a leaf");
+    let (report, _) = words(&found, None);
+    assert!(report.contains("search is held until call 1 is over (call 2)"), "{report}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_resting_and_ended_threads_say_so() {
+    let folder =
+        cast(&[Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"])]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let found = standing(&organism, &receipt.thread);
+    assert_eq!(found.life, Life::Resting);
+    let (report, _) = words(&found, None);
+    assert!(report.contains("rests since 0."), "{report}");
+    assert!(report.contains("systole send --thread sess-"), "{report}");
+    assert!(organism.cancel(Name::operator(), receipt.thread.clone()).await.is_some());
+    let (report, _) = words(&standing(&organism, &receipt.thread), None);
+    assert!(report.contains("  ended at "), "{report}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_without_an_organism_nothing_is_out_and_the_command_that_starts_it_is_told() {
+    let folder = cast(&[HUNG]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    stop(organism).await;
+    let reader = systole::edges::log::sqlite::open_reading(&folder.path().join("hello.db")).unwrap();
+    let found = standing_in(&reader, None, &receipt.thread);
+    assert!(matches!(found.leaves()[0].cause, Cause::Stopped), "{found:?}");
+    let (report, line) = words(&found, Some("systole run -f organism.yaml"));
+    assert!(report.contains("waits for the organism, which does not run"), "{report}");
+    assert!(
+        flat(&report).contains("no organism runs on this log; it goes on with: systole run -f organism.yaml"),
+        "{report}"
+    );
+    assert!(line.contains("waits for the organism"), "{line}");
+    assert_eq!(look(&reader, None).working().len(), 1);
+}
+
+#[tokio::test]
+async fn c7_a_program_that_cannot_be_started_is_named() {
+    let keys = ["run: [./no-such-program]", "retry: {attempts: 3, backoff: 1h..1h}"];
+    let folder = cast(&[Part("search", "search", "found", &keys)]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    let (report, _) = words(&standing(&organism, &receipt.thread), None);
+    assert!(report.contains("program: ./no-such-program"), "{report}");
+    assert!(report.contains("before: cannot start "), "{report}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
+    let once =
+        "run: [sh, -c, 'read line; if [ -e tried ]; then exec cat >/dev/null; fi; touch tried; exit 1']";
+    let keys = [once, "mode: once", "timeout: 1h", "retry: {attempts: 2, backoff: 1ms..1ms}"];
+    let folder = cast(&[Part("search", "search", "found", &keys)]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    let repeat = organism.reader().of_thread(&receipt.thread, 2, 1).unwrap().remove(0).1;
+    // The pause is a millisecond; the state is read until it is over.
+    let found = loop {
+        let found = standing(&organism, &receipt.thread);
+        if !matches!(found.leaves()[0].cause, Cause::BackOff { .. }) {
+            break found;
+        }
+    };
+    let leaf = found.leaves()[0];
+    assert!(matches!(leaf.cause, Cause::Out { then: Then::Fails, .. }), "{leaf:?}");
+    assert_eq!((leaf.attempt, leaf.failures.len()), (2, 1));
+    assert_eq!(leaf.since, repeat.header.time.plus(1), "since the pause after the first attempt");
+    let (report, _) = words(&found, None);
+    assert!(report.contains("search attempt 2 of 2 out for"), "{report}");
+    assert!(flat(&report).contains("; then the call fails"), "{report}");
+    stop(organism).await;
+}
