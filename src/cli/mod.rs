@@ -3,6 +3,7 @@
 
 mod awaited;
 mod cancel;
+mod demo;
 mod exit;
 mod here;
 mod live;
@@ -20,7 +21,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
-const GROUPS: &[(&str, &[&str])] = &[("start", &["run", "send"]), ("steer", &["cancel"])];
+const GROUPS: &[(&str, &[&str])] = &[("start", &["demo", "run", "send"]), ("steer", &["cancel"])];
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
@@ -31,6 +32,8 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// See a message go all the way, killed and come back
+    Demo(demo::Demo),
     /// Run the organism until it is stopped
     Run(run::Run),
     /// Send a payload and wait for its answer
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
 impl Command {
     fn run(self) -> Exit {
         match self {
+            Command::Demo(demo) => demo.run(),
             Command::Run(run) => run.run(),
             Command::Send(send) => send.run(),
             Command::Cancel(cancel) => cancel.run(),
