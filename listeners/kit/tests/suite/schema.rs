@@ -256,3 +256,9 @@ fn malformed_and_too_deep_payloads_are_left_to_the_gate() {
     assert_eq!(tree.explain(deep.as_bytes()), None);
     assert_eq!(tree.explain(b"\xff\xfe<\0a\0"), None);
 }
+
+#[test]
+fn a_model_may_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    shared(&model("search"));
+}
