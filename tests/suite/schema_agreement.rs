@@ -132,7 +132,7 @@ fn group(tape: &mut Tape, depth: usize, names: &mut Vec<&'static str>, outermost
     for _ in 0..=tape.below(3) {
         let occurs =
             if compositor == "all" { OCCURS[tape.below(2)] } else { OCCURS[tape.below(OCCURS.len())] };
-        if compositor != "all" && tape.one_in(6) {
+        if compositor == "sequence" && tape.one_in(if outermost { 5 } else { 40 }) {
             members.push((Member::Other, occurs));
         } else if compositor != "all" && outermost && tape.one_in(4) {
             members.push((Member::Inner(group(tape, depth, names, false)), occurs));

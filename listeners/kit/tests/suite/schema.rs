@@ -135,6 +135,10 @@ fn what_lies_beyond_the_profile_is_refused_by_name() {
             ),
             "maxOccurs",
         ),
+        (
+            with_content(r###"<xs:choice><xs:any namespace="##other" processContents="lax"/></xs:choice>"###),
+            "xs:complexType",
+        ),
         (with_content(r#"<xs:sequence><xs:element ref="nowhere"/></xs:sequence>"#), "ref"),
         (
             with_content(
