@@ -39,7 +39,8 @@ impl Pattern {
         }
         if tree.is_delicate() && ambiguity::forks(&looped) {
             return Err(
-                "two parts can read the same character beside a { } or a -[ ], and libxml2 errs there; \
+                "two parts can read the same character beside a { }, a -[ ] or a | with repetitions, and libxml2 errs \
+                        there; \
                         let each character belong to one part only"
                     .to_owned(),
             );
@@ -75,14 +76,27 @@ impl Tree {
         Ok(program)
     }
 
-    /// Whether it holds a repetition other than `?`, `*` and `+`, or a class with another taken out of it.
+    /// Whether it holds what libxml2 reads right only without forks: a count, a class with another taken
+    /// out of it, a repetition inside one of several alternatives.
     fn is_delicate(&self) -> bool {
         match self {
             Self::One(class) => class.without.is_some(),
-            Self::Row(parts) | Self::Either(parts) => parts.iter().any(Self::is_delicate),
+            Self::Row(parts) => parts.iter().any(Self::is_delicate),
+            Self::Either(branches) => {
+                let several = branches.len() > 1;
+                branches.iter().any(|branch| branch.is_delicate() || (several && branch.repeats()))
+            }
             Self::Repeat { what, least, most } => {
                 what.is_delicate() || *least > 1 || most.is_some_and(|most| most > 1)
             }
+        }
+    }
+
+    fn repeats(&self) -> bool {
+        match self {
+            Self::One(_) => false,
+            Self::Row(parts) | Self::Either(parts) => parts.iter().any(Self::repeats),
+            Self::Repeat { what, most, .. } => what.repeats() || most.is_none_or(|most| most > 1),
         }
     }
 
