@@ -135,7 +135,7 @@ planted! {
 
     an_outcome_without_a_cause finds ["cause"] by |script| script.line("failed").cause = None;
 
-    a_cause_in_another_thread finds ["cause"] by |script| script.line("failed").cause = Some("boot");
+    a_cause_in_another_thread finds ["cause"] by |script| script.line("attempt").cause = Some("stray");
 
     a_cause_older_than_its_call finds ["cause"] by |script| script.line("found").cause = Some("ask");
 }

@@ -101,3 +101,13 @@ fn a_first_attempt_may_stand_in_the_log_or_not() {
     let report = Book::of(&script).check();
     assert!(report.is_clean(), "\n{report}");
 }
+
+#[test]
+fn a_key_may_open_one_root_and_stand_in_another_thread() {
+    let mut script = script();
+    let (ask, answer) = (script.remove("b-ask"), script.remove("b-final"));
+    script.after("boot", Line { to: Some("alice"), ..answer });
+    script.after("boot", Line { from: "alice", key: Some("k-a2"), ..ask });
+    let report = Book::of(&script).check();
+    assert!(report.is_clean(), "\n{report}");
+}
