@@ -113,6 +113,7 @@ fn a_row_that_is_no_record_is_found() {
         let report = book.check();
         let row = report.findings.iter().find(|finding| finding.rule == "row");
         assert!(row.is_some_and(|row| row.words.starts_with(word)), "{change}:\n{report}");
+        assert!(!report.found.contains_key("position"), "the row has its place all the same:\n{report}");
     }
 }
 
