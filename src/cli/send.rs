@@ -201,7 +201,8 @@ fn taken(screen: Screen, receipt: &Receipt, wait: bool) {
     let place = [" as record ", &receipt.seq.to_string(), " of thread ", &receipt.thread].concat();
     screen.say([again, &place, ", key ", &receipt.key].concat());
     if let Some(claimed) = &receipt.claimed {
-        screen.say(["its sender is ", &receipt.sender, ", not ", claimed, " as the envelope claims"].concat());
+        screen
+            .say(["its sender is ", &receipt.sender, ", not ", claimed, " as the envelope claims"].concat());
     }
 }
 
@@ -213,7 +214,9 @@ fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
         refused::say(screen, refusal);
     }
     match Code::parse(&refusal.code) {
-        Some(Code::IngressUnavailable | Code::IngressThrottled | Code::IngressUnauthorized) => Exit::Unavailable,
+        Some(Code::IngressUnavailable | Code::IngressThrottled | Code::IngressUnauthorized) => {
+            Exit::Unavailable
+        }
         _ => Exit::Payload,
     }
 }

@@ -27,7 +27,9 @@ enum Unnamed {
 /// The thread of a log that a text means.
 pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, Exit> {
     if !log.exists() {
-        return Err(screen.fail(Exit::Unavailable, [&log.display().to_string(), ": there is no such log"].concat()));
+        return Err(
+            screen.fail(Exit::Unavailable, [&log.display().to_string(), ": there is no such log"].concat())
+        );
     }
     let found = sqlite::open_reading(log).and_then(|reader| named(&reader, text));
     match found {

@@ -23,7 +23,10 @@ fn the_answer_is_on_stdout_with_and_without_a_running_organism() {
     let alone = send(folder.path(), &["--key", "k1"]);
     assert_eq!(alone.code, Some(0), "{alone:?}");
     assert!(alone.stdout.contains(":said ") && alone.stdout.contains(">hello<"), "{alone:?}");
-    assert!(alone.stderr.contains("taken as record 1 of thread sess-") && alone.stderr.contains("key k1"), "{alone:?}");
+    assert!(
+        alone.stderr.contains("taken as record 1 of thread sess-") && alone.stderr.contains("key k1"),
+        "{alone:?}"
+    );
 
     let organism = Running::organism(folder.path());
     let again = send(folder.path(), &["--key", "k1"]);
@@ -84,7 +87,10 @@ fn a_refused_payload_is_told_with_its_place_and_its_mend() {
 
 #[test]
 fn a_failure_is_an_answer_with_an_exit_of_its_own() {
-    let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, \"import sys; sys.stdin.readline(); sys.exit('no luck')\"]");
+    let yaml = HOUSE.replace(
+        "[python3, echo.py]",
+        "[python3, -c, \"import sys; sys.stdin.readline(); sys.exit('no luck')\"]",
+    );
     let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD)]);
     let ran = send(folder.path(), &[]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -116,7 +122,10 @@ fn nobody_has_to_wait_for_the_answer() {
     let ran = send(folder.path(), &["--no-wait", "--key", "k1"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
     let later = send(folder.path(), &["--key", "k1"]);
-    assert!(later.code == Some(0) && later.stdout.contains(">hello<"), "the work waited in the log: {later:?}");
+    assert!(
+        later.code == Some(0) && later.stdout.contains(">hello<"),
+        "the work waited in the log: {later:?}"
+    );
 
     let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, 'import sys; sys.stdin.read()']");
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();

@@ -43,5 +43,8 @@ async fn nobody_answers_behind_a_stopped_organism() {
     organism.stop(Duration::from_secs(2)).await;
     let thread = systole::words::ids::ThreadId::parse("sess-0123456789ab").unwrap();
     assert!(front.cancel(systole::words::ids::Name::operator(), thread).await.is_none());
-    assert!(Follower::after(&front, front.began(), None).next().await.unwrap().is_some(), "the log is still read");
+    assert!(
+        Follower::after(&front, front.began(), None).next().await.unwrap().is_some(),
+        "the log is still read"
+    );
 }
