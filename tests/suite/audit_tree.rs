@@ -12,7 +12,7 @@ use systole::organism::running::Organism;
 use systole::rules::core_payload;
 use systole::words::codes::Code;
 use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
-use systole::words::ports::{Batch, Clock as _, LogReader, LogWriter as _, Position};
+use systole::words::ports::{Batch, Clock as _, LogWriter as _, Position};
 use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;

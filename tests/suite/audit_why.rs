@@ -179,12 +179,12 @@ async fn c7_without_an_organism_nothing_is_out_and_the_command_that_starts_it_is
     let found = standing_in(&reader, None, &receipt.thread);
     assert!(matches!(found.leaves()[0].cause, Cause::Stopped), "{found:?}");
     let (report, line) = words(&found, Some("systole run -f organism.yaml"));
-    assert!(report.contains("waits for the organism, which does not run"), "{report}");
+    assert!(report.contains("waits for the organism to run, attempt 1 of 3"), "{report}");
     assert!(
         flat(&report).contains("no organism runs on this log; it goes on with: systole run -f organism.yaml"),
         "{report}"
     );
-    assert!(line.contains("waits for the organism"), "{line}");
+    assert!(line.contains("waits for the organism to run"), "{line}");
     assert_eq!(look(&reader, None).working().len(), 1);
 }
 

@@ -4,6 +4,7 @@
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
+mod cli_look;
 mod config;
 mod core_schema;
 mod delivery_process;
