@@ -111,18 +111,12 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> E
             exit = signals.next() => break Some(exit),
         }
     };
-    let stopping = pin!(stop(screen, running));
-    let mut stopping = stopping;
+    let mut stopping = pin!(stop(screen, running));
     screen.say("stopping: replies may land for 5 s; a second signal stops at once");
     let mut shows = true;
     loop {
         tokio::select! {
-            failed = &mut stopping => {
-                while let Ok(Some(records)) = follower.next().await {
-                    live.show(&records);
-                }
-                return failed.or(exit).unwrap_or(Exit::Log);
-            }
+            failed = &mut stopping => return failed.or(exit).unwrap_or(Exit::Log),
             page = follower.next(), if shows => match page {
                 Ok(Some(records)) => live.show(&records),
                 _ => shows = false,

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use super::told;
 use crate::edges::tasks::{self, Kind};
-use crate::organism::front::Front;
+use crate::organism::front::{Front, Reading};
 use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, Position};
 
@@ -25,13 +25,16 @@ pub struct Follower {
     tail: watch::Receiver<Position>,
     at: Position,
     thread: Option<ThreadId>,
+    /// Keeps the log open until its end is read.
+    seat: Option<mpsc::Sender<Reading>>,
     ended: bool,
 }
 
 impl Follower {
     /// Follows the log from the record after `at`; only that thread and those below it, if one is named.
     pub fn after(front: &Front, at: Position, thread: Option<ThreadId>) -> Follower {
-        Follower { front: front.clone(), tail: front.tail(), at, thread, ended: false }
+        let (tail, seat) = (front.tail(), front.seat());
+        Follower { front: front.clone(), tail, at, thread, seat, ended: false }
     }
 
     /// The next records, as soon as there are any; none once the pump has ended and all is read. May be
@@ -49,6 +52,7 @@ impl Follower {
                     return Ok(Some(wanted));
                 }
             } else if self.ended {
+                self.seat = None;
                 return Ok(None);
             } else {
                 // The pump tells how far the log goes before it ends, so one more look finds the rest.

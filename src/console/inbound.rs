@@ -48,11 +48,11 @@ pub(super) async fn messages(
     };
     let key = match key(&headers) {
         Ok(key) => key,
-        Err(response) => return response,
+        Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
     };
     let document = match read(&desk, &headers, body).await {
         Ok(document) => document,
-        Err(Unread::TooLarge(refused)) => return too_large(&desk.front, key, refused).await,
+        Err(Unread::TooLarge(refused)) => return too_large(&desk.front, key, *refused).await,
         Err(Unread::Broken(words)) => return plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
         Err(Unread::TooSlow) => {
             let words = ["the body did not come within ", &BODY_MS.to_string(), " ms"].concat();
@@ -76,17 +76,16 @@ pub(super) async fn messages(
 }
 
 /// The key that the client chose, or one drawn for it.
-fn key(headers: &HeaderMap) -> Result<Key, Response> {
-    let bad = |words: String| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
+fn key(headers: &HeaderMap) -> Result<Key, String> {
     let chosen = match headers.get("idempotency-key") {
-        Some(value) => value.to_str().map_err(|_| bad("the idempotency key is not ASCII".to_owned()))?.to_owned(),
-        None => random_hex().map_err(|error| bad(error.to_string()))?,
+        Some(value) => value.to_str().map_err(|_| "the idempotency key is not ASCII".to_owned())?.to_owned(),
+        None => random_hex().map_err(|error| error.to_string())?,
     };
-    Key::parse(&chosen).map_err(|malformed| bad(malformed.to_string()))
+    Key::parse(&chosen).map_err(|malformed| malformed.to_string())
 }
 
 enum Unread {
-    TooLarge(Refused),
+    TooLarge(Box<Refused>),
     Broken(String),
     TooSlow,
 }
@@ -96,7 +95,7 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
     let limit = desk.front.composition().message_bytes;
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(length) = announced.filter(|length| *length > limit as u64) {
-        return Err(Unread::TooLarge(larger(limit, Some(length), &[])));
+        return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
     }
     // The semaphore is never closed; without a seat the body would just be read unseated.
     let _seat = desk.bodies.acquire().await.ok();
@@ -106,7 +105,7 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
         while let Some(part) = poll_fn(|cx| parts.as_mut().poll_next(cx)).await {
             let part = part.map_err(|error| Unread::Broken(["the body broke off: ", &error.to_string()].concat()))?;
             if document.len() + part.len() > limit {
-                return Err(Unread::TooLarge(larger(limit, None, &document)));
+                return Err(Unread::TooLarge(Box::new(larger(limit, None, &document))));
             }
             document.extend_from_slice(&part);
         }

@@ -46,7 +46,11 @@ pub struct Front {
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
     pub(super) ways: Weak<Ways>,
+    pub(super) seats: mpsc::WeakSender<Reading>,
 }
+
+/// Held by whoever follows the log to its end, so that it is not closed before.
+pub enum Reading {}
 
 impl Front {
     /// Hands a message from outside in and waits for its receipt; none if nobody is there any more.
@@ -111,6 +115,11 @@ impl Front {
     /// How far the log went when this organism started.
     pub fn began(&self) -> Position {
         self.began
+    }
+
+    /// A seat for somebody who follows the log; none once the organism has stopped.
+    pub fn seat(&self) -> Option<mpsc::Sender<Reading>> {
+        self.seats.upgrade()
     }
 
     /// How far the log goes, as it grows. It ends with the pump.

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::file;
 pub use super::front::Message;
-use super::front::{Front, Ways};
+use super::front::{Front, Reading, Ways};
 use super::validators::{Door, Pages, Raw, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
@@ -35,6 +35,9 @@ const INPUTS: usize = 1024;
 const REPORTS: usize = 1024;
 /// Looks into the log that may wait for the reader; the heart keeps what does not fit.
 const LOOKUPS: usize = 1024;
+
+/// How long those who follow the log may take to read its end before it is closed under them.
+const LAST_READS: Duration = Duration::from_secs(1);
 
 /// Where the log is.
 #[derive(Clone)]
@@ -91,6 +94,8 @@ pub enum StartFault {
 pub struct Organism {
     front: Front,
     ways: Arc<Ways>,
+    seats: mpsc::Sender<Reading>,
+    seated: mpsc::Receiver<Reading>,
     stop: oneshot::Sender<Duration>,
     ended: oneshot::Receiver<Ended>,
     /// The pump's last word, once it was heard.
@@ -188,8 +193,30 @@ impl Organism {
         let heart = Heart::new(state, ports, last);
         let tasks = vec![start_pump(heart, lines, end, room.clone()), start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
-        let front = Front { composition, reader: log.reader, room, began: last, tail: followed, ways: Arc::downgrade(&ways) };
-        Ok(Organism { front, ways, stop, ended, over: None, carriers, writer, validators, tasks })
+        // Nothing is ever sent over this channel: it tells when the last seat is given back.
+        let (seats, seated) = mpsc::channel(1);
+        let front = Front {
+            composition,
+            reader: log.reader,
+            room,
+            began: last,
+            tail: followed,
+            ways: Arc::downgrade(&ways),
+            seats: seats.downgrade(),
+        };
+        Ok(Organism {
+            front,
+            ways,
+            seats,
+            seated,
+            stop,
+            ended,
+            over: None,
+            carriers,
+            writer,
+            validators,
+            tasks,
+        })
     }
 
     /// What doors and commands speak to.
@@ -240,7 +267,9 @@ impl Organism {
             None => word(&mut self.ended).await,
         };
         self.carriers.stop().await;
-        drop((self.front, self.ways, self.carriers));
+        drop((self.front, self.ways, self.carriers, self.seats));
+        // A connection that reads after the writer is gone would leave the log in two files.
+        let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.over().await;
         }

@@ -76,9 +76,13 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Connection, LogFaul
     Ok(connection)
 }
 
-/// Whether commits are left in the write-ahead log, as after a crash.
+/// Bytes at the beginning of a write-ahead log, before its first page.
+const WAL_HEADER: u64 = 32;
+
+/// Whether commits are left in the write-ahead log, as after a crash. One that a crash cut off behind
+/// its header holds none, and SQLite would wait ten seconds for more of it and then give up.
 fn has_wal(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|file| file.len() > 0)
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|file| file.len() > WAL_HEADER)
 }
 
 /// The address under which SQLite reads a log and touches nothing. After a crash what was committed
