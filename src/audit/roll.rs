@@ -19,7 +19,7 @@ use crate::words::time::{Millis, spoken};
 /// Threads looked at for the newest roots: children stand between them.
 const LOOKED_AT: usize = 10_000;
 /// Newest records of a thread in which its last outcome is looked for.
-const LAST_RECORDS: u64 = 64;
+const LAST_RECORDS: usize = 64;
 /// Columns that an id, a state and a stretch of time take.
 const ROOT_COLUMNS: usize = 17;
 const CHILD_COLUMNS: usize = 28;
@@ -88,8 +88,8 @@ fn entry(
 
 /// How the thread's last top call ended; empty where that is not among its newest records.
 fn last_outcome(reader: &dyn LogReader, thread: &Thread) -> Result<String, LogFault> {
-    let from = thread.seq.saturating_sub(LAST_RECORDS) + 1;
-    let records = reader.of_thread(&thread.id, from, LAST_RECORDS as usize)?;
+    let from = thread.seq.saturating_sub(LAST_RECORDS as u64) + 1;
+    let records = reader.of_thread(&thread.id, from, LAST_RECORDS)?;
     Ok(records.iter().rev().find_map(|(_, record)| outcome(record)).unwrap_or_default())
 }
 

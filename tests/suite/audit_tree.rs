@@ -134,7 +134,7 @@ fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[
         from: Name::parse(&"a".repeat(63)).unwrap(),
         to: Some(Name::parse(&"b".repeat(63)).unwrap()),
         call: Some(CallPath::top(1)),
-        turn: (!before.is_empty()).then_some(before.len() as u32),
+        turn: (!before.is_empty()).then(|| u32::try_from(before.len()).unwrap()),
         ordinal: (!before.is_empty()).then_some(0),
         cause: None,
         key: None,
