@@ -87,7 +87,10 @@ impl Doctor {
         found.extend(store::organism(&loaded));
         let log: Option<PathBuf> = self.place.given_log().or_else(|| loaded.ok().map(|file| file.log));
         match log {
-            Some(log) => found.extend(store::log(&log, &self.place.run_command())),
+            Some(log) => {
+                let log: PathBuf = log.components().collect();
+                found.extend(store::log(&log, &self.place.run_command()));
+            }
             None => {
                 let mend = "--log PATH, or an organism's file that can be read";
                 found.push(Finding::note("log", "which one is not known", mend));

@@ -33,7 +33,8 @@ impl Looking {
     /// Opens the log of a place, or says why not and what to do.
     pub(super) fn open(place: &Place) -> Result<Looking, Exit> {
         let screen = place.screen();
-        let log = place.log(screen)?;
+        // A path that was put together from two may say `/./`, which nobody wants to read.
+        let log: PathBuf = place.log(screen)?.components().collect();
         let start = place.run_command();
         if !log.exists() {
             screen.say(["error: ", &absent(&log)].concat());

@@ -40,7 +40,9 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
         }
     };
     let composition = &file.composition;
-    let words = format!("{}, {} listeners", composition.organism, composition.listeners.len());
+    let listeners = composition.listeners.len();
+    let noun = if listeners == 1 { "listener" } else { "listeners" };
+    let words = format!("{}, {listeners} {noun}", composition.organism);
     let mut found = vec![Finding::fine("organism", words)];
     for listener in composition.listeners.values() {
         if let Reach::Process(program) = &listener.reach
@@ -86,7 +88,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
             found.push(Finding::fine(
                 "log",
                 format!(
-                    "{}, format {format}: {} records in {} threads verify, {} documents; {}, {each} bytes a record",
+                    "{}, format {format}: {} records in {} threads verify, {} documents; {} in all, {each} bytes a record",
                     log.display(),
                     summary.records,
                     summary.threads,
