@@ -142,3 +142,24 @@ impl Entry {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_fits_whatever_stands_in_it() {
+        let thread = ["sess-0123456789ab", &".a-label-of-thirty-two-letters-32".repeat(16)].concat();
+        let entry = Entry {
+            thread: ThreadId::parse(&thread).unwrap(),
+            life: Life::Working,
+            since: Millis(0),
+            words: "日本語のとても長いテキスト".repeat(20),
+        };
+        for children in [true, false] {
+            let line = entry.line(Millis(u64::MAX), children);
+            assert!(columns::width(&line) <= COLUMNS, "{line}");
+            assert!(line.contains("日本語"), "there is room for words: {line}");
+        }
+    }
+}

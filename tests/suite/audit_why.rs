@@ -3,9 +3,10 @@
 use systole::audit::columns::clock;
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
-use systole::audit::why::{Cause, Standing, Then};
+use systole::audit::why::{Cause, Failure, Reason, Standing, Then};
 use systole::pump::state::Life;
-use systole::words::ids::{Name, ThreadId};
+use systole::words::composition::Program;
+use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::record::{Kind, Mark, Role};
 use systole::words::time::Millis;
 
@@ -301,4 +302,50 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     assert!(report.contains("search attempt 2 of 2 out for"), "{report}");
     assert!(flat(&report).contains("; then the call fails"), "{report}");
     stop(organism).await;
+}
+
+/// A reason as long and as hostile as one can be, with others below it.
+fn hostile(depth: u32) -> Reason {
+    let evil =
+        "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
+    let thread = ["sess-0123456789ab", &".a-label-of-thirty-two-letters-32".repeat(16)].concat();
+    let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
+    let program = Program {
+        run: vec!["./x".to_owned(), evil.clone()],
+        directory: "/".into(),
+        env: std::collections::BTreeMap::new(),
+        pass: Vec::new(),
+        stays: true,
+        by_length: false,
+    };
+    let words =
+        ["exited 1", &evil, "; last words on stderr: ", &evil, "KeyError: ", &"X_".repeat(900)].concat();
+    Reason {
+        thread: ThreadId::parse(&thread).unwrap(),
+        call,
+        listener: Name::parse(&"n".repeat(63)).unwrap(),
+        turn: u32::MAX,
+        since: Millis(0),
+        cause: Cause::Out {
+            deadline: Some(Millis(u64::MAX)),
+            idle_ms: Some(u64::MAX),
+            then: Then::Attempt(u32::MAX),
+        },
+        attempt: u32::MAX,
+        attempts: 3,
+        failures: vec![Failure { code: None, words, at: Millis(0) }],
+        program: Some(program),
+        told_from: u64::MAX,
+        below: if depth < 16 { vec![hostile(depth + 1)] } else { Vec::new() },
+    }
+}
+
+#[test]
+fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
+    let root = hostile(0);
+    let thread = root.thread.clone();
+    let standing = Standing { thread, life: Life::Working, touched: Millis(0), seq: 1, reasons: vec![root] };
+    let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
+    assert!(report.contains("\\u{202e}drawkcab"), "{report}");
+    assert!(line.contains("systole why"), "{line}");
 }
