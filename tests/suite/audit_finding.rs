@@ -1,11 +1,15 @@
-//! Which thread somebody means, and how far damage goes: over logs made by hand.
+//! Logs made by hand: which thread somebody means, which are listed, who is first in a queue, and how far
+//! damage goes.
 
 use std::sync::Arc;
 
 use systole::audit::chains;
 use systole::audit::finding::{NotFound, find};
+use systole::audit::posts::{Post, Posts};
+use systole::audit::roll;
+use systole::audit::whole::Whole;
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{Digest, MessageId, Name, ThreadId};
+use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use systole::words::ports::{Batch, Commit, LogWriter as _, Position};
 use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::time::Millis;
@@ -107,4 +111,40 @@ fn a_chain_is_sound_up_to_its_first_bad_record() {
     chain[3].body = Arc::from(&b"<b/>"[..]);
     let broken = chains::verify(&log_of(chain), &thread).unwrap();
     assert_eq!((broken.sound, broken.position), (3, Some(Position(4))));
+}
+
+/// A log as it stands whose configurations nobody can read.
+fn look(log: &Memory) -> Whole {
+    Whole::look(log, &|_| Err("not kept".to_owned()), Some(1)).unwrap()
+}
+
+#[test]
+fn what_became_due_in_one_millisecond_is_taken_in_the_order_of_the_log() {
+    let threads = ["sess-cccccccccccc", "sess-aaaaaaaaaaaa", "sess-bbbbbbbbbbbb"].map(id);
+    let request = |thread: &ThreadId| {
+        let mut header = next(thread, None).header;
+        header.to = Some(Name::parse("search").unwrap());
+        header.call = Some(CallPath::top(1));
+        header.code = Some(Mark::Role(Role::Request));
+        header.seal(Arc::from(&b"<a/>"[..]), [0; 16], head_zero(thread))
+    };
+    let log = log_of(threads.iter().map(request).collect());
+    let posts = Posts::at(&look(&log), Millis(0));
+    let post = |n: usize| posts.of(&threads[n], &CallPath::top(1)).unwrap().clone();
+    assert_eq!(post(0), Post::Out { since: Millis(0) });
+    assert_eq!(post(1), Post::Queued { place: 1, slots: 1 });
+    assert_eq!(post(2), Post::Queued { place: 2, slots: 1 });
+}
+
+#[test]
+fn the_roll_is_of_roots_unless_children_are_asked_for() {
+    let log = log_with(&["sys", "sess-2f0c9a2b77d1", "sess-1f0c9a2b77d1", "sess-2f0c9a2b77d1.heat"]);
+    let whole = look(&log);
+    let called = |most: usize, children: bool| {
+        let roll = roll::call(&log, &whole, Millis(0), most, children).unwrap();
+        roll.iter().map(|entry| entry.thread.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(called(20, false), ["sess-1f0c9a2b77d1", "sess-2f0c9a2b77d1"]);
+    assert_eq!(called(20, true), ["sess-2f0c9a2b77d1.heat", "sess-1f0c9a2b77d1", "sess-2f0c9a2b77d1"]);
+    assert_eq!(called(1, false), ["sess-1f0c9a2b77d1"]);
 }
