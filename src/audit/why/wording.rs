@@ -38,7 +38,7 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
             [&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"].concat()
         }
         Cause::Out { .. } => [&attempt, " out for ", &held_for].concat(),
-        Cause::Stopped => [&attempt, " waits for the organism, which does not run"].concat(),
+        Cause::Stopped => ["waits for the organism to run, ", &attempt].concat(),
         Cause::Unknown { .. } => "its configuration cannot be read".to_owned(),
     }
 }
