@@ -230,13 +230,13 @@ pub struct Delivery {
     pub lease: Arc<Lease>,
     /// What the listener is handed. A carrier to another process writes it down; one within ours need
     /// not, since the payload in it is the stored bytes either way.
-    pub envelope: Delivered,
+    pub envelope: Box<Delivered>,
 }
 
 impl Delivery {
     /// The envelope as a document.
     pub fn document(&self) -> Vec<u8> {
-        let Delivered { from, to, thread, stamp, payload } = &self.envelope;
+        let Delivered { from, to, thread, stamp, payload } = &*self.envelope;
         let address = Address { from: Some(from), to: to.as_deref(), thread: Some(thread) };
         write_envelope(&address, Some(stamp), payload)
     }

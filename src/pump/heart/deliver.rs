@@ -162,7 +162,7 @@ impl Heart {
                 let (timeout_ms, idle_ms) = (listener.timeout_ms, listener.idle_ms);
                 self.ports.leases.put(lease.clone());
                 self.desk.sent(lease.clone(), now, timeout_ms, idle_ms);
-                self.ports.carrier.hand(Delivery { lease, envelope });
+                self.ports.carrier.hand(Delivery { lease, envelope: Box::new(envelope) });
                 self.ports.steps.passed(Step::Delivered);
             }
             None if look => {
