@@ -53,7 +53,9 @@ impl Cancel {
         let organism = Box::pin(here::start(screen, &self.place, file)).await?;
         let exit = match organism.cancel(Name::operator(), thread.clone()).await {
             Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
-            Some(Reply::Done | Reply::Receipt(..)) => done(screen, &Cancelled { cancelled: thread.to_string() }),
+            Some(Reply::Done | Reply::Receipt(..)) => {
+                done(screen, &Cancelled { cancelled: thread.to_string() })
+            }
             None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;

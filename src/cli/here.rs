@@ -34,7 +34,8 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
     let armed = std::env::var("SYSTOLE_FAILPOINT").ok();
-    let steps = Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
+    let steps =
+        Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
     let plan = Plan {
         composition: file.composition,
         directory: place.directory(),
@@ -74,7 +75,10 @@ pub(super) fn ended(screen: Screen, ended: &Ended) -> Option<Exit> {
             None
         }
         Ended::Drained(out) => {
-            screen.say([&out.to_string(), " deliveries were still out; they are taken up again at the next start"].concat());
+            screen.say(
+                [&out.to_string(), " deliveries were still out; they are taken up again at the next start"]
+                    .concat(),
+            );
             None
         }
         Ended::Broken(words) => Some(screen.fail(Exit::Log, words)),

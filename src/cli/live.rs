@@ -50,7 +50,8 @@ impl Live {
         let Some(what) = what(record) else { return Vec::new() };
         if !self.screen.terminal {
             let call = record.call.as_deref().unwrap_or("-");
-            let line = [&record.position.to_string(), " ", &record.thread, " ", call, " ", &what.words].concat();
+            let line =
+                [&record.position.to_string(), " ", &record.thread, " ", call, " ", &what.words].concat();
             return vec![cut(&line, PLAIN_COLUMNS)];
         }
         let mut lines = Vec::new();
@@ -58,7 +59,8 @@ impl Live {
             self.thread.clone_from(&record.thread);
             lines.push(cut(&record.thread, COLUMNS));
         }
-        let depth = record.call.as_deref().and_then(|call| CallPath::parse(call).ok()).map_or(0, |c| c.depth());
+        let depth =
+            record.call.as_deref().and_then(|call| CallPath::parse(call).ok()).map_or(0, |c| c.depth());
         let indent = "  ".repeat(1 + depth.min(12));
         let time = record.time.get(11..19).unwrap_or("--------");
         let columns = COLUMNS.saturating_sub(time.len() + indent.len());
@@ -104,20 +106,20 @@ fn what(record: &Record) -> Option<What> {
             seen([&record.from, " notes ", &summary(&record.body)].concat(), Colour::Dim)
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            seen([&to, "  ", &summary(&record.body)].concat(), Colour::Good)
+            seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
         }
-        (Kind::Message, _) => seen([&to, "  ", &summary(&record.body)].concat(), Colour::None),
-        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, "  handled"].concat(), Colour::Good),
+        (Kind::Message, _) => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Colour::Good),
         (Kind::Refusal | Kind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
             let words = words.unwrap_or_else(|| summary(&record.body));
-            seen([record.kind.as_str(), " ", code, "  ", &words].concat(), Colour::Bad)
+            seen([record.kind.as_str(), " ", code, " ", &words].concat(), Colour::Bad)
         }
         (Kind::Attempt, _) => {
             let attempt = core_payload::read_attempt(record.body.as_bytes())?;
             let number = attempt.number.to_string();
             let listener = record.to.as_deref().unwrap_or("-");
-            seen([listener, "  attempt ", &number, "  ", &attempt.words].concat(), Colour::Dim)
+            seen([listener, " attempt ", &number, " ", &attempt.words].concat(), Colour::Dim)
         }
         (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
     }
@@ -199,12 +201,14 @@ mod tests {
         let mut live = live(true, false);
         assert_eq!(
             live.lines(&record("message", "final", "1", SAID)),
-            ["sess-1f0c9a2b77d1", "07:00:01  echo -> operator  <said> hello you"]
+            ["sess-1f0c9a2b77d1", "07:00:01  echo -> operator <said> hello you"]
         );
         let nested = live.lines(&record("message", "call", "1/1.0", SAID));
-        assert_eq!(nested, ["07:00:01    echo -> operator  <said> hello you"], "the thread is not said again");
+        assert_eq!(nested, ["07:00:01    echo -> operator <said> hello you"], "the thread is not said again");
         let long = SAID.replace("hello", &"many words ".repeat(50));
-        assert!(live.lines(&record("message", "final", "1", &long)).iter().all(|l| l.chars().count() <= COLUMNS));
+        assert!(
+            live.lines(&record("message", "final", "1", &long)).iter().all(|l| l.chars().count() <= COLUMNS)
+        );
     }
 
     #[test]

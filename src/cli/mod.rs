@@ -92,7 +92,9 @@ fn grouped(command: clap::Command) -> clap::Command {
         for name in *names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            page.push_str(&["  ", name, &" ".repeat(10_usize.saturating_sub(name.len())), &about, "\n"].concat());
+            page.push_str(
+                &["  ", name, &" ".repeat(10_usize.saturating_sub(name.len())), &about, "\n"].concat(),
+            );
         }
     }
     page.push_str("\nOptions:\n{options}\n\n`systole COMMAND --help` says more of each.\n");

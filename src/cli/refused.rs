@@ -30,7 +30,9 @@ fn page(refusal: &Refusal) -> String {
 
 fn place(refusal: &Refusal) -> Option<String> {
     let spot = match (refusal.line, refusal.column) {
-        (Some(line), Some(column)) => Some(["line ", &line.to_string(), ", column ", &column.to_string()].concat()),
+        (Some(line), Some(column)) => {
+            Some(["line ", &line.to_string(), ", column ", &column.to_string()].concat())
+        }
         _ => None,
     };
     let parts: Vec<String> = refusal.path.clone().into_iter().chain(spot).collect();
@@ -87,7 +89,10 @@ mod tests {
         let wanted = "refused: payload.invalid\n  limit: 0 is less than 1, the smallest allowed\n  \
                       at       /search/limit, line 3, column 10\n  expected whole number, 1 to 100";
         assert!(page.starts_with(wanted), "{page}");
-        assert!(page.ends_with("  received <limit>0</limit>\n  try      <limit>1</limit>, or leave limit out\n"), "{page}");
+        assert!(
+            page.ends_with("  received <limit>0</limit>\n  try      <limit>1</limit>, or leave limit out\n"),
+            "{page}"
+        );
         assert!(page.lines().all(|line| line.chars().count() <= COLUMNS), "{page}");
     }
 }

@@ -53,7 +53,10 @@ impl Run {
         let posted = match run_file.post(&log) {
             Ok(posted) => posted,
             Err(error) => {
-                let exit = screen.fail(Exit::Unavailable, [&RunFile::path(&log).display().to_string(), ": ", &error.to_string()].concat());
+                let exit = screen.fail(
+                    Exit::Unavailable,
+                    [&RunFile::path(&log).display().to_string(), ": ", &error.to_string()].concat(),
+                );
                 drop(door.close().await);
                 organism.stop(std::time::Duration::ZERO).await;
                 return Err(exit);
@@ -65,10 +68,19 @@ impl Run {
             screen.value(&told::Started { status, listen: address.to_string(), log: &log });
         } else {
             screen.say([&status.organism, " runs as process ", &status.pid.to_string()].concat());
-            screen.say(["it listens on http://", &address.to_string(), "; the token is in ", &RunFile::path(&log).display().to_string()].concat());
+            screen.say(
+                [
+                    "it listens on http://",
+                    &address.to_string(),
+                    "; the token is in ",
+                    &RunFile::path(&log).display().to_string(),
+                ]
+                .concat(),
+            );
             screen.say(["its log is ", &log.display().to_string()].concat());
             if !address.ip().is_loopback() {
-                screen.say("other machines reach it, and without TLS: whoever sees its traffic has the token");
+                screen
+                    .say("other machines reach it, and without TLS: whoever sees its traffic has the token");
             }
         }
         Ok(watch(screen, Running { organism, door, posted }, &mut signals).await)
@@ -170,7 +182,10 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn listen(screen: Screen) -> Result<Signals, Exit> {
         let listen = |kind| signal(kind).map_err(|error| screen.fail(Exit::Unavailable, error));
-        Ok(Signals { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        Ok(Signals {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
     }
 
     /// The next signal, as the exit that it means when all goes well.

@@ -43,7 +43,8 @@ impl Follower {
         loop {
             let (reader, at) = (self.front.reader().clone(), self.at);
             let read = tokio::task::spawn_blocking(move || reader.after(at, PAGE)).await;
-            let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
+            let page =
+                read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
             if let Some((last, _)) = page.last() {
                 self.at = *last;
                 let wanted = page.iter().filter(|(_, record)| self.wants(&record.header.thread));

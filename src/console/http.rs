@@ -134,7 +134,8 @@ async fn guard(
     if let Some((source, count)) = told {
         desk.front.knocked(source, count).await;
     }
-    let words = "send the header `Authorization: Bearer TOKEN`; the token stands in the run file beside the log";
+    let words =
+        "send the header `Authorization: Bearer TOKEN`; the token stands in the run file beside the log";
     let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
     ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }
@@ -165,7 +166,9 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
 /// The organism is going, or gone.
 pub(super) fn stopping() -> Response {
     let words = "the organism is stopping";
-    refused(&Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key"))
+    refused(
+        &Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key"),
+    )
 }
 
 /// A query as it was asked, readable or not.

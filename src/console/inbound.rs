@@ -93,7 +93,8 @@ enum Unread {
 /// Reads the body, never more of it than the limit.
 async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
     let limit = desk.front.composition().message_bytes;
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(length) = announced.filter(|length| *length > limit as u64) {
         return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
     }
@@ -103,7 +104,8 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
     let reading = async {
         let mut document = Vec::new();
         while let Some(part) = poll_fn(|cx| parts.as_mut().poll_next(cx)).await {
-            let part = part.map_err(|error| Unread::Broken(["the body broke off: ", &error.to_string()].concat()))?;
+            let part =
+                part.map_err(|error| Unread::Broken(["the body broke off: ", &error.to_string()].concat()))?;
             if document.len() + part.len() > limit {
                 return Err(Unread::TooLarge(Box::new(larger(limit, None, &document))));
             }
@@ -116,7 +118,8 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
 }
 
 fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
-    let words = ["the message is larger than ", &limit.to_string(), " bytes, the most that is taken"].concat();
+    let words =
+        ["the message is larger than ", &limit.to_string(), " bytes, the most that is taken"].concat();
     let mut refusal = Refusal::new(Code::TooLarge, words).mended_by("send less, or in several messages");
     refusal.received = announced.map(|length| [&length.to_string(), " bytes announced"].concat());
     let excerpt = came.get(..limits::EXCERPT_BYTES).unwrap_or(came);

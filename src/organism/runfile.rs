@@ -164,7 +164,13 @@ mod tests {
     #[test]
     fn a_credential_is_itself_only_and_is_never_shown() {
         let token = run_file(1).token;
-        for wrong in ["", "0", "0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdef0", "1123456789abcdef0123456789abcdef"] {
+        for wrong in [
+            "",
+            "0",
+            "0123456789abcdef0123456789abcde",
+            "0123456789abcdef0123456789abcdef0",
+            "1123456789abcdef0123456789abcdef",
+        ] {
             assert!(!token.is(wrong), "{wrong}");
         }
         assert!(!format!("{:?}", run_file(1)).contains("0123"));

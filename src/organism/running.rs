@@ -22,7 +22,7 @@ use crate::edges::log::{memory::Memory, sqlite};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
 use crate::pump::run::{self, Ended, Lines};
-use crate::pump::state::Book;
+use crate::pump::state::{Book, State};
 use crate::pump::wake;
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
@@ -120,7 +120,8 @@ fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
             Ok(OpenLog { writer, reader, secret: opened.secret.0 })
         }
         LogPlace::Memory(memory) => {
-            let secret = crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
+            let secret =
+                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
             Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
         }
     }
@@ -128,7 +129,7 @@ fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
 
 /// The configurations that open calls began with, beside the current one.
 fn pages(
-    state: &crate::pump::state::State,
+    state: &State,
     current: &Arc<Composition>,
     reader: &dyn LogReader,
     directory: &Path,
@@ -144,12 +145,29 @@ fn pages(
                 config: call.config,
                 words,
             };
-            let source = reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
-            let page = file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
+            let source =
+                reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+            let page =
+                file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
             all.insert(call.config, Arc::new(page));
         }
     }
     Ok(Pages { current: current.clone(), all })
+}
+
+/// The state that the log gives, with every configuration that it needs, and how far the log goes.
+fn recovered(
+    reader: &dyn LogReader,
+    composition: &Arc<Composition>,
+    directory: &Path,
+    steps: &dyn Steps,
+) -> Result<(State, Arc<Pages>, Position), StartFault> {
+    let mut state = wake::recover(reader, steps)?;
+    let pages = Arc::new(pages(&state, composition, reader, directory)?);
+    let mut book = Book::open_at(composition.clone());
+    pages.all.values().cloned().for_each(|page| book.add(page));
+    state.book = book;
+    Ok((state, pages, reader.last()?))
 }
 
 impl Organism {
@@ -157,22 +175,17 @@ impl Organism {
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
-        let mut state = wake::recover(&*log.reader, &*plan.steps)?;
-        let pages = Arc::new(pages(&state, &composition, &*log.reader, &plan.directory)?);
-        let mut book = Book::open_at(composition.clone());
-        pages.all.values().cloned().for_each(|page| book.add(page));
-        state.book = book;
-
+        let (state, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment = Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
+        let equipment =
+            Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
-        let last = log.reader.last()?;
         let writer = Arc::new(start_writer(log.writer, &pump).map_err(machine)?);
         let ports = Ports {
             clock: Arc::new(WallClock),
@@ -186,12 +199,24 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let hand = { let writer = writer.clone(); move |batch| writer.hand(batch).is_ok() };
+        let hand = {
+            let writer = writer.clone();
+            move |batch| writer.hand(batch).is_ok()
+        };
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
-        let lines = Lines { inputs, batches: Box::new(hand), lookups, tail, stop: stopped, clock: Arc::new(WallClock) };
+        let lines = Lines {
+            inputs,
+            batches: Box::new(hand),
+            lookups,
+            tail,
+            stop: stopped,
+            clock: Arc::new(WallClock),
+        };
         let (end, ended) = oneshot::channel();
-        let heart = Heart::new(state, ports, last);
-        let tasks = vec![start_pump(heart, lines, end, room.clone()), start_sorter(heard, validators.door(), pump.clone())];
+        let tasks = vec![
+            start_pump(Heart::new(state, ports, last), lines, end, room.clone()),
+            start_sorter(heard, validators.door(), pump.clone()),
+        ];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it tells when the last seat is given back.
         let (seats, seated) = mpsc::channel(1);
@@ -338,9 +363,13 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
         while let Some(report) = heard.recv().await {
             let taken = match report {
                 Heard::Said { listener, document } => door.hand(Raw::Said { listener, document }).await,
-                Heard::Gone { token, code, words } => pump.send(Input::Gone { token, code, words }).await.is_ok(),
+                Heard::Gone { token, code, words } => {
+                    pump.send(Input::Gone { token, code, words }).await.is_ok()
+                }
                 Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
-                Heard::Left { listener, words, .. } => pump.send(Input::Left { listener, words }).await.is_ok(),
+                Heard::Left { listener, words, .. } => {
+                    pump.send(Input::Left { listener, words }).await.is_ok()
+                }
             };
             if !taken {
                 return;

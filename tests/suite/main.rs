@@ -11,6 +11,7 @@ mod cli_send;
 mod config;
 mod core_schema;
 mod delivery_process;
+mod following;
 mod http;
 mod judge;
 mod log_contract;

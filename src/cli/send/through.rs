@@ -43,16 +43,21 @@ pub(super) fn elsewhere(
                 }
             }
             Err(Unheard::TooLate) => return too_late(screen, &receipt),
+            // It was killed, or stopped at once; a stream that just ends says the same.
+            Err(Unheard::Unreachable { .. }) => break,
             Err(unheard) => return screen.fail(Exit::Unavailable, unheard),
         }
     }
-    let words = ["the organism stopped before the answer; thread ", &receipt.thread, " goes on when it runs again"];
+    let words =
+        ["the organism stopped before the answer; thread ", &receipt.thread, " goes on when it runs again"];
     screen.fail(Exit::Unavailable, words.concat())
 }
 
 /// The whole way through an organism in this process.
 pub(super) fn here(screen: Screen, place: &Place, parcel: &Parcel) -> Exit {
-    process::with_runtime(screen, async { Box::pin(whole(screen, place, parcel)).await.unwrap_or_else(|e| e) })
+    process::with_runtime(screen, async {
+        Box::pin(whole(screen, place, parcel)).await.unwrap_or_else(|e| e)
+    })
 }
 
 async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, Exit> {
