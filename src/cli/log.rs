@@ -27,12 +27,12 @@ const LOOK_MS: u64 = 200;
 pub(super) struct Log {
     #[command(flatten)]
     place: Place,
-    /// The thread: its id, the beginning of it, or @last; none: the whole log
+    /// The thread: its id, its beginning, or @last; none: the whole log
     thread: Option<String>,
-    /// The first record: its number in the thread, or without one its position in the log
+    /// The first record, by number in the thread or position in the log
     #[arg(long, value_name = "SEQ|POS")]
     from: Option<u64>,
-    /// Go on with what comes, until stopped or until the thread is cancelled
+    /// Go on with what comes, until stopped or the thread is cancelled
     #[arg(long)]
     follow: bool,
     /// Print the stored bytes of each body, and nothing else

@@ -34,7 +34,10 @@ impl Looking {
     pub(super) fn open(place: &Place) -> Result<Looking, Exit> {
         let screen = place.screen();
         // A path that was put together from two may say `/./`, which nobody wants to read.
-        let log: PathBuf = place.log(screen)?.components().collect();
+        let named = place.log(screen).inspect_err(|_| {
+            screen.say("a log can be read without that file: name it with --log PATH");
+        });
+        let log: PathBuf = named?.components().collect();
         let start = place.run_command();
         if !log.exists() {
             screen.say(["error: ", &absent(&log)].concat());

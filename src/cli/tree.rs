@@ -15,7 +15,7 @@ use crate::words::ids::{CallPath, ThreadId};
 pub(super) struct Tree {
     #[command(flatten)]
     place: Place,
-    /// The thread: its id, the beginning of it, or @last
+    /// The thread: its id, its beginning, or @last
     #[arg(default_value = "@last")]
     thread: String,
 }

@@ -16,7 +16,7 @@ use crate::words::time::Millis;
 pub(super) struct Why {
     #[command(flatten)]
     place: Place,
-    /// The thread: its id, the beginning of it, or @last; none: every root that is at work
+    /// The thread: its id, its beginning, or @last; none: all at work
     thread: Option<String>,
 }
 

@@ -195,6 +195,10 @@ async fn a_log_that_is_followed_shows_what_comes() {
 
 #[tokio::test]
 async fn a_log_that_is_not_there_or_not_ours_is_told_with_the_mend() {
+    let nowhere = super::organism::folder(&[]);
+    let unnamed = systole(nowhere.path(), &["ps"]);
+    assert_eq!(unnamed.exit, 3, "{}", unnamed.err);
+    assert!(unnamed.err.contains("organism.yaml") && unnamed.err.contains("--log PATH"), "{}", unnamed.err);
     let folder = cast(&[QUICK]);
     for name in ["ps", "why", "tree", "log"] {
         let absent = systole(folder.path(), &[name]);

@@ -79,8 +79,7 @@ pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
         }
         Cause::Queued { .. } => {
             let listener = reason.listener.as_str();
-            let more = [" ends; in_flight of ", listener, " allows more at once"].concat();
-            Some(["the delivery before it", &more].concat())
+            Some(["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat())
         }
         Cause::Unknown { why } => Some(["nothing, as it stands: ", &plain(why)].concat()),
         Cause::Stopped | Cause::Held { .. } | Cause::Joining { .. } | Cause::Out { deadline: None, .. } => {
