@@ -97,10 +97,8 @@ pub(crate) async fn ask(organism: &Organism, key: String, document: &str) {
         to: None,
         thread: None,
     };
-    match organism.ask(message).await {
-        Some(Reply::Receipt(..)) => {}
-        other => panic!("{other:?}"),
-    }
+    let taken = matches!(organism.ask(message).await, Some(Reply::Receipt(..)));
+    assert!(taken, "a walk is taken");
 }
 
 pub(crate) const WALK: &str = "<walk xmlns=\"https://xml-pipeline.org/ns/walker/v1\"><steps>1</steps></walk>";

@@ -184,7 +184,7 @@ impl<'a> Waiter<'a> {
             if let Ending::Failed(_) = ending {
                 self.live.mention(record);
             }
-            self.screen.data(&record.body);
+            self.screen.show(&record.body);
         }
         Some(exit)
     }

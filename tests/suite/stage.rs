@@ -224,7 +224,10 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
         attempt: 1,
         config: Digest::of(b""),
     };
-    Delivery { lease: Arc::new(lease), envelope: Box::new(read_delivered(&request(token_text, words)).unwrap()) }
+    Delivery {
+        lease: Arc::new(lease),
+        envelope: Box::new(read_delivered(&request(token_text, words)).unwrap()),
+    }
 }
 
 /// A request as a listener gets it: `<ask>` with that text.

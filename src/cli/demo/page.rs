@@ -27,30 +27,30 @@ impl Page {
         if self.screen.colour {
             self.screen.drawn(&[style, &visible(line), END].concat());
         } else {
-            self.screen.data(line);
+            self.screen.show(line);
         }
     }
 
     pub(super) fn heading(&self, text: &str) {
-        self.screen.data("");
+        self.screen.show("");
         self.in_style(BOLD, text);
     }
 
     pub(super) fn line(&self, line: &str) {
-        self.screen.data(line);
+        self.screen.show(line);
     }
 
     pub(super) fn words(&self, text: &str) {
-        wrapped("", 0, text).iter().for_each(|line| self.screen.data(line));
+        wrapped("", 0, text).iter().for_each(|line| self.screen.show(line));
     }
 
     pub(super) fn fact(&self, text: &str) {
-        wrapped("  -", 4, text).iter().for_each(|line| self.screen.data(line));
+        wrapped("  -", 4, text).iter().for_each(|line| self.screen.show(line));
     }
 
     pub(super) fn pair(&self, name: &str, text: &str) {
         let lead = ["  ", name, &" ".repeat(10_usize.saturating_sub(name.len()))].concat();
-        wrapped(&lead, 12, &plain(text)).iter().for_each(|line| self.screen.data(line));
+        wrapped(&lead, 12, &plain(text)).iter().for_each(|line| self.screen.show(line));
     }
 
     /// A payload as it is, broken only between tags and before blanks, or where a line is full.
@@ -61,8 +61,8 @@ impl Page {
     }
 
     pub(super) fn next(&self, command: &str) {
-        self.screen.data("");
-        self.screen.data(&["next: ", command].concat());
+        self.screen.show("");
+        self.screen.show(&["next: ", command].concat());
     }
 }
 

@@ -236,7 +236,10 @@ mod tests {
         };
         let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &Limits::default()).unwrap();
         let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
-        Delivery { lease: Arc::new(lease), envelope: Box::new(Delivered { from, to: None, thread, stamp, payload }) }
+        Delivery {
+            lease: Arc::new(lease),
+            envelope: Box::new(Delivered { from, to: None, thread, stamp, payload }),
+        }
     }
 
     /// A desk with these deliveries, the first `out` of them out.
