@@ -71,7 +71,7 @@ sess-0123456789ab  resting  opened 12:00:00
    ├─ 1/2.0  thread sess-0123456789ab.heat
    │  ├─ 1  dig  <dig>  cancelled
    │  └─ cancelled by core at 12:00:00
-   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.lost: scan: …
+   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.failed: scan…
    └─ 1/3.0  answered: children-open
 ");
     assert_eq!(json["calls"][0]["state"], "answered", "{json:#}");
