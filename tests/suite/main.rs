@@ -27,6 +27,7 @@ mod log_writer;
 mod organism;
 mod program;
 mod pump;
+mod readme;
 mod reference;
 mod schema_agreement;
 mod schema_and_judge;
