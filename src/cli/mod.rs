@@ -11,6 +11,7 @@ mod refused;
 mod run;
 mod screen;
 mod send;
+pub mod soak;
 mod thread_name;
 
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
-const GROUPS: &[(&str, &[&str])] = &[("start", &["run", "send"]), ("steer", &["cancel"])];
+const GROUPS: &[(&str, &[&str])] = &[("start", &["run", "send"]), ("steer", &["cancel"]), ("prove", &["soak"])];
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
@@ -37,6 +38,8 @@ enum Command {
     Send(send::Send),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
+    /// Kill an organism again and again, and prove that nothing was lost
+    Soak(soak::Soak),
 }
 
 /// Runs the command that the arguments name.
@@ -54,6 +57,7 @@ impl Command {
             Command::Run(run) => run.run(),
             Command::Send(send) => send.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::Soak(soak) => soak.run(),
         }
     }
 }

@@ -172,8 +172,12 @@ impl Organism {
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment =
-            Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
+        let equipment = Equipment {
+            inline: plan.inline,
+            surroundings: plan.surroundings,
+            pace: Pace::default(),
+            steps: plan.steps.clone(),
+        };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
         let last = log.reader.last()?;

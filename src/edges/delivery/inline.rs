@@ -111,6 +111,7 @@ async fn bring(
         Ok(asked) => asked,
         Err(fault) => return gone(post, token, Code::ListenerFailed, fault.message.into()).await,
     };
+    post.brought();
     let listener = listener.clone();
     let mut answer = Caught::new(Box::pin(async move { listener.answer(asked).await }));
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
