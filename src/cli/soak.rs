@@ -141,14 +141,14 @@ impl Soak {
             screen.progress(&[&kills, &acknowledged, " messages acknowledged"].concat());
         }
         screen.progress("");
-        let tally = rest(house, crowd)?;
+        let tally = rest(house, &Omen::default(), crowd)?;
         Ok((strikes, tally))
     }
 }
 
-/// A life in peace: every client gets what it is owed, then the organism is drained.
-pub fn rest(house: &House, crowd: Crowd) -> Result<Tally, Amiss> {
-    let mut life = Life::begin(house, &Omen::default())?;
+/// A life to its end in peace: every client gets what it is owed, then the organism is drained.
+pub fn rest(house: &House, omen: &Omen, crowd: Crowd) -> Result<Tally, Amiss> {
+    let mut life = Life::begin(house, omen)?;
     if !life.runs()? {
         let status = life.end()?;
         return Err(Amiss::Ended { status, words: life::last_words(house) });

@@ -32,6 +32,7 @@ struct Notices {
     run: Option<RunFile>,
     wanted: Wanted,
     acknowledged: u64,
+    turned_away: u64,
 }
 
 /// A life that can be reached.
@@ -91,10 +92,23 @@ impl Board {
         self.change(|notices| notices.acknowledged += 1);
     }
 
+    /// Counts one that was not taken because nothing could be stored.
+    pub(super) fn count_turned_away(&self) {
+        self.change(|notices| notices.turned_away += 1);
+    }
+
     /// Waits until so many messages were acknowledged, for that long; whether they were.
     pub fn acknowledges(&self, count: u64, within: Duration) -> bool {
-        let lacks = |notices: &mut Notices| notices.acknowledged < count;
-        let waited = self.changed.wait_timeout_while(self.notices(), within, lacks);
+        self.comes(within, |notices| notices.acknowledged >= count)
+    }
+
+    /// Waits until so many messages were not taken because nothing could be stored.
+    pub fn turns_away(&self, count: u64, within: Duration) -> bool {
+        self.comes(within, |notices| notices.turned_away >= count)
+    }
+
+    fn comes(&self, within: Duration, what: impl Fn(&Notices) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.notices(), within, |notices| !what(notices));
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 

@@ -35,6 +35,8 @@ const NAME: &str = "operator";
 pub struct Tally {
     /// Messages that were refused, as they should be.
     pub refused: u64,
+    /// How often a message was not taken because nothing could be stored.
+    pub unavailable: u64,
     /// Codes of the calls that failed, with their number.
     pub failures: BTreeMap<String, u64>,
 }
@@ -43,6 +45,7 @@ impl Tally {
     /// Adds another one's.
     pub(super) fn add(&mut self, other: Tally) {
         self.refused += other.refused;
+        self.unavailable += other.unavailable;
         for (code, count) in other.failures {
             *self.failures.entry(code).or_default() += count;
         }
@@ -190,6 +193,8 @@ impl Client {
                 // Whether it is stored is not known: it is sent again, with the same key.
                 Ok(Err(refusal)) if !is_full(&refusal.code) => {
                     self.write(&message, None, Some("ingress.unavailable"), None)?;
+                    self.tally.unavailable += 1;
+                    self.board.count_turned_away();
                 }
                 // The thread has as many calls as may wait; later there is room.
                 Ok(Err(refusal)) => self.write(&message, None, Some(&refusal.code), None)?,

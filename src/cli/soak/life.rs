@@ -144,9 +144,18 @@ impl Life {
 
     /// Kills it, if it still lives, and says how it ended.
     pub fn kill(mut self) -> Result<ExitStatus, Amiss> {
+        self.strike();
+        self.wait()
+    }
+
+    fn strike(&mut self) {
         // Our own child: its number is not given away before we have waited for it.
         let _died_before = self.child.kill();
-        self.wait()
+        // Under a tracer the organism is its child, whose end may leave it alone in the world.
+        let traced = self.organism.filter(|organism| *organism != self.child.id() && !self.over);
+        if let Some(pid) = traced.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw) {
+            let _died_with_it = kill_process(pid, Signal::KILL);
+        }
     }
 
     /// Waits for its end and says how it was.
@@ -169,8 +178,8 @@ impl Life {
 
 impl Drop for Life {
     fn drop(&mut self) {
-        // Nobody is left to whom it would matter; what was waited for before is not there any more.
-        let _died_before = self.child.kill();
+        // Where it was waited for before, neither finds anything.
+        self.strike();
         let _waited_before = self.child.wait();
     }
 }
