@@ -21,7 +21,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
-const GROUPS: &[(&str, &[&str])] = &[("start", &["run", "send"]), ("steer", &["cancel"]), ("prove", &["soak"])];
+const GROUPS: &[(&str, &[&str])] =
+    &[("start", &["run", "send"]), ("steer", &["cancel"]), ("prove", &["soak"])];
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]

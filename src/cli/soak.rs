@@ -186,10 +186,14 @@ fn tell(screen: Screen, came: &Came<'_>) {
         ("threads", verdict.threads),
     ];
     for (what, count) in counted {
-        screen.data(&["  ", what, &" ".repeat(24_usize.saturating_sub(what.len())), &count.to_string()].concat());
+        screen.data(
+            &["  ", what, &" ".repeat(24_usize.saturating_sub(what.len())), &count.to_string()].concat(),
+        );
     }
     for (code, count) in came.failures {
-        screen.data(&["    ", code, &" ".repeat(22_usize.saturating_sub(code.len())), &count.to_string()].concat());
+        screen.data(
+            &["    ", code, &" ".repeat(22_usize.saturating_sub(code.len())), &count.to_string()].concat(),
+        );
     }
     let seconds = came.seconds.round().to_string();
     let wrong = if verdict.is_clean() { "nothing is wrong" } else { "something is wrong" };

@@ -125,10 +125,13 @@ fn a_failpoint_is_not_passed_on_to_programs() {
 fn twenty_kills_through_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(PROGRAM);
-    command.args(["soak", "--kills", "20", "--seed", "20", "--json", "--folder"]).arg(folder.path().join("s"));
+    command
+        .args(["soak", "--kills", "20", "--seed", "20", "--json", "--folder"])
+        .arg(folder.path().join("s"));
     let ran = command.output().unwrap();
     let (stdout, stderr) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
-    let came: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
+    let came: serde_json::Value =
+        serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
     assert_eq!(ran.status.code(), Some(0), "{came:#}\n{stderr}");
     assert_eq!((came["kills"].as_u64(), came["lost"].as_u64()), (Some(20), Some(0)), "{came:#}");
     assert!(came["answered"].as_u64() > Some(20), "{came:#}");
@@ -146,7 +149,8 @@ fn what_is_lost_or_asked_twice_is_found() {
         .unwrap();
     assert!(verdict.is_clean(), "{verdict:#?}");
     let history = std::fs::read_to_string(house.history(1)).unwrap();
-    let invented = history.lines().find(|line| line.contains("\"acked\":{")).unwrap().replace("\"k-1-", "\"k-1-never-");
+    let invented =
+        history.lines().find(|line| line.contains("\"acked\":{")).unwrap().replace("\"k-1-", "\"k-1-never-");
     std::fs::write(house.history(1), [&history, &*invented, "\n"].concat()).unwrap();
     std::fs::write(house.book(), "once\ntwice\ntwice\n").unwrap();
     let verdict = verdict::judge(&house, CLIENTS).unwrap();

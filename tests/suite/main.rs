@@ -27,4 +27,5 @@ mod schema_agreement;
 mod schema_and_judge;
 mod script;
 mod stage;
+mod stalled;
 mod tidy;

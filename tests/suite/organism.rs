@@ -121,7 +121,7 @@ for line in sys.stdin:
     print(ET.tostring(reply, encoding="unicode"), flush=True)
 "#;
 
-fn echo() -> tempfile::TempDir {
+pub(crate) fn echo() -> tempfile::TempDir {
     folder(&[
         (
             "organism.yaml",
@@ -132,7 +132,7 @@ fn echo() -> tempfile::TempDir {
     ])
 }
 
-fn say(text: &str) -> String {
+pub(crate) fn say(text: &str) -> String {
     format!("<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>{text}</text></say>")
 }
 

@@ -32,7 +32,6 @@ struct Notices {
     run: Option<RunFile>,
     wanted: Wanted,
     acknowledged: u64,
-    turned_away: u64,
 }
 
 /// A life that can be reached.
@@ -92,23 +91,10 @@ impl Board {
         self.change(|notices| notices.acknowledged += 1);
     }
 
-    /// Counts one that was not taken because nothing could be stored.
-    pub(super) fn count_turned_away(&self) {
-        self.change(|notices| notices.turned_away += 1);
-    }
-
     /// Waits until so many messages were acknowledged, for that long; whether they were.
     pub fn acknowledges(&self, count: u64, within: Duration) -> bool {
-        self.comes(within, |notices| notices.acknowledged >= count)
-    }
-
-    /// Waits until so many messages were not taken because nothing could be stored.
-    pub fn turns_away(&self, count: u64, within: Duration) -> bool {
-        self.comes(within, |notices| notices.turned_away >= count)
-    }
-
-    fn comes(&self, within: Duration, what: impl Fn(&Notices) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.notices(), within, |notices| !what(notices));
+        let lacks = |notices: &mut Notices| notices.acknowledged < count;
+        let waited = self.changed.wait_timeout_while(self.notices(), within, lacks);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
@@ -116,7 +102,8 @@ impl Board {
     /// is waited out for a moment: it may be about to die, and if it is not it is tried again.
     pub(super) fn reach(&self, seen: Option<u64>) -> Option<Reachable> {
         if seen.is_some() {
-            let same = |n: &mut Notices| n.run.is_some() && Some(n.life) == seen && n.wanted != Wanted::Nothing;
+            let same =
+                |n: &mut Notices| n.run.is_some() && Some(n.life) == seen && n.wanted != Wanted::Nothing;
             // However it ended, what stands there now is read below.
             drop(self.changed.wait_timeout_while(self.notices(), A_MOMENT, same));
         }

@@ -35,8 +35,6 @@ const NAME: &str = "operator";
 pub struct Tally {
     /// Messages that were refused, as they should be.
     pub refused: u64,
-    /// How often a message was not taken because nothing could be stored.
-    pub unavailable: u64,
     /// Codes of the calls that failed, with their number.
     pub failures: BTreeMap<String, u64>,
 }
@@ -45,7 +43,6 @@ impl Tally {
     /// Adds another one's.
     pub(super) fn add(&mut self, other: Tally) {
         self.refused += other.refused;
-        self.unavailable += other.unavailable;
         for (code, count) in other.failures {
             *self.failures.entry(code).or_default() += count;
         }
@@ -193,8 +190,6 @@ impl Client {
                 // Whether it is stored is not known: it is sent again, with the same key.
                 Ok(Err(refusal)) if !is_full(&refusal.code) => {
                     self.write(&message, None, Some("ingress.unavailable"), None)?;
-                    self.tally.unavailable += 1;
-                    self.board.count_turned_away();
                 }
                 // The thread has as many calls as may wait; later there is room.
                 Ok(Err(refusal)) => self.write(&message, None, Some(&refusal.code), None)?,
@@ -254,7 +249,9 @@ impl Client {
                 position: receipt.position,
             }),
             refused,
-            answer: answer.zip(answered.as_deref()).map(|(record, sha256)| Answer { seq: record.seq, sha256 }),
+            answer: answer
+                .zip(answered.as_deref())
+                .map(|(record, sha256)| Answer { seq: record.seq, sha256 }),
             token: &message.token,
         };
         let mut text = serde_json::to_vec(&line)?;

@@ -71,7 +71,8 @@ impl Life {
     /// Begins one.
     pub fn begin(house: &House, omen: &Omen) -> Result<Life, Amiss> {
         let machine = |error| Amiss::Machine("cannot start systole run", error);
-        let words = std::fs::File::options().create(true).append(true).open(house.words()).map_err(machine)?;
+        let words =
+            std::fs::File::options().create(true).append(true).open(house.words()).map_err(machine)?;
         let mut command = match omen.tracer.split_first() {
             Some((tracer, arguments)) => {
                 let mut command = Command::new(tracer);

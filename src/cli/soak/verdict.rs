@@ -91,7 +91,8 @@ fn asked_twice(house: &House) -> Result<Vec<String>, String> {
     let mut times: HashMap<&str, u32> = HashMap::new();
     book.lines().for_each(|key| *times.entry(key).or_default() += 1);
     let twice = times.into_iter().filter(|(_, times)| *times > 1);
-    let words = twice.map(|(key, times)| ["till  was asked ", &times.to_string(), " times for ", key].concat());
+    let words =
+        twice.map(|(key, times)| ["till  was asked ", &times.to_string(), " times for ", key].concat());
     Ok(words.collect())
 }
 
