@@ -160,11 +160,11 @@ impl Organism {
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
-        let mut state = wake::recover(&*log.reader, &*plan.steps)?;
-        let pages = Arc::new(pages(&state, &composition, &*log.reader, &plan.directory)?);
+        let mut recovered = wake::recover(&*log.reader, &*plan.steps)?;
+        let pages = Arc::new(pages(&recovered.state, &composition, &*log.reader, &plan.directory)?);
         let mut book = Book::open_at(composition.clone());
         pages.all.values().cloned().for_each(|page| book.add(page));
-        state.book = book;
+        recovered.state.book = book;
 
         let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
         let (pump, inputs) = mpsc::channel(INPUTS);
@@ -208,7 +208,7 @@ impl Organism {
             clock: Arc::new(WallClock),
         };
         let (end, ended) = oneshot::channel();
-        let heart = Heart::new(state, ports, last);
+        let heart = Heart::new(recovered, ports, last);
         let tasks = vec![
             start_pump(heart, lines, end, room.clone()),
             start_sorter(heard, validators.door(), pump.clone()),

@@ -6,6 +6,7 @@ mod audit_tree;
 mod audit_why;
 mod config;
 mod core_schema;
+mod crash_loop;
 mod delivery_ends;
 mod delivery_inline;
 mod delivery_once;

@@ -18,7 +18,7 @@ use crate::organism::{ask, echo, outcome, say};
 /// No room for three tries of the writer, which are most of a second.
 const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
 
-async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
+pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
     let file = file::load(&folder.join("organism.yaml")).unwrap();
     Organism::start(Plan {
         composition: file.composition,

@@ -174,6 +174,7 @@ impl Client {
                     if message.thread.is_none() {
                         self.roots.push(receipt.thread.clone());
                     }
+                    self.sometimes_cancel();
                     self.board.count_acknowledged();
                     self.owed.push_back(Owed { message, receipt });
                     return Ok(());
@@ -196,6 +197,16 @@ impl Client {
                 Err(_) => self.write(&message, None, None, None)?,
             }
             seen = Some(life);
+        }
+    }
+
+    /// Ends one of its threads, whatever is at work in it. Should the word get lost, the thread goes on.
+    fn sometimes_cancel(&mut self) {
+        if let (true, Some((_, door))) = (self.dice.percent(4), &self.door) {
+            let place = usize::try_from(self.dice.below(self.roots.len() as u64)).unwrap_or(0);
+            if place < self.roots.len() {
+                let _lost_or_done = door.cancel(&self.roots.swap_remove(place));
+            }
         }
     }
 
