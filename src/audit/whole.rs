@@ -12,7 +12,7 @@ use crate::pump::state::{Book, State, Thread};
 use crate::pump::wake;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position, Step, Steps};
+use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
 use crate::words::record::{Kind, Mark, Record, Role};
 use crate::words::time::Millis;
 
@@ -41,13 +41,6 @@ struct Signs {
     places: HashMap<(ThreadId, u64), Position>,
 }
 
-/// Recovery reports its steps to the fault tests; somebody who only looks has none to report.
-struct Unwatched;
-
-impl Steps for Unwatched {
-    fn passed(&self, _: Step) {}
-}
-
 impl Whole {
     /// Looks at a log. `running` is the process that writes it, if one does.
     pub fn look(
@@ -57,7 +50,7 @@ impl Whole {
     ) -> Result<Whole, LogFault> {
         // Read before the fold, so that no sign is newer than the state that it is set beside.
         let last = reader.last()?;
-        let mut state = wake::recover(reader, &Unwatched)?;
+        let mut state = wake::recover(reader, &Unwatched)?.state;
         let mut signs = Signs::default();
         let from = Position(last.0.saturating_sub(RECENT as u64));
         for (position, record) in reader.after(from, RECENT)?.iter().filter(|(at, _)| *at <= last) {

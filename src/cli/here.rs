@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
-use crate::edges::failpoint::Failpoint;
+use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
 use crate::organism::running::{LogPlace, Organism, Plan, StartFault};
 use crate::pump::run::Ended;
@@ -33,7 +33,7 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
-    let armed = std::env::var("SYSTOLE_FAILPOINT").ok();
+    let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
     let plan = Plan {
@@ -42,7 +42,7 @@ pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> 
         log: LogPlace::File(file.log),
         inline: BTreeMap::new(),
         validators: std::thread::available_parallelism().map_or(1, usize::from),
-        surroundings: std::env::vars_os().collect(),
+        surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
     };
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))

@@ -16,6 +16,7 @@ mod refused;
 mod run;
 mod screen;
 mod send;
+pub mod soak;
 mod thread_name;
 mod tree;
 mod why;
@@ -31,6 +32,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "run", "send"]),
     ("look", &["ps", "why", "tree", "log"]),
     ("steer", &["cancel"]),
+    ("prove", &["soak"]),
     ("build", &["doctor"]),
 ];
 
@@ -59,6 +61,8 @@ enum Command {
     Log(log::Log),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
+    /// Kill an organism again and again, and prove that nothing was lost
+    Soak(soak::Soak),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
 }
@@ -83,6 +87,7 @@ impl Command {
             Command::Tree(tree) => tree.run(),
             Command::Log(log) => log.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),
         }
     }

@@ -60,6 +60,15 @@ impl Screen {
         let _gone = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
     }
 
+    /// A line of talk that the next one takes the place of; on a terminal only.
+    pub(super) fn progress(self, line: &str) {
+        let mut out = std::io::stderr().lock();
+        if out.is_terminal() {
+            // Nobody who went away misses it.
+            let _gone = write!(out, "\r\u{1b}[K{}", visible(line)).and_then(|()| out.flush());
+        }
+    }
+
     /// A line of talk, hostile text made visible.
     pub(super) fn say(self, line: impl Display) {
         self.say_drawn(&visible(&line.to_string()));

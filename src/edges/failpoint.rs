@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::words::ports::{Step, Steps};
 
+/// The variable that names it. Programs never see it: it is meant for this process alone.
+pub const VARIABLE: &str = "SYSTOLE_FAILPOINT";
+
 /// The steps by the names of the reliability tests; K5 lies below this code.
 pub const NAMES: &[(&str, Step)] = &[
     ("K1", Step::Received),
@@ -30,7 +33,7 @@ pub struct Failpoint {
 
 /// Why a failpoint cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("SYSTOLE_FAILPOINT={0}: write the step and how often it is passed, such as K7:3")]
+#[error("{VARIABLE}={0}: write the step and how often it is passed, such as K7:3")]
 pub struct Unreadable(String);
 
 impl Failpoint {

@@ -23,7 +23,7 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
 use crate::pump::run::{self, Ended, Lines};
 use crate::pump::state::{Book, State};
-use crate::pump::wake;
+use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
@@ -161,13 +161,13 @@ fn recovered(
     composition: &Arc<Composition>,
     directory: &Path,
     steps: &dyn Steps,
-) -> Result<(State, Arc<Pages>, Position), StartFault> {
-    let mut state = wake::recover(reader, steps)?;
-    let pages = Arc::new(pages(&state, composition, reader, directory)?);
+) -> Result<(Recovered, Arc<Pages>, Position), StartFault> {
+    let mut found = wake::recover(reader, steps)?;
+    let pages = Arc::new(pages(&found.state, composition, reader, directory)?);
     let mut book = Book::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
-    state.book = book;
-    Ok((state, pages, reader.last()?))
+    found.state.book = book;
+    Ok((found, pages, reader.last()?))
 }
 
 impl Organism {
@@ -175,15 +175,19 @@ impl Organism {
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
-        let (state, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let (found, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment =
-            Equipment { inline: plan.inline, surroundings: plan.surroundings, pace: Pace::default() };
+        let equipment = Equipment {
+            inline: plan.inline,
+            surroundings: plan.surroundings,
+            pace: Pace::default(),
+            steps: plan.steps.clone(),
+        };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
         let writer = Arc::new(start_writer(log.writer, &pump).map_err(machine)?);
@@ -214,7 +218,7 @@ impl Organism {
         };
         let (end, ended) = oneshot::channel();
         let tasks = vec![
-            start_pump(Heart::new(state, ports, last), lines, end, room.clone()),
+            start_pump(Heart::new(found, ports, last), lines, end, room.clone()),
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });

@@ -66,8 +66,16 @@ pub fn wake_root(
     Ok(met)
 }
 
-/// What opening a log gives: every thread that is at work, and the `sys` thread.
-pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<State, LogFault> {
+/// What opening a log gives.
+pub struct Recovered {
+    /// Every thread that is at work, and the `sys` thread.
+    pub state: State,
+    /// Records that came after the last checkpoint, and so are folded at every start until the next.
+    pub since_checkpoint: usize,
+}
+
+/// Goes on from what the log holds.
+pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, LogFault> {
     let opening = reader.opening()?;
     let mut threads: HashMap<ThreadId, Thread> = HashMap::new();
     for row in &opening.rows {
@@ -101,7 +109,8 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<State, LogFa
     {
         threads.insert(sys, thread);
     }
-    Ok(State { threads, ..State::default() })
+    let state = State { threads, ..State::default() };
+    Ok(Recovered { state, since_checkpoint: opening.records.len() })
 }
 
 /// The calls whose due turn may go out, in the order in which they became ready: what was out when

@@ -11,7 +11,7 @@ use std::time::Duration;
 use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
 use systole::words::composition::{Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId};
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
-use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token};
+use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
 use systole_kit::envelope::{Address, Stamp, read_delivered, write_envelope};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};
@@ -131,7 +131,12 @@ impl Cast {
             message_bytes: 1 << 20,
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
-        let equipment = Equipment { inline, surroundings: self.surroundings, pace: self.pace };
+        let equipment = Equipment {
+            inline,
+            surroundings: self.surroundings,
+            pace: self.pace,
+            steps: Arc::new(Unwatched),
+        };
         let carriers = Carriers::start(&composition, equipment, reports).unwrap();
         Stage { carriers, reports: receiver }
     }

@@ -108,6 +108,7 @@ async fn bring(
 ) {
     let token = delivery.lease.token.clone();
     let (asked, listener) = (Delivered::clone(&delivery.envelope), listener.clone());
+    post.brought();
     let mut answer = Caught::new(Box::pin(async move { listener.answer(asked).await }));
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
         Poll::Ready(said) => answered(post, token, said).await,

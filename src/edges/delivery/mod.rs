@@ -23,13 +23,12 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Reach};
 use crate::words::ids::Name;
-use crate::words::ports::{CallBack, Carrier, Delivery, Heard, Token};
-use desk::Refused;
+use crate::words::ports::{CallBack, Carrier, Delivery, Heard, Steps, Token};
+use desk::{Desk, Refused};
 use post::Post;
 use process::Workplace;
 
 /// What carriers need beside the composition.
-#[derive(Default)]
 pub struct Equipment {
     /// The Rust listeners, by name.
     pub inline: BTreeMap<Name, Arc<dyn Answering>>,
@@ -37,6 +36,8 @@ pub struct Equipment {
     pub surroundings: Surroundings,
     /// How long to wait before the next harder thing.
     pub pace: Pace,
+    /// Who watches steps.
+    pub steps: Arc<dyn Steps>,
 }
 
 /// A listener that is to be reached in this process, and for which no value was given.
@@ -59,15 +60,21 @@ impl Carriers {
         equipment: Equipment,
         reports: mpsc::Sender<Heard>,
     ) -> Result<Carriers, NoValue> {
-        let Equipment { inline, surroundings, pace } = equipment;
+        let Equipment { inline, surroundings, pace, steps } = equipment;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
         let mut work = Vec::new();
         for listener in composition.listeners.values() {
             let name = &listener.name;
-            let post =
-                Post::new((name.clone(), listener.in_flight), pace, reports.clone(), is_stopped.clone());
+            let post = Post {
+                listener: name.clone(),
+                desk: Arc::new(Desk::new(listener.in_flight)),
+                pace,
+                steps: steps.clone(),
+                reports: reports.clone(),
+                stop: is_stopped.clone(),
+            };
             let reach = match &listener.reach {
                 Reach::Inline => Err(inline.get(name).cloned().ok_or_else(|| NoValue(name.clone()))?),
                 Reach::Process(program) => Ok(Workplace::new(

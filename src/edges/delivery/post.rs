@@ -12,27 +12,19 @@ use super::pace::Pace;
 use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
-use crate::words::ports::{CallBack, Heard, Token};
+use crate::words::ports::{CallBack, Heard, Step, Steps, Token};
 
 #[derive(Clone)]
 pub(super) struct Post {
     pub(super) listener: Name,
     pub(super) desk: Arc<Desk>,
     pub(super) pace: Pace,
-    reports: mpsc::Sender<Heard>,
-    stop: watch::Receiver<bool>,
+    pub(super) steps: Arc<dyn Steps>,
+    pub(super) reports: mpsc::Sender<Heard>,
+    pub(super) stop: watch::Receiver<bool>,
 }
 
 impl Post {
-    pub(super) fn new(
-        (listener, in_flight): (Name, usize),
-        pace: Pace,
-        reports: mpsc::Sender<Heard>,
-        stop: watch::Receiver<bool>,
-    ) -> Post {
-        Post { listener, desk: Arc::new(Desk::new(in_flight)), pace, reports, stop }
-    }
-
     async fn report(&self, heard: Heard) {
         // The pump has dropped its end only when it needs no report any more.
         let _pump_is_gone = self.reports.send(heard).await;
@@ -46,6 +38,11 @@ impl Post {
     /// A delivery that the caller has taken off the desk, and that will not be answered.
     pub(super) async fn gone(&self, token: Token, code: Code, words: String) {
         self.report(Heard::Gone { token, code, words }).await;
+    }
+
+    /// The listener has a whole document in its hands.
+    pub(super) fn brought(&self) {
+        self.steps.passed(Step::Running);
     }
 
     /// The listener is ready.

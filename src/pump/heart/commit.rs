@@ -7,6 +7,7 @@ use super::Heart;
 use crate::pump::event::Effect;
 use crate::pump::state::{Life, Thread};
 use crate::words::codes::Code;
+use crate::words::flow::Ticket;
 use crate::words::ids::ThreadId;
 use crate::words::limits;
 use crate::words::ports::{Batch, Position, Step};
@@ -126,29 +127,35 @@ impl Heart {
         }
     }
 
-    /// No room: whoever waits for a receipt is told so now. Should the batch be written later all the
-    /// same, the same key meets the receipt.
+    /// No room: whoever waits for a word is told so now. Should the batch be written later all the
+    /// same, the same key meets the receipt, or the same bytes the same refusal.
     fn stall(&mut self, words: String) {
-        let tell = |effects: &mut Vec<Pending>| {
-            let (receipts, rest): (Vec<_>, Vec<_>) =
-                std::mem::take(effects).into_iter().partition(|(e, _)| matches!(e, Effect::Receipt { .. }));
-            *effects = rest;
-            receipts
-        };
-        let mut told = tell(&mut self.filling.effects);
+        let mut waiting = take_tickets(&mut self.filling.effects);
         if let Some(writing) = &mut self.writing {
-            told.extend(tell(&mut writing.effects));
+            waiting.extend(take_tickets(&mut writing.effects));
         }
-        for (effect, _) in told {
-            if let Effect::Receipt { ticket, .. } = effect {
-                let refusal = Refusal::new(
-                    Code::IngressUnavailable,
-                    ["nothing can be stored at the moment: ", &words].concat(),
-                )
-                .mended_by("send it again later, with the same key");
-                self.ports.askers.refused(ticket, refusal);
-            }
+        for ticket in waiting {
+            self.ports.askers.refused(ticket, no_room(&words));
         }
         self.stalled = Some(words);
     }
+}
+
+/// Takes out the effects that are words to somebody who waits, and gives where they wait.
+fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
+    let mut waiting = Vec::new();
+    effects.retain(|(effect, _)| match effect {
+        Effect::Receipt { ticket, .. } | Effect::Refused { ticket, .. } | Effect::Done { ticket } => {
+            waiting.push(*ticket);
+            false
+        }
+        Effect::Ready(_) | Effect::CallBack { .. } => true,
+    });
+    waiting
+}
+
+/// What is told while nothing can be stored.
+pub(super) fn no_room(words: &str) -> Refusal {
+    let words = ["nothing can be stored at the moment: ", words].concat();
+    Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key")
 }

@@ -1,5 +1,6 @@
 //! What comes in, and what is done with each: deciding, or parking until a thread is awake.
 
+use super::commit::no_room;
 use super::{Answered, Heart, Lookup, Written};
 use crate::pump::event::{Bound, Happening, Lost};
 use crate::words::codes::Code;
@@ -76,7 +77,9 @@ impl Heart {
             Input::Joined(listener) => self.happened(Happening::Joined(listener)),
             Input::Left { listener, words } => self.happened(Happening::Left { listener, words }),
             Input::Cancel { ticket, by, thread } => {
-                if self.is_awake(&thread) {
+                if let Some(words) = &self.stalled {
+                    self.ports.askers.refused(ticket, no_room(words));
+                } else if self.is_awake(&thread) {
                     self.happened(Happening::Cancel { ticket, by, thread });
                 } else {
                     self.park(
@@ -97,13 +100,14 @@ impl Heart {
     /// `looked` is what the log knows, once it was asked.
     pub(super) fn asked(&mut self, asked: Asked, looked: Option<Option<Bound>>) {
         let unavailable = match (&self.stalled, self.stopping) {
-            (Some(words), _) => Some(["nothing can be stored at the moment: ", words].concat()),
-            (None, true) => Some("the organism is stopping".to_owned()),
+            (Some(words), _) => Some(no_room(words)),
+            (None, true) => Some(
+                Refusal::new(Code::IngressUnavailable, "the organism is stopping")
+                    .mended_by("send it again later, with the same key"),
+            ),
             (None, false) => None,
         };
-        if let Some(words) = unavailable {
-            let refusal = Refusal::new(Code::IngressUnavailable, words)
-                .mended_by("send it again later, with the same key");
+        if let Some(refusal) = unavailable {
             return self.ports.askers.refused(asked.ticket, refusal);
         }
         if let Some(bound) = looked {

@@ -17,6 +17,7 @@ pub use lookup::{Answered, Lookup, answer};
 use super::desk::Desk;
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::State;
+use super::wake::Recovered;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
     Askers, Batch, Carrier, Clock, Document, Leases, LogReader, Position, Seeds, Step, Steps, Tokens,
@@ -71,8 +72,9 @@ pub struct Heart {
 }
 
 impl Heart {
-    /// A heart that goes on from a recovered state.
-    pub fn new(state: State, ports: Ports, last: Position) -> Heart {
+    /// A heart that goes on from what was recovered.
+    pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
+        let Recovered { state, since_checkpoint } = recovered;
         let mut heart = Heart {
             state,
             desk: Desk::default(),
@@ -80,7 +82,8 @@ impl Heart {
             filling: commit::Filling::default(),
             writing: None,
             dirty: HashSet::new(),
-            since_checkpoint: 0,
+            // Those that die again and again would leave ever more to be folded to those after them.
+            since_checkpoint,
             suspects: HashSet::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),

@@ -175,7 +175,9 @@ async fn cause(
 ) -> Cause {
     let mut bringing = pin!(async move {
         // A program may answer without reading what it was asked.
-        let _unread = stdin.write_all(document).await;
+        if stdin.write_all(document).await.is_ok() {
+            post.brought();
+        }
     });
     let mut breaking = pin!(breaking);
     let (mut brought, mut heard) = (false, false);

@@ -165,7 +165,9 @@ async fn cause(
 async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     loop {
         let by_length = place.program.by_length;
-        let framed = match post.desk.next().await {
+        let errand = post.desk.next().await;
+        let delivers = matches!(errand, Errand::Deliver(_));
+        let framed = match errand {
             Errand::Cancel(token) => frames::framed(&frames::cancel(&token), by_length),
             Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
                 Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
@@ -179,6 +181,9 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
         let Ok(document) = framed else { continue };
         if stdin.write_all(&document).await.is_err() {
             return;
+        }
+        if delivers {
+            post.brought();
         }
     }
 }

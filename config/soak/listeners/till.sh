@@ -1,0 +1,10 @@
+# Takes payments. The book shows whether one was asked for twice: a line for each time, with the key of the
+# work, which is the same over all attempts at it.
+while IFS= read -r line; do
+  delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
+  key=${line#* key=\"} key=${key%%\"*}
+  token=${line#*<token>} token=${token%%<*}
+  echo "$key" >> till.book
+  paid="<paid xmlns=\"https://xml-pipeline.org/ns/till/v1\"><token>$token</token></paid>"
+  echo "<reply xmlns=\"urn:systole:listener:v1\" delivery=\"$delivery\">$paid</reply>"
+done

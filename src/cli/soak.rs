@@ -1,0 +1,201 @@
+//! `systole soak`: kills an organism again and again while clients speak to it, and proves what came of
+//! it. The organism is this very program, as a process of its own; the judge is the checker, which
+//! shares no code with the pump.
+//!
+//! Its rooms are open to the tests, which strike at chosen moments with the same workload and the same
+//! judge.
+
+pub mod blow;
+pub mod board;
+mod client;
+pub mod crowd;
+pub mod dice;
+pub mod house;
+pub mod life;
+pub mod verdict;
+
+pub use client::Tally;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::exit::Exit;
+use super::screen::Screen;
+use blow::Blow;
+use crowd::Crowd;
+use dice::Dice;
+use house::House;
+use life::{Amiss, Life, Omen};
+use verdict::Verdict;
+
+/// Clients that speak to the organism at once: enough that every listener always has work.
+const CLIENTS: u64 = 4;
+
+/// Kill an organism again and again, and prove that nothing was lost.
+///
+/// Runs a workload of its own in a folder, kills it at moments that the seed chooses, also while it
+/// starts, stops or recovers, and kills its programs too. In the end the log and what the clients wrote
+/// down are judged. Exit 0 only if nothing was lost or doubled and nothing else is wrong.
+#[derive(Args, Debug)]
+pub(super) struct Soak {
+    /// How often it is killed
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    kills: u64,
+    /// The seed of all choices; one is drawn and shown where none is given
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// The folder to work in, which is kept; without it one is made, and removed if all is well
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Came<'a> {
+    seed: u64,
+    kills: u64,
+    programs_killed: u64,
+    stops: u64,
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+    refused: u64,
+    failures: &'a std::collections::BTreeMap<String, u64>,
+    seconds: f64,
+}
+
+/// How often what was struck.
+#[derive(Default)]
+struct Strikes {
+    kills: u64,
+    programs: u64,
+    stops: u64,
+}
+
+impl Soak {
+    pub(super) fn run(self) -> Exit {
+        let screen = Screen::of_process(self.json);
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+        let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => u64::from(std::process::id()) ^ drawn().map_err(machine)?,
+        };
+        let folder = self.folder.clone().unwrap_or_else(|| {
+            std::env::temp_dir().join(["systole-soak-", &std::process::id().to_string()].concat())
+        });
+        let program = std::env::current_exe().map_err(machine)?;
+        let house = House::build(&folder, &program).map_err(machine)?;
+        screen.say(["seed ", &seed.to_string(), ", folder ", &house.folder().display().to_string()].concat());
+        let began = Instant::now();
+        let (strikes, tally) = self.trial(screen, &house, seed).map_err(|amiss| {
+            screen.say(["the folder is kept: ", &house.folder().display().to_string()].concat());
+            screen.fail(Exit::Failed, amiss)
+        })?;
+        let seconds = began.elapsed().as_secs_f64();
+        let verdict = verdict::judge(&house, CLIENTS).map_err(|words| screen.fail(Exit::Log, words))?;
+        let came = Came {
+            seed,
+            kills: strikes.kills,
+            programs_killed: strikes.programs,
+            stops: strikes.stops,
+            verdict: &verdict,
+            refused: tally.refused,
+            failures: &tally.failures,
+            seconds,
+        };
+        tell(screen, &came);
+        if !verdict.is_clean() {
+            return Ok(Exit::Failed);
+        }
+        if self.folder.is_none() {
+            // What cannot be removed is in the way of nobody: its name has our number in it.
+            let _left = std::fs::remove_dir_all(house.folder());
+        }
+        Ok(Exit::Done)
+    }
+
+    /// All the kills, and one life in peace after them.
+    fn trial(&self, screen: Screen, house: &House, seed: u64) -> Result<(Strikes, Tally), Amiss> {
+        let dice = Dice::new(seed);
+        let crowd = Crowd::start(house, CLIENTS, &dice)?;
+        let mut choices = dice.apart(0);
+        let mut strikes = Strikes::default();
+        while strikes.kills < self.kills {
+            let struck = Blow::choose(&mut choices).strike(house, crowd.board())?;
+            strikes.programs += struck.programs;
+            match struck.status.success() {
+                true => strikes.stops += 1,
+                false => strikes.kills += 1,
+            }
+            let acknowledged = crowd.board().acknowledged().to_string();
+            let kills = [&strikes.kills.to_string(), " of ", &self.kills.to_string(), " kills, "].concat();
+            screen.progress(&[&kills, &acknowledged, " messages acknowledged"].concat());
+        }
+        screen.progress("");
+        let tally = rest(house, &Omen::default(), crowd)?;
+        Ok((strikes, tally))
+    }
+}
+
+/// A life to its end in peace: every client gets what it is owed, then the organism is drained.
+pub fn rest(house: &House, omen: &Omen, crowd: Crowd) -> Result<Tally, Amiss> {
+    let mut life = Life::begin(house, omen)?;
+    if !life.runs()? {
+        let status = life.end()?;
+        return Err(Amiss::Ended { status, words: life::last_words(house) });
+    }
+    crowd.board().post(house.run_file());
+    let tally = crowd.come_to_rest()?;
+    life.ask_to_stop();
+    let status = life.end()?;
+    if status.success() { Ok(tally) } else { Err(Amiss::Ended { status, words: life::last_words(house) }) }
+}
+
+fn drawn() -> std::io::Result<u64> {
+    let hex = crate::organism::runfile::random_hex()?;
+    Ok(hex.get(..12).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default())
+}
+
+fn tell(screen: Screen, came: &Came<'_>) {
+    if screen.json {
+        return screen.value(came);
+    }
+    for finding in &came.verdict.findings {
+        screen.show(finding);
+    }
+    let verdict = came.verdict;
+    let counted = [
+        ("kills", came.kills),
+        ("programs killed", came.programs_killed),
+        ("acknowledged", verdict.acknowledged),
+        ("lost", verdict.lost),
+        ("doubled", verdict.doubled),
+        ("answered", verdict.answered),
+        ("failed with a reason", verdict.failed),
+        ("open", verdict.open),
+        ("records", verdict.records),
+        ("threads", verdict.threads),
+    ];
+    for (what, count) in counted {
+        screen.show(
+            &["  ", what, &" ".repeat(24_usize.saturating_sub(what.len())), &count.to_string()].concat(),
+        );
+    }
+    for (code, count) in came.failures {
+        screen.show(
+            &["    ", code, &" ".repeat(22_usize.saturating_sub(code.len())), &count.to_string()].concat(),
+        );
+    }
+    let seconds = came.seconds.round().to_string();
+    let wrong = if verdict.is_clean() { "nothing is wrong" } else { "something is wrong" };
+    screen.show(&[wrong, ", after ", &seconds, " s, seed ", &came.seed.to_string()].concat());
+}

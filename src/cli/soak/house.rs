@@ -1,0 +1,117 @@
+//! The folder that an organism is killed in: its file, its programs, its log, its clients' histories.
+//! It holds the workload, and knows which processes are at home there. Nothing here starts or kills.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::organism::runfile::RunFile;
+
+/// The workload, as it stands in the repository.
+const FILES: &[(&str, &str)] = &[
+    ("organism.yaml", include_str!("../../../config/soak/organism.yaml")),
+    ("listeners/desk.sh", include_str!("../../../config/soak/listeners/desk.sh")),
+    ("listeners/office.sh", include_str!("../../../config/soak/listeners/office.sh")),
+    ("listeners/press.sh", include_str!("../../../config/soak/listeners/press.sh")),
+    ("listeners/runner.sh", include_str!("../../../config/soak/listeners/runner.sh")),
+    ("listeners/till.sh", include_str!("../../../config/soak/listeners/till.sh")),
+    ("schemas/desk.xsd", include_str!("../../../config/soak/schemas/desk.xsd")),
+    ("schemas/office.xsd", include_str!("../../../config/soak/schemas/office.xsd")),
+    ("schemas/press.xsd", include_str!("../../../config/soak/schemas/press.xsd")),
+    ("schemas/runner.xsd", include_str!("../../../config/soak/schemas/runner.xsd")),
+    ("schemas/till.xsd", include_str!("../../../config/soak/schemas/till.xsd")),
+];
+
+/// What every program of the workload carries in its environment.
+const BADGE: &[u8] = b"SYSTOLE_ORGANISM=soak";
+
+/// The folder of one run.
+#[derive(Clone, Debug)]
+pub struct House {
+    folder: PathBuf,
+    program: PathBuf,
+}
+
+impl House {
+    /// Puts the workload into a folder, in which no log may stand yet. `program` is the `systole` to run.
+    pub fn build(folder: &Path, program: &Path) -> io::Result<House> {
+        std::fs::create_dir_all(folder)?;
+        let house = House { folder: folder.canonicalize()?, program: program.to_owned() };
+        if house.log().exists() {
+            let words = [&house.log().display().to_string(), " is from an earlier run"].concat();
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
+        }
+        for (name, text) in FILES {
+            let path = house.folder.join(name);
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::write(path, text)?;
+        }
+        Ok(house)
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The `systole` to run.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The organism's file.
+    pub fn organism(&self) -> PathBuf {
+        self.folder.join("organism.yaml")
+    }
+
+    /// The log.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("soak.db")
+    }
+
+    /// The history of that client.
+    pub fn history(&self, client: u64) -> PathBuf {
+        self.folder.join(["history-", &client.to_string(), ".jsonl"].concat())
+    }
+
+    /// What the organism said on stderr, all its lives.
+    pub fn words(&self) -> PathBuf {
+        self.folder.join("stderr.txt")
+    }
+
+    /// What the till wrote down: the key of a piece of work for every time that it was asked for.
+    pub fn book(&self) -> PathBuf {
+        self.folder.join("till.book")
+    }
+
+    /// Where the organism can be reached, if one runs.
+    pub fn run_file(&self) -> Option<RunFile> {
+        RunFile::of(&self.log())
+    }
+
+    /// The processes that are programs of this house's listeners, whoever started them.
+    pub fn dwellers(&self) -> Vec<i32> {
+        let lives_here = |pid: &i32| {
+            let of = |what: &str| ["/proc/", &pid.to_string(), what].concat();
+            // Somebody's shell may stand in the folder too, but carries no badge of a listener.
+            std::fs::read_link(of("/cwd")).is_ok_and(|at| at == self.folder)
+                && std::fs::read(of("/environ")).is_ok_and(|text| text.split(|b| *b == 0).any(|v| v == BADGE))
+        };
+        processes().into_iter().filter(lives_here).collect()
+    }
+
+    /// The programs that this process of an organism started.
+    pub fn programs_of(&self, organism: u32) -> Vec<i32> {
+        self.dwellers().into_iter().filter(|pid| parent(*pid) == Some(organism)).collect()
+    }
+}
+
+fn processes() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn parent(pid: i32) -> Option<u32> {
+    let stat = std::fs::read_to_string(["/proc/", &pid.to_string(), "/stat"].concat()).ok()?;
+    // The name stands in parentheses and may hold anything; after it come the state and the parent.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,25 @@
+//! An organism that dies again and again before it writes its fold out: the next one must not have to
+//! fold more and more.
+
+use systole::edges::log::memory::Memory;
+use systole::words::ports::{LogReader as _, LogWriter as _};
+
+use crate::log_records::{Author, batch, root};
+use crate::organism::{ask, echo, say};
+use crate::stalled;
+
+#[tokio::test]
+async fn what_was_folded_at_the_start_counts_towards_the_next_checkpoint() {
+    let (mut log, mut author) = (Memory::new(), Author::default());
+    for _ in 0..5 {
+        log.commit(&batch((0..1_000).map(|n| author.note(&root(n), 10))));
+    }
+    assert_eq!(log.opening().unwrap().records.len(), 5_000, "nothing was folded out yet");
+    let folder = echo();
+    let organism = stalled::start(folder.path(), &log).await;
+    ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    // It dies here, as far as the log can tell: nothing more is written.
+    let left = log.opening().unwrap().records.len();
+    assert!(left < 1_000, "{left} records are folded again at the next start");
+    drop(organism);
+}

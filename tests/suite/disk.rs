@@ -1,0 +1,160 @@
+//! Faults of the disk in a whole organism, injected by strace into the real process: death between a
+//! write and its sync, a disk that is full and then has room again, a sync that fails. The page cache
+//! survives all of them, so none of this shows what a power cut does.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use systole::cli::soak;
+use systole::cli::soak::life::{self, Omen, PATIENCE};
+use systole::console::client::{Client, Letter};
+use systole::console::told::Refusal;
+use systole_checker::log::Log;
+use systole_checker::{Terms, check_under};
+
+use crate::kills::Trial;
+
+/// The system calls that make a write durable.
+const SYNC: &str = "fdatasync,fsync";
+
+fn under(inject: &str) -> Omen {
+    let tracer = ["strace", "-f", "-qq", "-o", "/dev/null", "-e"];
+    let mut tracer: Vec<String> = tracer.map(str::to_owned).to_vec();
+    tracer.push(["inject=", inject].concat());
+    Omen { tracer, ..Omen::default() }
+}
+
+/// Whether strace may trace here; where it may not, the test says so and shows nothing.
+fn may_trace() -> bool {
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "/dev/null", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let may = strace.status().is_ok_and(|status| status.success());
+    if !may {
+        println!("SKIPPED: strace is not here, or may not trace");
+    }
+    may
+}
+
+#[test]
+fn c3_death_before_a_sync_loses_nothing_that_was_acknowledged() {
+    if !may_trace() {
+        return;
+    }
+    let trial = Trial::new(7);
+    trial.lives();
+    for n in [1, 2, 3, 5, 8, 13, 21] {
+        let fault = format!("{SYNC}:signal=SIGKILL:when={n}");
+        let (mut life, _) = trial.begin(&under(&fault));
+        assert!(life.ends_within(PATIENCE), "{fault} never struck");
+        trial.crowd.board().take_down();
+        let status = life.end().unwrap();
+        let words = life::last_words(&trial.house);
+        assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{fault}: {status}: {words}");
+    }
+    trial.judged("death before a sync");
+}
+
+#[test]
+fn a_full_disk_is_told_to_senders_and_to_nobody_else() {
+    if !may_trace() {
+        return;
+    }
+    let trial = Trial::new(8);
+    trial.lives();
+    // Past the writes of opening the log; six tries of the writer, which are five seconds.
+    let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40..45"));
+    assert!(runs, "{}", life::last_words(&trial.house));
+    let board = trial.crowd.board();
+    let client = Client::of(&trial.house.run_file().unwrap());
+    // Each of these is refused for what it is, and written down, until nothing can be.
+    let refused = (0..1_000).map(|n| refused(&client, n)).find(|refusal| refusal.code != "payload.invalid");
+    let refused = refused.expect("the fault never struck");
+    assert_eq!(refused.code, "ingress.unavailable", "{refused:?}");
+
+    // Nothing is stored now, and everything that only reads goes on.
+    assert!(refused.retry_allowed && refused.message.contains("full"), "{refused:?}");
+    let mut events = client.events(0, "sys", Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(events.next().unwrap().unwrap().seq, 1);
+    let running = check_under(
+        &Log::read(&trial.house.log()).unwrap(),
+        &[],
+        &Terms { running: true, ..Terms::default() },
+    );
+    assert!(running.is_clean() && running.counts.records > 0, "{running}");
+
+    assert!(board.acknowledges(board.acknowledged() + 5, PATIENCE), "work is not taken up again");
+    life.ask_to_stop();
+    let status = life.end().unwrap();
+    board.take_down();
+    assert!(status.success(), "{status}: {}", life::last_words(&trial.house));
+    trial.judged("a full disk");
+}
+
+/// What a message is told that nobody would take.
+fn refused(client: &Client, number: u64) -> Refusal {
+    let document = b"<pay xmlns=\"https://xml-pipeline.org/ns/till/v1\"><tokn>full</tokn></pay>";
+    let key = format!("wrong-{number}");
+    *client.send(&Letter { key: &key, to: None, thread: None, document }).unwrap().unwrap_err()
+}
+
+#[test]
+fn a_sync_that_fails_once_costs_nothing() {
+    if !may_trace() {
+        return;
+    }
+    for n in [4, 9] {
+        let trial = Trial::new(9 + n);
+        trial.lives();
+        let fault = format!("{SYNC}:error=EIO:when={n}");
+        let (mut life, runs) = trial.begin(&under(&fault));
+        assert!(runs, "{fault}: {}", life::last_words(&trial.house));
+        let board = trial.crowd.board();
+        let goes_on = board.acknowledges(board.acknowledged() + 20, Duration::from_secs(60));
+        if goes_on {
+            life.ask_to_stop();
+        }
+        // It may also have stopped where it could not be sure: with a word, and not with a guess.
+        let over = life.ends_within(PATIENCE);
+        let status = life.end().unwrap();
+        board.take_down();
+        let words = life::last_words(&trial.house);
+        let closed = [Some(5), Some(7)].contains(&status.code()) && words.contains("error");
+        assert!(over && (status.success() || closed), "{fault}: {status}: {words}");
+        trial.judged(&fault);
+    }
+}
+
+#[test]
+fn a_disk_that_syncs_no_more_closes_the_log_and_is_no_reason_to_acknowledge() {
+    if !may_trace() {
+        return;
+    }
+    let trial = Trial::new(12);
+    trial.lives();
+    let (life, runs) = trial.begin(&under(&format!("{SYNC}:error=EIO:when=6+")));
+    assert!(runs, "{}", life::last_words(&trial.house));
+    let status = life.end().unwrap();
+    trial.crowd.board().take_down();
+    let words = life::last_words(&trial.house);
+    assert!([Some(5), Some(7)].contains(&status.code()) && words.contains("I/O"), "{status}: {words}");
+    trial.judged("no sync any more");
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_is_told_with_the_place() {
+    if !may_trace() {
+        return;
+    }
+    let trial = Trial::new(13);
+    let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=1+"));
+    assert!(!runs);
+    let status = life.end().unwrap();
+    let words = life::last_words(&trial.house);
+    assert!(
+        status.code() == Some(5) && words.contains("soak.db") && words.contains("full"),
+        "{status}: {words}"
+    );
+    drop(soak::rest(&trial.house, &Omen::default(), trial.crowd));
+}

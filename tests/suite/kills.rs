@@ -1,0 +1,159 @@
+//! Organisms that are killed at every step of the pump, and go on: real processes, with the workload,
+//! the clients and the judge of `systole soak`.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+use systole::cli::soak::crowd::Crowd;
+use systole::cli::soak::dice::Dice;
+use systole::cli::soak::house::House;
+use systole::cli::soak::life::{self, Life, Omen, PATIENCE};
+use systole::cli::soak::verdict::{self, Verdict};
+use systole::cli::soak::{self, Tally};
+use systole::edges::failpoint;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
+/// Clients of each trial: two that meet in every queue.
+const CLIENTS: u64 = 2;
+
+/// One organism's lives, and its clients.
+pub(crate) struct Trial {
+    pub(crate) house: House,
+    pub(crate) crowd: Crowd,
+    _folder: tempfile::TempDir,
+}
+
+impl Trial {
+    pub(crate) fn new(seed: u64) -> Trial {
+        let folder = tempfile::tempdir().unwrap();
+        let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap();
+        let crowd = Crowd::start(&house, CLIENTS, &Dice::new(seed)).unwrap();
+        Trial { house, crowd, _folder: folder }
+    }
+
+    /// Begins a life; whether it came to run.
+    pub(crate) fn begin(&self, omen: &Omen) -> (Life, bool) {
+        let mut life = Life::begin(&self.house, omen).unwrap();
+        let runs = life.runs().unwrap();
+        if runs {
+            self.crowd.board().post(self.house.run_file());
+        }
+        (life, runs)
+    }
+
+    /// A life that has to die at that step.
+    fn dies_at(&self, at: &str) {
+        let (mut life, _) = self.begin(&Omen::failpoint(at));
+        assert!(life.ends_within(PATIENCE), "{at} never fired: {}", life::last_words(&self.house));
+        self.crowd.board().take_down();
+        let status = life.end().unwrap();
+        let words = life::last_words(&self.house);
+        assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{at}: {status}: {words}");
+    }
+
+    /// A life without a failpoint: some more messages are taken, then it stops as it should.
+    pub(crate) fn lives(&self) {
+        let (life, runs) = self.begin(&Omen::default());
+        assert!(runs, "{}", life::last_words(&self.house));
+        let board = self.crowd.board();
+        assert!(board.acknowledges(board.acknowledged() + 3, PATIENCE), "nothing more is taken");
+        life.ask_to_stop();
+        let status = life.end().unwrap();
+        board.take_down();
+        assert!(status.success(), "{status}: {}", life::last_words(&self.house));
+    }
+
+    /// The last life: everything comes to rest, and is judged.
+    pub(crate) fn judged(self, what: &str) -> (Tally, Verdict) {
+        let tally = soak::rest(&self.house, &Omen::default(), self.crowd).unwrap();
+        let verdict = verdict::judge(&self.house, CLIENTS).unwrap();
+        assert!(verdict.is_clean(), "{what}: {verdict:#?}");
+        assert!(verdict.answered > 0, "{what}: {verdict:#?}");
+        (tally, verdict)
+    }
+}
+
+#[test]
+fn c3_kill_at_every_step() {
+    // K5 lies between a write and its sync: the tests with strace strike there.
+    for (step, _) in failpoint::NAMES.iter().filter(|(name, _)| *name != "R") {
+        let trial = Trial::new(3);
+        for times in [1, 2, 5] {
+            trial.dies_at(&[step, ":", &times.to_string()].concat());
+            trial.lives();
+        }
+        trial.judged(step);
+    }
+}
+
+#[test]
+fn c3_kill_twice_in_a_row_during_recovery() {
+    let trial = Trial::new(4);
+    for times in ["1", "2", "5"] {
+        // So much is in the log by then that it was not all folded into a checkpoint.
+        trial.dies_at("K6:30");
+        let at = ["R:", times].concat();
+        trial.dies_at(&at);
+        trial.dies_at(&at);
+        // What recovery decides is met by death as well.
+        trial.dies_at("K4:3");
+        trial.dies_at("K8:1");
+    }
+    trial.judged("recovery");
+}
+
+#[test]
+fn a_failpoint_is_not_passed_on_to_programs() {
+    let trial = Trial::new(5);
+    let press = trial.house.folder().join("listeners/press.sh");
+    let script = ["env >> seen.env\n", &std::fs::read_to_string(&press).unwrap()].concat();
+    std::fs::write(press, script).unwrap();
+    let omen = Omen::failpoint("K12:4000000000");
+    let (life, _) = trial.begin(&omen);
+    assert!(trial.crowd.board().acknowledges(5, PATIENCE));
+    drop(life);
+    trial.crowd.board().take_down();
+    let seen = trial.house.folder().join("seen.env");
+    soak::rest(&trial.house, &omen, trial.crowd).unwrap();
+    let seen = std::fs::read_to_string(seen).unwrap();
+    assert!(seen.contains("SYSTOLE_LISTENER=press") && !seen.contains(failpoint::VARIABLE), "{seen}");
+}
+
+#[test]
+fn twenty_kills_through_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["soak", "--kills", "20", "--seed", "20", "--json", "--folder"])
+        .arg(folder.path().join("s"));
+    let ran = command.output().unwrap();
+    let (stdout, stderr) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8_lossy(&ran.stderr));
+    let came: serde_json::Value =
+        serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
+    assert_eq!(ran.status.code(), Some(0), "{came:#}\n{stderr}");
+    assert_eq!((came["kills"].as_u64(), came["lost"].as_u64()), (Some(20), Some(0)), "{came:#}");
+    assert!(came["answered"].as_u64() > Some(20), "{came:#}");
+    assert!(folder.path().join("s/soak.db").exists(), "a folder that was named is kept");
+}
+
+/// A judge that finds nothing wrong with a log that has lost something would be none.
+#[test]
+fn what_is_lost_or_asked_twice_is_found() {
+    let trial = Trial::new(6);
+    trial.lives();
+    let house = trial.house.clone();
+    let (_, verdict) = soak::rest(&house, &Omen::default(), trial.crowd)
+        .map(|tally| (tally, verdict::judge(&house, CLIENTS).unwrap()))
+        .unwrap();
+    assert!(verdict.is_clean(), "{verdict:#?}");
+    let history = std::fs::read_to_string(house.history(1)).unwrap();
+    let invented =
+        history.lines().find(|line| line.contains("\"acked\":{")).unwrap().replace("\"k-1-", "\"k-1-never-");
+    std::fs::write(house.history(1), [&history, &*invented, "\n"].concat()).unwrap();
+    std::fs::write(house.book(), "once\ntwice\ntwice\n").unwrap();
+    let verdict = verdict::judge(&house, CLIENTS).unwrap();
+    assert!(!verdict.is_clean() && verdict.lost + verdict.open > 0, "{verdict:#?}");
+    assert!(verdict.findings.iter().any(|words| words.contains("2 times for twice")), "{verdict:#?}");
+}

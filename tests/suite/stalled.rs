@@ -1,0 +1,78 @@
+//! A log that has no room for a while: whoever waits for a word of the pump is told that nothing can be
+//! stored, at once and whatever the word would have been, and is served when there is room again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole::edges::log::memory::{Ending, Memory};
+use systole::organism::file;
+use systole::organism::running::{LogPlace, Organism, Plan};
+use systole::organism::waiting::Reply;
+use systole::pump::run::Ended;
+use systole::words::ids::{Name, ThreadId};
+use systole::words::ports::Unwatched;
+
+use crate::organism::{ask, echo, outcome, say};
+
+/// No room for three tries of the writer, which are most of a second.
+const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
+
+pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
+    let file = file::load(&folder.join("organism.yaml")).unwrap();
+    Organism::start(Plan {
+        composition: file.composition,
+        directory: folder.to_owned(),
+        log: LogPlace::Memory(log.clone()),
+        inline: BTreeMap::new(),
+        validators: 1,
+        surroundings: std::env::vars_os().collect(),
+        steps: Arc::new(Unwatched),
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn nobody_waits_for_room_without_a_word() {
+    let (folder, log) = (echo(), Memory::new());
+    let organism = start(folder.path(), &log).await;
+    let first = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    outcome(&organism, &first).await;
+    let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>hello</txt></say>";
+
+    // One whose receipt waits, one whose refusal waits, one whose order waits.
+    log.next_commits(NO_ROOM);
+    let told = ask(&organism, "k2", &say("more"), None).await.unwrap_err();
+    assert!(told.starts_with("ingress.unavailable"), "{told}");
+    let second = again(&organism, "k2", &say("more")).await.unwrap();
+    outcome(&organism, &second).await;
+
+    log.next_commits(NO_ROOM);
+    let told = ask(&organism, "k3", wrong, None).await.unwrap_err();
+    assert!(told.starts_with("ingress.unavailable"), "{told}");
+    let told = again(&organism, "k3", wrong).await.unwrap_err();
+    assert!(told.starts_with("payload.invalid"), "{told}");
+
+    log.next_commits(NO_ROOM);
+    let thread = ThreadId::parse(first.thread.as_str()).unwrap();
+    match organism.cancel(Name::operator(), thread).await.unwrap() {
+        Reply::Refused(refusal) => assert_eq!(refusal.code.as_str(), "ingress.unavailable"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(organism.stop(Duration::from_secs(5)).await, Ended::Drained(0));
+}
+
+/// Sends until there is room.
+async fn again(
+    organism: &Organism,
+    key: &str,
+    document: &str,
+) -> Result<systole::words::flow::Receipt, String> {
+    loop {
+        match ask(organism, key, document, None).await {
+            Err(told) if told.starts_with("ingress.unavailable") => tokio::task::yield_now().await,
+            decided => return decided,
+        }
+    }
+}
