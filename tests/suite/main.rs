@@ -1,6 +1,7 @@
 //! The one suite of the root package: a module per topic, one binary to build and to run.
 #![cfg(test)]
 
+mod attacks;
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
@@ -23,10 +24,12 @@ mod log_records;
 mod log_writer;
 mod organism;
 mod program;
+mod promises;
 mod pump;
 mod reference;
 mod schema_agreement;
 mod schema_and_judge;
 mod script;
+mod siege;
 mod stage;
 mod tidy;

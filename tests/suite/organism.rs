@@ -121,7 +121,7 @@ for line in sys.stdin:
     print(ET.tostring(reply, encoding="unicode"), flush=True)
 "#;
 
-fn echo() -> tempfile::TempDir {
+pub(crate) fn echo() -> tempfile::TempDir {
     folder(&[
         (
             "organism.yaml",
