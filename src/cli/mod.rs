@@ -4,15 +4,21 @@
 mod awaited;
 mod cancel;
 mod demo;
+mod doctor;
 mod exit;
 mod here;
 mod live;
+mod log;
+mod looking;
 mod place;
+mod ps;
 mod refused;
 mod run;
 mod screen;
 mod send;
 mod thread_name;
+mod tree;
+mod why;
 
 use std::process::ExitCode;
 
@@ -21,7 +27,12 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
-const GROUPS: &[(&str, &[&str])] = &[("start", &["demo", "run", "send"]), ("steer", &["cancel"])];
+const GROUPS: &[(&str, &[&str])] = &[
+    ("start", &["demo", "run", "send"]),
+    ("look", &["ps", "why", "tree", "log"]),
+    ("steer", &["cancel"]),
+    ("build", &["doctor"]),
+];
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
@@ -38,8 +49,18 @@ enum Command {
     Run(run::Run),
     /// Send a payload and wait for its answer
     Send(send::Send),
+    /// List the newest threads
+    Ps(ps::Ps),
+    /// Say what a thread waits for
+    Why(why::Why),
+    /// Draw what came of a message
+    Tree(tree::Tree),
+    /// Print the records of a thread or of the log
+    Log(log::Log),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
+    /// Examine the machine, the organism's file and its log
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the command that the arguments name.
@@ -57,7 +78,12 @@ impl Command {
             Command::Demo(demo) => demo.run(),
             Command::Run(run) => run.run(),
             Command::Send(send) => send.run(),
+            Command::Ps(ps) => ps.run(),
+            Command::Why(why) => why.run(),
+            Command::Tree(tree) => tree.run(),
+            Command::Log(log) => log.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::Doctor(doctor) => doctor.run(),
         }
     }
 }

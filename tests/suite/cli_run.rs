@@ -29,7 +29,8 @@ fn it_says_what_runs_where_and_on_which_log_and_never_the_token() {
     organism.shows("echo -> operator <said> hello");
     let ran = organism.interrupt();
     assert_eq!(ran.code, Some(130));
-    for wanted in ["hello runs as process", &run.address.to_string(), "hello.db.run", "its log is", "stopped"] {
+    for wanted in ["hello runs as process", &run.address.to_string(), "hello.db.run", "its log is", "stopped"]
+    {
         assert!(ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
     }
     assert!(ran.stdout.contains("echo is ready"), "{ran:?}");
@@ -57,7 +58,12 @@ fn with_json_every_line_is_a_value() {
 #[test]
 fn a_refused_file_is_shown_as_the_loader_words_it() {
     let folder = folder(&[("organism.yaml", "organism: {name: hello}\nlistenrs: {}\n")]);
-    refused(folder.path(), &["run"], 3, &["config.unknown-key", "organism.yaml:2:1", "listenrs: {}", "listeners"]);
+    refused(
+        folder.path(),
+        &["run"],
+        3,
+        &["config.unknown-key", "organism.yaml:2:1", "listenrs: {}", "listeners"],
+    );
     refused(folder.path(), &["run", "-f", "nowhere.yaml"], 3, &["nowhere.yaml", "no such file"]);
 }
 
@@ -154,7 +160,12 @@ fn ctrl_c_lets_replies_land() {
     let (folder, mut organism) = held();
     organism.signal(Signal::INT);
     organism.says("stopping");
-    std::fs::File::options().write(true).open(folder.path().join("gate")).unwrap().write_all(b"late").unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(folder.path().join("gate"))
+        .unwrap()
+        .write_all(b"late")
+        .unwrap();
     organism.shows("echo -> operator <said> late");
     let ran = organism.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");

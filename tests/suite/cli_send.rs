@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::http::{HOUSE, house};
@@ -23,7 +24,10 @@ fn the_answer_is_on_stdout_with_and_without_a_running_organism() {
     let alone = send(folder.path(), &["--key", "k1"]);
     assert_eq!(alone.code, Some(0), "{alone:?}");
     assert!(alone.stdout.contains(":said ") && alone.stdout.contains(">hello<"), "{alone:?}");
-    assert!(alone.stderr.contains("taken as record 1 of thread sess-") && alone.stderr.contains("key k1"), "{alone:?}");
+    assert!(
+        alone.stderr.contains("taken as record 1 of thread sess-") && alone.stderr.contains("key k1"),
+        "{alone:?}"
+    );
 
     let organism = Running::organism(folder.path());
     let again = send(folder.path(), &["--key", "k1"]);
@@ -83,8 +87,26 @@ fn a_refused_payload_is_told_with_its_place_and_its_mend() {
 }
 
 #[test]
+fn a_payload_over_the_limit_is_refused_on_either_way() {
+    let folder = house();
+    for bytes in [1_048_577, 3_000_000] {
+        std::fs::write(folder.path().join("large.xml"), say(&"x".repeat(bytes))).unwrap();
+        let alone = systole(folder.path(), &["send", "--file", "large.xml"]);
+        let organism = Running::organism(folder.path());
+        let through = systole(folder.path(), &["send", "--file", "large.xml"]);
+        organism.interrupt();
+        for ran in [alone, through] {
+            assert!(ran.code == Some(4) && ran.stderr.contains("refused: payload.too-large"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn a_failure_is_an_answer_with_an_exit_of_its_own() {
-    let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, \"import sys; sys.stdin.readline(); sys.exit('no luck')\"]");
+    let yaml = HOUSE.replace(
+        "[python3, echo.py]",
+        "[python3, -c, \"import sys; sys.stdin.readline(); sys.exit('no luck')\"]",
+    );
     let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD)]);
     let ran = send(folder.path(), &[]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -116,7 +138,10 @@ fn nobody_has_to_wait_for_the_answer() {
     let ran = send(folder.path(), &["--no-wait", "--key", "k1"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
     let later = send(folder.path(), &["--key", "k1"]);
-    assert!(later.code == Some(0) && later.stdout.contains(">hello<"), "the work waited in the log: {later:?}");
+    assert!(
+        later.code == Some(0) && later.stdout.contains(">hello<"),
+        "the work waited in the log: {later:?}"
+    );
 
     let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, 'import sys; sys.stdin.read()']");
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
@@ -130,12 +155,31 @@ fn nobody_has_to_wait_for_the_answer() {
 }
 
 #[test]
+fn a_sender_is_told_when_the_organism_stops_before_the_answer() {
+    let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, 'import sys; sys.stdin.read()']");
+    let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD), ("say.xml", &say("hello"))]);
+    for signal in [Signal::INT, Signal::KILL] {
+        let mut organism = Running::organism(folder.path());
+        let mut sender = Running::start(folder.path(), &["send", "--file", "say.xml"]);
+        sender.says("taken as record 1");
+        organism.signal(signal);
+        if signal == Signal::INT {
+            organism.says("stopping");
+            organism.signal(signal);
+        }
+        organism.end();
+        let ran = sender.end();
+        assert!(ran.code == Some(5) && ran.stderr.contains("stopped before the answer"), "{ran:?}");
+    }
+}
+
+#[test]
 fn a_run_file_that_was_left_behind_is_ignored() {
     let folder = house();
     let organism = Running::organism(folder.path());
     let path = folder.path().join("hello.db.run");
     let left = std::fs::read(&path).unwrap();
-    organism.signal(rustix::process::Signal::KILL);
+    organism.signal(Signal::KILL);
     organism.end();
     assert!(path.exists());
     let ran = send(folder.path(), &[]);

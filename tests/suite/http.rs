@@ -148,9 +148,13 @@ fn strangers_are_counted_and_told_once() {
     let folder = house();
     let organism = Running::organism(folder.path());
     let run = run_file(folder.path());
-    for shown in [None, Some("Bearer 0123456789abcdef0123456789abcdef"), Some("Basic b3BlcmF0b3I6"), Some("Bearer ")] {
+    for shown in
+        [None, Some("Bearer 0123456789abcdef0123456789abcdef"), Some("Basic b3BlcmF0b3I6"), Some("Bearer ")]
+    {
         let headers: Vec<_> = shown.map(|shown| ("Authorization", shown)).into_iter().collect();
-        for (method, path) in [("POST", "/v1/messages"), ("GET", "/v1/events"), ("GET", "/v1/status"), ("GET", "/x")] {
+        for (method, path) in
+            [("POST", "/v1/messages"), ("GET", "/v1/events"), ("GET", "/v1/status"), ("GET", "/x")]
+        {
             let kept_out = ask_as(&run, method, path, &headers, &say("hello"));
             assert_eq!((kept_out.status, text(&kept_out.json, "code")), (401, "ingress.unauthorized"));
         }
@@ -177,7 +181,11 @@ fn row_13_a_body_over_the_limit_is_refused_before_it_is_read() {
     let announced = head("POST", "/v1/messages", &[("Authorization", &bearer)], "1153434");
     stream.write_all(announced.as_bytes()).unwrap();
     let refused = answer(stream);
-    assert_eq!((refused.status, text(&refused.json, "code")), (413, "payload.too-large"), "no byte was needed");
+    assert_eq!(
+        (refused.status, text(&refused.json, "code")),
+        (413, "payload.too-large"),
+        "no byte was needed"
+    );
 
     let mut stream = connect(&run);
     let head = format!(
@@ -191,7 +199,8 @@ fn row_13_a_body_over_the_limit_is_refused_before_it_is_read() {
     }
     assert!(written < 64 << 20, "{written} bytes were taken of a stream without end");
     organism.interrupt();
-    let too_large: Vec<_> = stored(folder.path()).into_iter().filter(|(_, code, _)| code == "payload.too-large").collect();
+    let too_large: Vec<_> =
+        stored(folder.path()).into_iter().filter(|(_, code, _)| code == "payload.too-large").collect();
     assert_eq!(too_large.len(), 2, "both are recorded");
 }
 

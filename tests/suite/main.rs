@@ -2,9 +2,11 @@
 #![cfg(test)]
 
 mod attacks;
+mod audit_finding;
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
+mod cli_look;
 mod cli_run;
 mod cli_send;
 mod config;
@@ -14,6 +16,7 @@ mod delivery_inline;
 mod delivery_once;
 mod delivery_process;
 mod first_listeners;
+mod following;
 mod http;
 mod judge;
 mod log_contract;

@@ -173,7 +173,13 @@ pub(crate) fn ask(run: &RunFile, method: &str, path: &str, headers: &[(&str, &st
 }
 
 /// Asks the door with exactly these headers.
-pub(crate) fn ask_as(run: &RunFile, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+pub(crate) fn ask_as(
+    run: &RunFile,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
     let mut stream = connect(run);
     stream.write_all(head(method, path, headers, &body.len().to_string()).as_bytes()).unwrap();
     stream.write_all(body.as_bytes()).unwrap();

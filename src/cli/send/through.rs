@@ -43,6 +43,8 @@ pub(super) fn elsewhere(
                 }
             }
             Err(Unheard::TooLate) => return too_late(screen, &receipt),
+            // It was killed, or stopped at once; a stream that just ends says the same.
+            Err(Unheard::Unreachable { .. }) => break,
             Err(unheard) => return screen.fail(Exit::Unavailable, unheard),
         }
     }

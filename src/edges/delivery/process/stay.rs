@@ -167,7 +167,7 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
         let by_length = place.program.by_length;
         let framed = match post.desk.next().await {
             Errand::Cancel(token) => frames::framed(&frames::cancel(&token), by_length),
-            Errand::Deliver(delivery) => match frames::framed(&delivery.document, by_length) {
+            Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
                 Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
                     let words = ["the stored document has no line form: ", &fault.message].concat();
                     post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;
