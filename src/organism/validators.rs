@@ -181,7 +181,7 @@ impl Desk {
             Err(stray) => return Input::Stray(stray),
         };
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
-        let judged = admit::judge_word(page, lease, word, bench);
+        let judged = admit::judge_word(page, lease, word, document, bench);
         self.passed_door(true);
         Input::Judged(judged)
     }

@@ -1,6 +1,8 @@
 //! Deciding on a message from outside: it opens a root, or a further top call of one, or meets the
 //! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
 
+use std::sync::Arc;
+
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
@@ -22,7 +24,7 @@ pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
                 None => open_root(d, &client, &key, &admitted),
                 Some(thread) => go_on(d, &thread, &client, &key, &admitted, bound),
             };
-            receipt.map_err(|refusal| Refused { refusal, kept: Some(admitted.bytes().clone()) })
+            receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes())) })
         }
     };
     match outcome {
@@ -32,6 +34,11 @@ pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
             d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }
     }
+}
+
+/// Of what comes from outside and is refused never more is kept: a sender cannot fill the log with it.
+fn excerpt(bytes: &Arc<[u8]>) -> Arc<[u8]> {
+    bytes.get(..limits::EXCERPT_BYTES).map_or_else(|| bytes.clone(), Arc::from)
 }
 
 fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {

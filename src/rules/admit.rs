@@ -43,43 +43,77 @@ pub fn listener_word(
     limits: &Limits,
     lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
 ) -> Result<(Arc<Lease>, Word), Unconnected> {
-    let unconnected = |refusal| Unconnected {
+    let unconnected = |refusal, at| Unconnected {
         listener: sender.clone(),
-        refused: Refused { refusal, kept: Some(Arc::from(excerpt(document))) },
+        refused: Refused { refusal, kept: Some(excerpt(document, at)) },
     };
-    let word = Word::read(document, limits).map_err(|fault| unconnected(refusal_of(&fault)))?;
+    let word = Word::read(document, limits)
+        .map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
         None => {
             let words = "the reply names a delivery that is over, or that was never yours";
-            Err(unconnected(Refusal::new(Code::StaleLease, words)))
+            Err(unconnected(Refusal::new(Code::StaleLease, words), 0))
         }
     }
 }
 
-fn excerpt(document: &[u8]) -> &[u8] {
-    document.get(..limits::EXCERPT_BYTES).unwrap_or(document)
+/// What is kept of a document that was refused: all of it, or as much around the place of the fault as
+/// the limit allows.
+fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
+    let latest = document.len().saturating_sub(limits::EXCERPT_BYTES);
+    let start = at.saturating_sub(limits::EXCERPT_BYTES / 2).min(latest);
+    let end = document.len().min(start.saturating_add(limits::EXCERPT_BYTES));
+    Arc::from(document.get(start..end).unwrap_or(document))
 }
 
-/// Judges what a listener said under its lease, by the configuration that its call began with.
-pub fn judge_word(composition: &Composition, lease: Arc<Lease>, word: Word, judge: &mut dyn Judge) -> Judged {
+/// What a listener says about itself, cut where it passes the limit; the cut shows.
+fn bounded(mut words: String, most: usize) -> String {
+    if words.len() > most {
+        words.truncate(words.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
+        words.push('…');
+    }
+    words
+}
+
+fn bounded_code(code: String) -> String {
+    bounded(code, limits::OWN_CODE_BYTES)
+}
+
+fn bounded_words(words: String) -> String {
+    bounded(words, limits::OWN_WORDS_BYTES)
+}
+
+/// Judges what a listener said under its lease, by the configuration that its call began with. The
+/// document is what was read as that word.
+pub fn judge_word(
+    composition: &Composition,
+    lease: Arc<Lease>,
+    word: Word,
+    document: &[u8],
+    judge: &mut dyn Judge,
+) -> Judged {
     let said = match word {
         Word::Reply { said: reply::Said::Items(items), .. } => {
             let judged = match composition.listener(&lease.listener) {
                 Some(sender) => items
                     .into_iter()
-                    .map(|item| judge_item(composition, sender, &lease, item, judge))
+                    .map(|item| judge_item(composition, sender, &lease, item, document, judge))
                     .collect(),
                 None => Vec::new(),
             };
             Said::Items(judged)
         }
         Word::Reply { said: reply::Said::Failure { code, retry, words }, .. } => {
-            Said::Failure { code, retry, words }
+            Said::Failure { code: bounded_code(code), retry, words: bounded_words(words) }
         }
-        Word::Reply { said: reply::Said::Again { code, words }, .. } => Said::Again { code, words },
-        Word::Notice { code, words, .. } => Said::Notice { code, words },
-        Word::Progress { words, .. } => Said::Progress { words },
+        Word::Reply { said: reply::Said::Again { code, words }, .. } => {
+            Said::Again { code: bounded_code(code), words: bounded_words(words) }
+        }
+        Word::Notice { code, words, .. } => {
+            Said::Notice { code: bounded_code(code), words: bounded_words(words) }
+        }
+        Word::Progress { words, .. } => Said::Progress { words: bounded_words(words) },
         Word::Journal { .. } | Word::Ask { .. } => Said::Notice {
             code: Code::NotBuilt.as_str().to_owned(),
             words: "journal and ask are not built yet; nothing was written and nothing is answered"
@@ -94,11 +128,15 @@ fn judge_item(
     sender: &Listener,
     lease: &Lease,
     item: reply::Item,
+    document: &[u8],
     judge: &mut dyn Judge,
 ) -> Item {
     let payload = match item.payload {
         Ok(payload) => payload,
-        Err(fault) => return Item::Refused(Refused { refusal: refusal_of(&fault), kept: None }),
+        Err(fault) => {
+            let kept = Some(excerpt(document, fault.place.offset));
+            return Item::Refused(Refused { refusal: refusal_of(&fault), kept });
+        }
     };
     if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {
         return Item::ForThread { thread, payload: payload.bytes().clone() };
@@ -188,11 +226,11 @@ pub fn message(
     thread: Option<&str>,
     judge: &mut dyn Judge,
 ) -> Message {
-    let kept = || Some(Arc::from(excerpt(document)));
+    let kept = |at| Some(excerpt(document, at));
     let letter = match Letter::read(document, &gate_limits(composition)) {
         Ok(letter) => letter,
         Err(fault) => {
-            let refused = Refused { refusal: refusal_of(&fault), kept: kept() };
+            let refused = Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) };
             return Message { thread: None, claimed: None, payload: Err(refused) };
         }
     };
@@ -203,7 +241,7 @@ pub fn message(
         Err(words) => {
             let refusal =
                 Refusal::new(Code::UnknownThread, words.to_string()).mended_by("write new, to open a thread");
-            return Message { thread: None, claimed, payload: Err(Refused { refusal, kept: kept() }) };
+            return Message { thread: None, claimed, payload: Err(Refused { refusal, kept: kept(0) }) };
         }
     };
     let to = letter.to.as_deref().or(to);
@@ -213,9 +251,7 @@ pub fn message(
             Ok(Admitted::new(What::For(to), verdict))
         },
     );
-    let payload = payload.map_err(|mut refused| {
-        refused.kept = refused.kept.or_else(kept);
-        refused
-    });
+    // Of what comes from outside never more than an excerpt is kept, whoever refused it.
+    let payload = payload.map_err(|refused| Refused { kept: kept(0), ..refused });
     Message { thread, claimed, payload }
 }

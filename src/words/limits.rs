@@ -22,6 +22,12 @@ pub const LOST_WITH_PUMP: u32 = 5;
 pub const EXCERPT_BYTES: usize = 1024;
 /// Bytes of a program's last words that are kept with its failure.
 pub const LAST_WORDS_BYTES: usize = 2048;
+/// Bytes of a code that a listener chose for its own failure or feedback; the core's schema takes no
+/// longer one.
+pub const OWN_CODE_BYTES: usize = 128;
+/// Bytes of a listener's words about its own failure or feedback: some pages. They travel in a payload of
+/// the core, which nobody else bounds.
+pub const OWN_WORDS_BYTES: usize = 16 << 10;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 /// How deep an organism file may nest; its own keys need five levels.

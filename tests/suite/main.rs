@@ -1,6 +1,7 @@
 //! The one suite of the root package: a module per topic, one binary to build and to run.
 #![cfg(test)]
 
+mod attacks;
 mod audit_finding;
 mod audit_stage;
 mod audit_tree;
@@ -29,12 +30,14 @@ mod log_records;
 mod log_writer;
 mod organism;
 mod program;
+mod promises;
 mod pump;
 mod readme;
 mod reference;
 mod schema_agreement;
 mod schema_and_judge;
 mod script;
+mod siege;
 mod stage;
 mod stalled;
 mod tidy;

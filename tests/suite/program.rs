@@ -77,7 +77,13 @@ impl Running {
 
     /// Starts the organism of a folder; its door is open when this returns.
     pub(crate) fn organism(folder: &Path) -> Running {
-        let mut running = Running::start(folder, &["run"]);
+        Running::organism_with(folder, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub(crate) fn organism_with(folder: &Path, variables: &[(&str, &str)]) -> Running {
+        let mut command = command(folder, &["run"]);
+        let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
         running.says("its log is");
         running
     }

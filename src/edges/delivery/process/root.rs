@@ -24,6 +24,9 @@ pub(super) enum Root {
 /// What a frame is. Nothing after its start tag is looked at.
 pub(super) fn root_of(frame: &[u8]) -> Root {
     let Some((head, name)) = start_tag(frame) else { return Root::Stray };
+    if name.starts_with(['!', '?']) {
+        return behind_a_prologue(frame);
+    }
     let local = name.split_once(':').map_or(name, |(_, local)| local);
     if !matches!(local, "reply" | "notice" | "progress" | "journal" | "ask") {
         return Root::Stray;
@@ -35,6 +38,19 @@ pub(super) fn root_of(frame: &[u8]) -> Root {
         // A namespace left out is the commonest slip; the judge tells the sender.
         Err(_) if head.contains(namespaces::LISTENER) || !head.contains("xmlns") => Root::Other,
         Err(_) => Root::Stray,
+    }
+}
+
+/// A document that begins with a comment, and one with what is never taken there: the first answers its
+/// delivery, and of the second its sender has to be told. Anything else is text, such as a page of HTML.
+fn behind_a_prologue(frame: &[u8]) -> Root {
+    let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
+    if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {
+        return Root::Stray;
+    }
+    match Word::read(head, &Limits::default()) {
+        Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
+        _ => Root::Other,
     }
 }
 
@@ -115,6 +131,17 @@ mod tests {
         ] {
             assert_eq!(root_of(frame.as_bytes()), Root::Other, "{frame}");
         }
+    }
+
+    #[test]
+    fn row_1_what_stands_before_a_document_does_not_hide_it() {
+        let reply = r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"><x/></reply>"#;
+        let behind = |before: &str| root_of([before, reply].concat().as_bytes());
+        assert_eq!(behind("<!-- a comment > -->"), Root::Reply { delivery: "d1".to_owned() });
+        for before in ["<!DOCTYPE reply>", "<!DOCTYPE reply [<!ENTITY e '>'>]>", "<?php ?>", "<!"] {
+            assert_eq!(behind(before), Root::Other, "{before}");
+        }
+        assert_eq!(root_of(b"<!DOCTYPE html><html><reply/></html>"), Root::Stray);
     }
 
     #[test]

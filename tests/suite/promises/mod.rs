@@ -1,0 +1,12 @@
+//! A promise of `docs/capabilities.md` each, named after its id, against whole organisms with real programs.
+
+use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::organism::file::CORE_XSD;
+
+/// What the core wrote is valid under the core's own schema.
+pub(crate) fn valid_under_core(body: &[u8]) {
+    let mut judge = Judge::compile(&[Source { name: "core".to_owned(), xsd: CORE_XSD.to_vec() }]).unwrap();
+    let id = judge.schema("core").unwrap();
+    let shown = String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
+    assert_eq!(judge.judge(id, body), Verdict::Valid, "{shown}");
+}

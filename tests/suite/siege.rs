@@ -1,0 +1,313 @@
+//! A house under siege: the real program with an honest echo and with mallory, a listener that prints
+//! whatever bytes it is asked to. A test strikes at the door or through mallory, and reads what the
+//! striker was told and what the log has of it. It never sleeps; what does not come in time fails.
+
+use std::fs;
+use std::io::Write as _;
+
+use serde_json::Value;
+use systole::edges::log::sqlite;
+use systole::organism::runfile::RunFile;
+use systole::words::ids::Digest;
+use systole::words::limits::EXCERPT_BYTES;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::Record;
+
+use crate::organism::folder;
+use crate::program::{Answer, Events, Running, answer, connect, head, run_file};
+
+const YAML: &str = r#"organism: {name: hello}
+listeners:
+  echo: {run: [python3, echo.py], schema: echo.xsd, accepts: [say, many], returns: [said], entry: true, in_flight: 16}
+  hidden: {run: [python3, echo.py], schema: hidden.xsd, accepts: [say], returns: [said]}
+  mallory:
+    run: [python3, mallory.py]
+    framing: length
+    schema: mallory.xsd
+    accepts: [strike]
+    returns: [struck]
+    peers: [echo]
+    turns: 4
+    entry: true
+    retry: {attempts: 1}
+log: {path: ./hello.db}
+console: {listen: "127.0.0.1:0"}
+"#;
+
+/// `say` has a text and a whole number up to 15; `many` any number of empty elements.
+const ECHO_XSD: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/echo/v1" elementFormDefault="qualified">
+  <xs:element name="say"><xs:complexType><xs:sequence>
+    <xs:element name="text" type="xs:string"/>
+    <xs:element name="amount" minOccurs="0"><xs:simpleType><xs:restriction base="xs:int"><xs:maxInclusive value="15"/></xs:restriction></xs:simpleType></xs:element>
+    <xs:any namespace="##other" processContents="lax" minOccurs="0" maxOccurs="unbounded"/>
+  </xs:sequence></xs:complexType></xs:element>
+  <xs:element name="many"><xs:complexType><xs:sequence><xs:element name="i" type="xs:string" minOccurs="0" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
+  <xs:element name="said"><xs:complexType><xs:sequence>
+    <xs:element name="text" type="xs:string"/><xs:element name="amount" type="xs:string"/>
+  </xs:sequence></xs:complexType></xs:element>
+</xs:schema>"###;
+
+const MALLORY_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/mallory/v1" elementFormDefault="qualified">
+  <xs:element name="strike" type="xs:string"/>
+  <xs:element name="struck" type="xs:string"/>
+</xs:schema>"#;
+
+/// Gives back what it reads, and how many elements a `many` has. Escapes nothing itself.
+const ECHO_PY: &str = r#"import sys, xml.etree.ElementTree as ET
+E, S, L = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}"
+for line in sys.stdin:
+    message = ET.fromstring(line)
+    stamp, payload = message.find(f"{E}meta/{S}stamp"), message[1]
+    ns = payload.tag.split("}")[0] + "}"
+    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
+    said = ET.SubElement(reply, ns + "said")
+    ET.SubElement(said, ns + "text").text = payload.findtext(ns + "text") or str(len(payload))
+    ET.SubElement(said, ns + "amount").text = payload.findtext(ns + "amount") or ""
+    print(ET.tostring(reply, encoding="unicode"), flush=True)
+"#;
+
+/// Evaluates the strike, which may name its delivery `D` and wrap items with `reply`, and prints what
+/// comes of it: one frame, or a list of them. What it is told for that becomes its final.
+const MALLORY_PY: &str = r#"import re, sys
+from xml.sax.saxutils import escape, unescape
+
+def reply(*items):
+    return b'<reply xmlns="urn:systole:listener:v1" delivery="' + D + b'">' + b"".join(items) + b"</reply>"
+
+def struck(text):
+    return reply(b'<struck xmlns="https://xml-pipeline.org/ns/mallory/v1">' + escape(text).encode() + b"</struck>")
+
+while line := sys.stdin.buffer.readline():
+    document = sys.stdin.buffer.read(int(line)).decode()
+    D = re.search(r'delivery="([^"]*)"', document).group(1).encode()
+    strike = re.search(r"<strike[^>]*>(.*)</strike>", document, re.S)
+    if strike:
+        frames = eval(unescape(strike.group(1)))
+    elif "<answers" in document:
+        frames = struck(document)
+    else:
+        continue
+    for frame in [frames] if isinstance(frames, bytes) else frames:
+        sys.stdout.buffer.write(b"%d\n%s" % (len(frame), frame))
+    sys.stdout.flush()
+"#;
+
+/// The siege.
+pub(crate) struct Siege {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) organism: Running,
+    pub(crate) run: RunFile,
+}
+
+/// What came of a blow through mallory.
+#[derive(Debug)]
+pub(crate) struct Struck {
+    /// The thread's records up to the outcome of mallory's call.
+    pub(crate) records: Vec<Value>,
+    /// The outcome: mallory's final, which holds what it was told, or the core's word.
+    pub(crate) told: String,
+}
+
+/// A literal of Python with exactly these bytes.
+pub(crate) fn python(bytes: &[u8]) -> String {
+    let escaped: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    format!("b'{escaped}'")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+/// A request to the echo.
+pub(crate) fn say(inside: &str) -> String {
+    format!("<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\">{inside}</say>")
+}
+
+impl Siege {
+    /// Starts the house with the stack of every thread at its usual size.
+    pub(crate) fn begin() -> Siege {
+        Siege::with(&[])
+    }
+
+    /// Starts the house with these variables, and waits until it has answered a large message: what
+    /// that takes in memory is taken before anything is measured.
+    pub(crate) fn with(variables: &[(&str, &str)]) -> Siege {
+        let hidden = ECHO_XSD.replace("/echo/", "/hidden/");
+        let folder = folder(&[
+            ("organism.yaml", YAML),
+            ("echo.xsd", ECHO_XSD),
+            ("hidden.xsd", &hidden),
+            ("mallory.xsd", MALLORY_XSD),
+            ("echo.py", ECHO_PY),
+            ("mallory.py", MALLORY_PY),
+        ]);
+        let organism = Running::organism_with(folder.path(), variables);
+        let run = run_file(folder.path());
+        let siege = Siege { folder, organism, run };
+        siege.serves(&"x".repeat(900_000));
+        siege.strike("[struck('warm')]");
+        siege
+    }
+
+    /// Sends these bytes to the door.
+    pub(crate) fn post(&self, document: &[u8]) -> Answer {
+        self.post_to("/v1/messages", &[], document)
+    }
+
+    /// The same, to a path and with headers of its own.
+    pub(crate) fn post_to(&self, path: &str, headers: &[(&str, &str)], document: &[u8]) -> Answer {
+        let bearer = format!("Bearer {}", self.run.token.secret());
+        let mut all = vec![("Authorization", bearer.as_str())];
+        all.extend_from_slice(headers);
+        let mut stream = connect(&self.run);
+        stream.write_all(head("POST", path, &all, &document.len().to_string()).as_bytes()).unwrap();
+        // A door that refuses by the length alone closes before it has read the body.
+        let _refused_unread = stream.write_all(document);
+        answer(stream)
+    }
+
+    /// Sends what must be taken, and gives the records of its call up to the outcome.
+    pub(crate) fn taken(&self, document: &[u8]) -> Vec<Value> {
+        let taken = self.post(document);
+        assert_eq!(taken.status, 202, "{:?}", taken.json);
+        self.outcome(&taken)
+    }
+
+    /// The records of a message's call up to its outcome, which is the last.
+    pub(crate) fn outcome(&self, taken: &Answer) -> Vec<Value> {
+        let (from, thread) = (taken.json["position"].as_u64().unwrap() - 1, &taken.json["thread"]);
+        let query = format!("?from={from}&thread={}", thread.as_str().unwrap());
+        let mut events = Events::open(&self.run, &query, &[]);
+        let mut records = Vec::new();
+        loop {
+            let (_, _, record) = events.next().expect("the organism still runs");
+            let own = record["call"] == taken.json["call"] && record["thread"] == *thread;
+            let outcome = record["kind"] == "outcome" && record["code"] != "dead-letter";
+            let last = own && (record["code"] == "final" || outcome);
+            records.push(record);
+            if last {
+                return records;
+            }
+        }
+    }
+
+    /// An honest message goes all the way: the pump serves.
+    pub(crate) fn serves(&self, text: &str) {
+        let records = self.taken(say(&format!("<text>{text}</text>")).as_bytes());
+        let answer = records.last().unwrap();
+        assert_eq!(answer["from"], "echo");
+        assert!(answer["body"].as_str().unwrap().contains(text), "{answer}");
+    }
+
+    /// Has mallory print what this expression of Python gives, and waits for the end of its call.
+    pub(crate) fn strike(&self, expression: &str) -> Struck {
+        let strike = ["<strike xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">", &escaped(expression), "</strike>"];
+        let records = self.taken(strike.concat().as_bytes());
+        let told = records.last().unwrap()["body"].as_str().unwrap().to_owned();
+        Struck { records, told }
+    }
+
+    /// Every record after a position, with its position.
+    pub(crate) fn after(&self, position: u64) -> Vec<(Position, Record)> {
+        let log = sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap();
+        log.after(Position(position), 100_000).unwrap()
+    }
+
+    /// How far the log goes.
+    pub(crate) fn last(&self) -> u64 {
+        sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap().last().unwrap().0
+    }
+
+    /// The bytes that the log keeps under a hash.
+    pub(crate) fn kept(&self, hash: &str) -> Option<Vec<u8>> {
+        let log = sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap();
+        log.document(Digest::parse(hash).unwrap()).unwrap().map(|bytes| bytes.to_vec())
+    }
+
+    /// Sends bytes that must be refused with that code: nothing is routed, the sender is told, and the
+    /// log has the refusal with the hash of an excerpt that it keeps.
+    pub(crate) fn refused(&self, document: &[u8], code: &str) -> Value {
+        let (before, memory) = (self.last(), Memory::of(&self.organism));
+        let answer = self.post(document);
+        let shown = String::from_utf8_lossy(&document[..document.len().min(200)]).into_owned();
+        assert_eq!(answer.json["code"], code, "{shown:?}: {:?}", answer.json);
+        assert!(answer.status >= 400, "{shown:?}");
+        let grown = memory.grown();
+        assert!(grown < 4 << 20, "{grown} bytes for {shown:?}");
+        let records = self.after(before);
+        let [(_, record)] = &records[..] else { panic!("one record, not {records:?} for {shown:?}") };
+        assert_eq!((record.header.kind.as_str(), record.header.code.unwrap().as_str()), ("refusal", code));
+        assert_eq!(record.header.to.as_ref().unwrap().as_str(), "operator");
+        assert_eq!(answer.json["told"].as_str().unwrap().as_bytes(), &*record.body, "told as recorded");
+        if !document.is_empty() {
+            let hash = answer.json["hash"].as_str().unwrap_or_else(|| panic!("no hash: {answer:?}"));
+            let kept = self.kept(hash).expect("what the hash names");
+            assert!(!kept.is_empty() && kept.len() <= EXCERPT_BYTES, "{} bytes of {shown:?}", kept.len());
+            assert!(document.windows(kept.len()).any(|bytes| bytes == kept), "{shown:?}");
+        }
+        answer.json
+    }
+
+    /// The same with line and column, which the refusal must name.
+    pub(crate) fn refused_at(&self, document: &[u8], code: &str, line: u64, column: u64) {
+        let told = self.refused(document, code);
+        assert_eq!((told["line"].as_u64(), told["column"].as_u64()), (Some(line), Some(column)), "{told}");
+    }
+
+    /// Has mallory send an item that must be refused with that code: mallory is told in its next turn,
+    /// nothing goes to anybody else, and the log has the refusal with a hash and what that names.
+    pub(crate) fn foiled(&self, item: &str, code: &str) -> Struck {
+        let struck = self.strike(&format!("reply({item})"));
+        self.refusal_in(&struck, code, item);
+        struck
+    }
+
+    /// The first refusal of a blow, which must be of that code and reach mallory.
+    pub(crate) fn refusal_in(&self, struck: &Struck, code: &str, item: &str) {
+        let shown = item.get(..200).unwrap_or(item);
+        let refusal = struck.records.iter().find(|r| r["kind"] == "refusal");
+        let refusal = refusal.unwrap_or_else(|| panic!("no refusal of {shown}: {struck:?}"));
+        assert_eq!((&refusal["code"], &refusal["to"]), (&code.into(), &"mallory".into()), "{shown}: {refusal}");
+        assert!(!struck.records.iter().any(|r| r["code"] == "call"), "{shown}: {struck:?}");
+        assert!(struck.told.contains(&format!("code=\"{code}\"")), "{shown}: {}", struck.told);
+        let body = refusal["body"].as_str().unwrap();
+        let hash = body.split_once("hash=\"").unwrap_or_else(|| panic!("no hash for {shown}: {body}")).1;
+        let kept = self.kept(&hash[..64]);
+        assert!(kept.is_some_and(|kept| !kept.is_empty()), "{shown}: nothing is kept under {body}");
+    }
+
+    /// The house still serves both, and stops when it is asked.
+    pub(crate) fn ends_well(self) {
+        self.serves("still here");
+        assert!(self.strike("struck('still here')").told.contains("still here"));
+        let ran = self.organism.interrupt();
+        assert_eq!(ran.code, Some(130), "{ran:?}");
+        assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+    }
+}
+
+/// The memory of a process from a moment on.
+pub(crate) struct Memory {
+    status: String,
+    before: u64,
+}
+
+impl Memory {
+    /// Counts from now: the kernel forgets the peak it has seen so far.
+    pub(crate) fn of(running: &Running) -> Memory {
+        let status = format!("/proc/{}/status", running.pid());
+        fs::write(format!("/proc/{}/clear_refs", running.pid()), "5").unwrap();
+        Memory { before: Memory::read(&status, "VmRSS:"), status }
+    }
+
+    fn read(status: &str, field: &str) -> u64 {
+        let text = fs::read_to_string(status).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
+    /// By how many bytes it was larger at any moment since.
+    pub(crate) fn grown(&self) -> u64 {
+        Memory::read(&self.status, "VmHWM:").saturating_sub(self.before)
+    }
+}
