@@ -47,7 +47,7 @@ pub(super) struct Soak {
     /// The seed of all choices; one is drawn and shown where none is given
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// The folder to work in, which is kept; without it one is made, and removed if all is well
+    /// The folder to work in, which is kept; else one is made and removed
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Print what came of it as JSON

@@ -95,10 +95,10 @@ sess-0123456789ab  resting  opened 12:00:00
     assigned_id=sess-0123456789ab.heat
 12:00:00  #7 planner → scan  call 1/2.1  <scan>  all
 12:00:00  #8 attempt 2 at scan  call 1/2.1  at 12:00:00
-    listener.lost: exited 3 after 0.0 s; last words on stderr: no luck
+    listener.failed: exited 3 after 0.0 s; last words on stderr: no luck
 12:00:00  #9 dead letter of scan  call 1/2.1
     delivery=sess-0123456789ab:1/2.1:1 attempts=2
-12:00:00  #10 core → planner  call 1/2.1 failed: listener.lost
+12:00:00  #10 core → planner  call 1/2.1 failed: listener.failed
     scan: exited 3 after 0.0 s; last words on stderr: no luck
 12:00:00  #11 answered to planner: children-open  item 1/3.0  <children-open>
     count=1

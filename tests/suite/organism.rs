@@ -178,7 +178,7 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
     let refused = ask(&organism, "k1", wrong, None).await.unwrap_err();
     assert!(refused.starts_with("payload.invalid"), "{refused}");
     assert!(
-        told(&organism).contains("sys #2 refusal payload.invalid core -> operator"),
+        told(&organism).contains("refusal payload.invalid core -> operator"),
         "{}",
         told(&organism)
     );
