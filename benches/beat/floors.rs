@@ -1,4 +1,5 @@
-//! The floors.
+//! The floors: what the least work that could do the job takes on this machine, in this run. Nothing here
+//! uses the code that it is compared with.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,7 +12,7 @@ use systole::words::record::Record;
 use crate::report::seconds;
 
 /// Seconds of one fdatasync after an append of `bytes`, each.
-pub fn fdatasync(folder: &Path, bytes: usize, count: usize) -> Vec<f64> {
+pub(crate) fn fdatasync(folder: &Path, bytes: usize, count: usize) -> Vec<f64> {
     let mut file = File::create(folder.join("floor.raw")).unwrap();
     let block = vec![b'x'; bytes];
     (0..count)
@@ -26,7 +27,7 @@ pub fn fdatasync(folder: &Path, bytes: usize, count: usize) -> Vec<f64> {
 }
 
 /// Every record of a log, in order.
-pub fn records(reader: &dyn LogReader) -> Vec<Record> {
+pub(crate) fn records(reader: &dyn LogReader) -> Vec<Record> {
     let mut all = Vec::new();
     loop {
         let from = Position(all.len() as u64);
@@ -40,7 +41,7 @@ pub fn records(reader: &dyn LogReader) -> Vec<Record> {
 
 /// Seconds in which plain rusqlite inserts the same records, in batches of that size, into the same
 /// table with the same indexes, WAL and FULL: numbers for names, nothing computed.
-pub fn inserts(folder: &Path, log: &Path, records: &[Record], batch: usize) -> f64 {
+pub(crate) fn inserts(folder: &Path, log: &Path, records: &[Record], batch: usize) -> f64 {
     let path = folder.join("floor.db");
     for ending in ["", "-wal", "-shm"] {
         let mut name = path.clone().into_os_string();

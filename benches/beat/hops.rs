@@ -42,7 +42,7 @@ fn walked() -> Item {
 const TOOLS: [&str; 2] = ["https://xml-pipeline.org/ns/tool/v1", "https://xml-pipeline.org/ns/tool-b/v1"];
 
 /// The listeners: a walker that goes on until `steps` are used up, and two tools.
-pub fn listeners(steps: &Arc<AtomicU64>, tools: usize) -> BTreeMap<Name, Arc<dyn Answering>> {
+pub(crate) fn listeners(steps: &Arc<AtomicU64>, tools: usize) -> BTreeMap<Name, Arc<dyn Answering>> {
     let text: Arc<str> = "x".repeat(TEXT).into();
     let steps = steps.clone();
     let words = text.clone();
@@ -71,7 +71,7 @@ pub fn listeners(steps: &Arc<AtomicU64>, tools: usize) -> BTreeMap<Name, Arc<dyn
     ])
 }
 
-pub async fn start(log: LogPlace, steps: &Arc<AtomicU64>, validators: usize) -> Organism {
+pub(crate) async fn start(log: LogPlace, steps: &Arc<AtomicU64>, validators: usize) -> Organism {
     let mut file =
         file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
     // A walk is longer than the file may let any call be.
@@ -89,7 +89,7 @@ pub async fn start(log: LogPlace, steps: &Arc<AtomicU64>, validators: usize) -> 
     .unwrap()
 }
 
-pub async fn ask(organism: &Organism, key: String, document: &str) {
+pub(crate) async fn ask(organism: &Organism, key: String, document: &str) {
     let message = Message {
         client: Name::operator(),
         key: Key::parse(&key).unwrap(),
@@ -97,13 +97,11 @@ pub async fn ask(organism: &Organism, key: String, document: &str) {
         to: None,
         thread: None,
     };
-    match organism.ask(message).await {
-        Some(Reply::Receipt(..)) => {}
-        other => panic!("{other:?}"),
-    }
+    let taken = matches!(organism.ask(message).await, Some(Reply::Receipt(..)));
+    assert!(taken, "a walk is taken");
 }
 
-pub const WALK: &str = "<walk xmlns=\"https://xml-pipeline.org/ns/walker/v1\"><steps>1</steps></walk>";
+pub(crate) const WALK: &str = "<walk xmlns=\"https://xml-pipeline.org/ns/walker/v1\"><steps>1</steps></walk>";
 
 /// Hops a second with that many in flight.
 async fn walk(organism: &Organism, steps: &Arc<AtomicU64>, in_flight: usize, hops: u64, round: usize) -> f64 {
@@ -135,7 +133,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Durable hops beside plain inserts of the same records, and one hop alone beside one fdatasync.
-pub fn durable(table: &mut Table) {
+pub(crate) fn durable(table: &mut Table) {
     for (in_flight, hops, target) in [(1usize, 4_000u64, ""), (64, 60_000, "0.5"), (1024, 200_000, "0.6")] {
         let mut pairs = Vec::new();
         let mut alone = Vec::new();
@@ -165,7 +163,7 @@ pub fn durable(table: &mut Table) {
 }
 
 /// The same without a disk.
-pub fn in_memory(table: &mut Table) {
+pub(crate) fn in_memory(table: &mut Table) {
     for validators in [1, 2] {
         let mut pairs = Vec::new();
         for round in 0..table.runs {
@@ -180,4 +178,14 @@ pub fn in_memory(table: &mut Table) {
         }
         table.rate(&format!("memory log, 1024 in flight, {validators} validators"), "/s", "", &pairs);
     }
+}
+
+/// A short run on the memory log, to be looked at by a profiler.
+pub(crate) fn profile() {
+    let steps = Arc::new(AtomicU64::new(0));
+    runtime().block_on(async {
+        let organism = start(LogPlace::Memory(Memory::new()), &steps, 1).await;
+        walk(&organism, &steps, 64, 10_000, 0).await;
+        organism.stop(Duration::from_secs(2)).await;
+    });
 }

@@ -23,5 +23,8 @@ fn main() {
         hops::durable(&mut table);
         hops::in_memory(&mut table);
     }
+    if only.as_deref() == Some("profile") {
+        hops::profile();
+    }
     println!("\n{table}");
 }

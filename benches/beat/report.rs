@@ -14,20 +14,20 @@ struct Line {
 }
 
 /// The table.
-pub struct Table {
+pub(crate) struct Table {
     /// How often everything is run.
-    pub runs: usize,
+    pub(crate) runs: usize,
     lines: Vec<Line>,
 }
 
-pub fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Seconds that some work takes.
-pub fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
+pub(crate) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
     let began = Instant::now();
     let made = work();
@@ -35,12 +35,12 @@ pub fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
 }
 
 impl Table {
-    pub fn new(runs: usize) -> Table {
+    pub(crate) fn new(runs: usize) -> Table {
         Table { runs, lines: Vec::new() }
     }
 
     /// What the machine is and does meanwhile.
-    pub fn machine(&self) {
+    pub(crate) fn machine(&self) {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let cpus = read("/proc/cpuinfo").lines().filter(|l| l.starts_with("processor")).count();
         let model = read("/proc/cpuinfo");
@@ -51,12 +51,24 @@ impl Table {
     }
 
     /// Adds figures of which more is better, with their floors run by run.
-    pub fn rate(&mut self, what: &str, unit: &'static str, target: &'static str, pairs: &[(f64, f64)]) {
+    pub(crate) fn rate(
+        &mut self,
+        what: &str,
+        unit: &'static str,
+        target: &'static str,
+        pairs: &[(f64, f64)],
+    ) {
         self.add(what, unit, target, pairs, false);
     }
 
     /// Adds figures of which less is better.
-    pub fn cost(&mut self, what: &str, unit: &'static str, target: &'static str, pairs: &[(f64, f64)]) {
+    pub(crate) fn cost(
+        &mut self,
+        what: &str,
+        unit: &'static str,
+        target: &'static str,
+        pairs: &[(f64, f64)],
+    ) {
         self.add(what, unit, target, pairs, true);
     }
 

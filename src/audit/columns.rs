@@ -105,7 +105,9 @@ fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<Stri
             continue;
         }
         let mut rest = word;
-        if gap > 0 && width(&line) + gap + width(rest) > columns {
+        // A word that no line can hold gains nothing by a line of its own.
+        let fits_alone = indent + width(rest) <= columns;
+        if gap > 0 && fits_alone && width(&line) + gap + width(rest) > columns {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
             gap = 0;
         }

@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_payload_are_counted_and_not_shown() {
-        assert_eq!(glance(b"\xff\xfe\x1b[31m").words, "5 bytes that are no payload");
+        assert_eq!(glance(b"\xff\xfe\x1b[31m").words, "7 bytes that are no payload");
         assert_eq!(glance(b"").words, "0 bytes that are no payload");
     }
 

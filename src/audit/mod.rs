@@ -10,6 +10,7 @@ pub mod finding;
 pub mod glance;
 pub mod narrate;
 pub mod posts;
+pub mod roll;
 pub mod tree;
 pub mod whole;
 pub mod why;

@@ -66,7 +66,9 @@ impl Posts {
             }
         }
         for (listener, mut queue) in queues {
-            queue.sort_by(|a, b| (a.0, a.1, a.3.ready_seq, a.2).cmp(&(b.0, b.1, b.3.ready_seq, b.2)));
+            queue.sort_by_key(|(due, thread, path, call)| {
+                (*due, whole.place(thread, call.ready_seq), *thread, call.ready_seq, *path)
+            });
             for (index, (due, thread, path, call)) in queue.into_iter().enumerate() {
                 let slots = whole.slots(call.config, listener);
                 let post = if index >= slots {

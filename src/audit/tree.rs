@@ -14,7 +14,7 @@ use super::glance::{glance, told};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use crate::words::time::Millis;
 
 /// Records read at once.
@@ -129,14 +129,24 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
         ended_by: None,
         cut: false,
     };
+    let mut head = head_zero(id);
     loop {
         let page = reader.of_thread(id, tree.seq + 1, PAGE)?;
-        for (_, record) in &page {
+        for (position, record) in &page {
             if *left == 0 {
                 tree.cut = true;
                 break;
             }
             *left -= 1;
+            // A tree of records that are not the ones that were written would be a lie.
+            if record.header.seq != tree.seq + 1 || !record.verifies(head) {
+                let number = record.header.seq.to_string();
+                let why =
+                    ["record ", &number, " of thread ", id.as_str(), " does not follow the one before it"];
+                let path = "the log".to_owned();
+                return Err(LogFault::Damaged { path, position: *position, why: why.concat() });
+            }
+            head = record.head;
             tree.take(record);
         }
         if page.len() < PAGE || tree.cut {

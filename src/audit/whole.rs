@@ -37,6 +37,8 @@ pub struct Whole {
 struct Signs {
     booted: Option<(Millis, Digest)>,
     freed: HashMap<Name, Millis>,
+    /// Where each of them stands, by thread and number: what came in one millisecond has an order too.
+    places: HashMap<(ThreadId, u64), Position>,
 }
 
 impl Whole {
@@ -51,8 +53,9 @@ impl Whole {
         let mut state = wake::recover(reader, &Unwatched)?.state;
         let mut signs = Signs::default();
         let from = Position(last.0.saturating_sub(RECENT as u64));
-        for (_, record) in reader.after(from, RECENT)?.iter().filter(|(position, _)| *position <= last) {
+        for (position, record) in reader.after(from, RECENT)?.iter().filter(|(at, _)| *at <= last) {
             signs.note(record);
+            signs.places.insert((record.header.thread.clone(), record.header.seq), *position);
         }
         let mut wanted: Vec<Digest> =
             state.threads.values().flat_map(|t| t.calls.values().map(|c| c.config)).collect();
@@ -114,6 +117,11 @@ impl Whole {
     /// When the organism started last, if that is among the newest records.
     pub(super) fn booted(&self) -> Option<Millis> {
         self.signs.booted.map(|(at, _)| at)
+    }
+
+    /// Where a record stands in the log, if it is among the newest; before those that are if not.
+    pub(super) fn place(&self, thread: &ThreadId, seq: u64) -> Position {
+        self.signs.places.get(&(thread.clone(), seq)).copied().unwrap_or_default()
     }
 
     /// When a delivery to that listener was last over, if that is among the newest records.

@@ -111,6 +111,21 @@ pub enum Cause {
     },
 }
 
+impl Cause {
+    /// The word for it, as programs read it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Cause::Held { .. } => "held",
+            Cause::Joining { .. } => "joining",
+            Cause::BackOff { .. } => "back-off",
+            Cause::Queued { .. } => "queued",
+            Cause::Out { .. } => "out",
+            Cause::Stopped => "stopped",
+            Cause::Unknown { .. } => "unknown",
+        }
+    }
+}
+
 /// What follows when an attempt is over without a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {

@@ -106,20 +106,20 @@ fn what(record: &Record) -> Option<What> {
             seen([&record.from, " notes ", &summary(&record.body)].concat(), Colour::Dim)
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            seen([&to, "  ", &summary(&record.body)].concat(), Colour::Good)
+            seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
         }
-        (Kind::Message, _) => seen([&to, "  ", &summary(&record.body)].concat(), Colour::None),
-        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, "  handled"].concat(), Colour::Good),
+        (Kind::Message, _) => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+        (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Colour::Good),
         (Kind::Refusal | Kind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
             let words = words.unwrap_or_else(|| summary(&record.body));
-            seen([record.kind.as_str(), " ", code, "  ", &words].concat(), Colour::Bad)
+            seen([record.kind.as_str(), " ", code, " ", &words].concat(), Colour::Bad)
         }
         (Kind::Attempt, _) => {
             let attempt = core_payload::read_attempt(record.body.as_bytes())?;
             let number = attempt.number.to_string();
             let listener = record.to.as_deref().unwrap_or("-");
-            seen([listener, "  attempt ", &number, "  ", &attempt.words].concat(), Colour::Dim)
+            seen([listener, " attempt ", &number, " ", &attempt.words].concat(), Colour::Dim)
         }
         (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
     }
@@ -201,14 +201,10 @@ mod tests {
         let mut live = live(true, false);
         assert_eq!(
             live.lines(&record("message", "final", "1", SAID)),
-            ["sess-1f0c9a2b77d1", "07:00:01  echo -> operator  <said> hello you"]
+            ["sess-1f0c9a2b77d1", "07:00:01  echo -> operator <said> hello you"]
         );
         let nested = live.lines(&record("message", "call", "1/1.0", SAID));
-        assert_eq!(
-            nested,
-            ["07:00:01    echo -> operator  <said> hello you"],
-            "the thread is not said again"
-        );
+        assert_eq!(nested, ["07:00:01    echo -> operator <said> hello you"], "the thread is not said again");
         let long = SAID.replace("hello", &"many words ".repeat(50));
         assert!(
             live.lines(&record("message", "final", "1", &long)).iter().all(|l| l.chars().count() <= COLUMNS)

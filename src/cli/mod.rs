@@ -3,16 +3,23 @@
 
 mod awaited;
 mod cancel;
+mod demo;
+mod doctor;
 mod exit;
 mod here;
 mod live;
+mod log;
+mod looking;
 mod place;
+mod ps;
 mod refused;
 mod run;
 mod screen;
 mod send;
 pub mod soak;
 mod thread_name;
+mod tree;
+mod why;
 
 use std::process::ExitCode;
 
@@ -21,8 +28,13 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
-const GROUPS: &[(&str, &[&str])] =
-    &[("start", &["run", "send"]), ("steer", &["cancel"]), ("prove", &["soak"])];
+const GROUPS: &[(&str, &[&str])] = &[
+    ("start", &["demo", "run", "send"]),
+    ("look", &["ps", "why", "tree", "log"]),
+    ("steer", &["cancel"]),
+    ("prove", &["soak"]),
+    ("build", &["doctor"]),
+];
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
@@ -33,14 +45,26 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// See a message go all the way, killed and come back
+    Demo(demo::Demo),
     /// Run the organism until it is stopped
     Run(run::Run),
     /// Send a payload and wait for its answer
     Send(send::Send),
+    /// List the newest threads
+    Ps(ps::Ps),
+    /// Say what a thread waits for
+    Why(why::Why),
+    /// Draw what came of a message
+    Tree(tree::Tree),
+    /// Print the records of a thread or of the log
+    Log(log::Log),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
+    /// Examine the machine, the organism's file and its log
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the command that the arguments name.
@@ -55,10 +79,16 @@ pub fn main() -> ExitCode {
 impl Command {
     fn run(self) -> Exit {
         match self {
+            Command::Demo(demo) => demo.run(),
             Command::Run(run) => run.run(),
             Command::Send(send) => send.run(),
+            Command::Ps(ps) => ps.run(),
+            Command::Why(why) => why.run(),
+            Command::Tree(tree) => tree.run(),
+            Command::Log(log) => log.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::Soak(soak) => soak.run(),
+            Command::Doctor(doctor) => doctor.run(),
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::exit::Exit;
 use super::screen::Screen;
-use crate::organism::file::{self, OrganismFile};
+use crate::organism::file::{self, OrganismFile, Refused};
 
 /// The options that every command shares.
 #[derive(Args, Clone, Debug)]
@@ -30,14 +30,10 @@ impl Place {
 
     /// The checked organism, with the log that is meant.
     pub(super) fn organism(&self, screen: Screen) -> Result<OrganismFile, Exit> {
-        let mut organism = file::load(&self.organism_file).map_err(|refused| {
+        self.load().map_err(|refused| {
             screen.say(refused.to_string().trim_end());
             Exit::Configuration
-        })?;
-        if let Some(log) = &self.log {
-            organism.log = log.clone();
-        }
-        Ok(organism)
+        })
     }
 
     /// The log that is meant.
@@ -52,5 +48,31 @@ impl Place {
     pub(super) fn directory(&self) -> PathBuf {
         let folder = self.organism_file.parent().unwrap_or(std::path::Path::new("")).join(".");
         std::path::absolute(&folder).unwrap_or(folder)
+    }
+
+    /// The command that runs the organism of this place.
+    pub(super) fn run_command(&self) -> String {
+        let mut command = String::from("systole run");
+        if self.organism_file.as_os_str() != "organism.yaml" {
+            command.extend([" -f ", &self.organism_file.display().to_string()]);
+        }
+        if let Some(log) = &self.log {
+            command.extend([" --log ", &log.display().to_string()]);
+        }
+        command
+    }
+
+    /// The organism's file as the loader finds it, with the log that is meant.
+    pub(super) fn load(&self) -> Result<OrganismFile, Refused> {
+        let mut organism = file::load(&self.organism_file)?;
+        if let Some(log) = &self.log {
+            organism.log = log.clone();
+        }
+        Ok(organism)
+    }
+
+    /// The log that was named beside the file.
+    pub(super) fn given_log(&self) -> Option<PathBuf> {
+        self.log.clone()
     }
 }

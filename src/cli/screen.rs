@@ -37,7 +37,7 @@ impl Screen {
     }
 
     /// A line of data, hostile text made visible.
-    pub(super) fn data(self, line: &str) {
+    pub(super) fn show(self, line: &str) {
         self.raw(visible(line).as_bytes());
     }
 

@@ -21,6 +21,7 @@ use crate::console::told::{Receipt, Record, Refusal};
 use crate::organism::runfile::{RunFile, random_hex};
 use crate::words::codes::Code;
 use crate::words::ids::{Key, Malformed, Name};
+use crate::words::limits;
 
 mod through;
 
@@ -105,23 +106,23 @@ impl Parcel {
     }
 }
 
-/// Reads the payload: a file's, or what comes on stdin. How much is too much, the organism says.
+/// Reads the payload: a file's, or what comes on stdin. One byte more than any organism takes is enough
+/// for it to be refused as too large.
 fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, Exit> {
-    match file.filter(|file| file.as_os_str() != "-") {
-        Some(file) => std::fs::read(file).map_err(|error| {
-            screen.fail(Exit::Usage, [&file.display().to_string(), ": ", &error.to_string()].concat())
-        }),
-        None => {
-            let mut stdin = std::io::stdin().lock();
-            if stdin.is_terminal() && file.is_none() {
-                return Err(screen.fail(Exit::Usage, "no payload: give it with --file FILE, or on stdin"));
-            }
-            let mut document = Vec::new();
-            let read = stdin.read_to_end(&mut document);
-            read.map_err(|error| screen.fail(Exit::Usage, ["stdin: ", &error.to_string()].concat()))?;
-            Ok(document)
-        }
+    let file = file.filter(|file| file.as_os_str() != "-");
+    let stdin = std::io::stdin();
+    if file.is_none() && stdin.is_terminal() {
+        return Err(screen.fail(Exit::Usage, "no payload: give it with --file FILE, or on stdin"));
     }
+    let limit = limits::MESSAGE_BYTES as u64 + 1;
+    let mut document = Vec::new();
+    let read = match file {
+        Some(file) => std::fs::File::open(file).and_then(|f| f.take(limit).read_to_end(&mut document)),
+        None => stdin.lock().take(limit).read_to_end(&mut document),
+    };
+    let from = file.map_or_else(|| "stdin".to_owned(), |file| file.display().to_string());
+    read.map_err(|error| screen.fail(Exit::Usage, [&from, ": ", &error.to_string()].concat()))?;
+    Ok(document)
 }
 
 fn drawn() -> Result<Key, String> {
@@ -183,7 +184,7 @@ impl<'a> Waiter<'a> {
             if let Ending::Failed(_) = ending {
                 self.live.mention(record);
             }
-            self.screen.data(&record.body);
+            self.screen.show(&record.body);
         }
         Some(exit)
     }

@@ -170,7 +170,7 @@ fn tell(screen: Screen, came: &Came<'_>) {
         return screen.value(came);
     }
     for finding in &came.verdict.findings {
-        screen.data(finding);
+        screen.show(finding);
     }
     let verdict = came.verdict;
     let counted = [
@@ -186,16 +186,16 @@ fn tell(screen: Screen, came: &Came<'_>) {
         ("threads", verdict.threads),
     ];
     for (what, count) in counted {
-        screen.data(
+        screen.show(
             &["  ", what, &" ".repeat(24_usize.saturating_sub(what.len())), &count.to_string()].concat(),
         );
     }
     for (code, count) in came.failures {
-        screen.data(
+        screen.show(
             &["    ", code, &" ".repeat(22_usize.saturating_sub(code.len())), &count.to_string()].concat(),
         );
     }
     let seconds = came.seconds.round().to_string();
     let wrong = if verdict.is_clean() { "nothing is wrong" } else { "something is wrong" };
-    screen.data(&[wrong, ", after ", &seconds, " s, seed ", &came.seed.to_string()].concat());
+    screen.show(&[wrong, ", after ", &seconds, " s, seed ", &came.seed.to_string()].concat());
 }

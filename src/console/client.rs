@@ -85,6 +85,9 @@ impl Client {
             .post(self.url("/v1/messages"))
             .header("authorization", &self.authorization)
             .header("idempotency-key", letter.key)
+            // The door refuses what is too large by its announced length and closes. A client that was
+            // still writing then would lose the refusal with the connection.
+            .header("expect", "100-continue")
             .content_type("application/xml");
         for (name, value) in [("to", letter.to), ("thread", letter.thread)] {
             if let Some(value) = value {

@@ -22,8 +22,8 @@ use crate::edges::log::{memory::Memory, sqlite};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
 use crate::pump::run::{self, Ended, Lines};
-use crate::pump::state::Book;
-use crate::pump::wake;
+use crate::pump::state::{Book, State};
+use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
@@ -129,7 +129,7 @@ fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
 
 /// The configurations that open calls began with, beside the current one.
 fn pages(
-    state: &crate::pump::state::State,
+    state: &State,
     current: &Arc<Composition>,
     reader: &dyn LogReader,
     directory: &Path,
@@ -155,32 +155,38 @@ fn pages(
     Ok(Pages { current: current.clone(), all })
 }
 
+/// The state that the log gives, with every configuration that it needs, and how far the log goes.
+fn recovered(
+    reader: &dyn LogReader,
+    composition: &Arc<Composition>,
+    directory: &Path,
+    steps: &dyn Steps,
+) -> Result<(Recovered, Arc<Pages>, Position), StartFault> {
+    let mut recovered = wake::recover(reader, steps)?;
+    let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
+    let mut book = Book::open_at(composition.clone());
+    pages.all.values().cloned().for_each(|page| book.add(page));
+    recovered.state.book = book;
+    Ok((recovered, pages, reader.last()?))
+}
+
 impl Organism {
     /// Opens the log, goes on from what it holds, and starts every listener.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
-        let mut recovered = wake::recover(&*log.reader, &*plan.steps)?;
-        let pages = Arc::new(pages(&recovered.state, &composition, &*log.reader, &plan.directory)?);
-        let mut book = Book::open_at(composition.clone());
-        pages.all.values().cloned().for_each(|page| book.add(page));
-        recovered.state.book = book;
-
+        let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment = Equipment {
-            inline: plan.inline,
-            surroundings: plan.surroundings,
-            pace: Pace::default(),
-            steps: plan.steps.clone(),
-        };
+        let (inline, surroundings) = (plan.inline, plan.surroundings);
+        let (steps, pace) = (plan.steps.clone(), Pace::default());
+        let equipment = Equipment { inline, surroundings, pace, steps };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
-        let last = log.reader.last()?;
         let writer = Arc::new(start_writer(log.writer, &pump).map_err(machine)?);
         let ports = Ports {
             clock: Arc::new(WallClock),
@@ -194,10 +200,8 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let hand = {
-            let writer = writer.clone();
-            move |batch| writer.hand(batch).is_ok()
-        };
+        let at_writer = writer.clone();
+        let hand = move |batch| at_writer.hand(batch).is_ok();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
             inputs,
@@ -208,9 +212,8 @@ impl Organism {
             clock: Arc::new(WallClock),
         };
         let (end, ended) = oneshot::channel();
-        let heart = Heart::new(recovered, ports, last);
         let tasks = vec![
-            start_pump(heart, lines, end, room.clone()),
+            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()),
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use systole_kit::answers::{self, Answers, write_answers};
-use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::envelope::{Delivered, Stamp};
 use systole_kit::payload::Payload;
 
 use super::failing::work_key;
@@ -28,16 +28,16 @@ pub(super) fn needed(call: &Call) -> Vec<u64> {
     answers.chain(call.shown_inbox()).collect()
 }
 
-/// The document of a delivery. `found` gives the records that `needed` named; none if one is missing
+/// What a delivery carries. `found` gives the records that `needed` named; none if one is missing
 /// or its body is no payload, and then the thread is damaged.
-pub(super) fn document(
+pub(super) fn envelope(
     thread: &Thread,
     path: &CallPath,
     call: &Call,
     lease: &Lease,
     deadline: Millis,
     found: impl Fn(u64) -> Option<Arc<Record>>,
-) -> Option<Vec<u8>> {
+) -> Option<Delivered> {
     let mut stamp = Stamp {
         call: path.as_str().to_owned(),
         turn: lease.turn,
@@ -56,7 +56,7 @@ pub(super) fn document(
         stamp.cause = h.cause.map(|c| c.to_string());
         stamp.sha256 = Some(crate::words::ids::Digest::of(&request.body).to_string());
         let payload = Payload::trusted(request.body.clone()).ok()?;
-        return Some(write_envelope(&address(&h.from, call, thread), Some(&stamp), &payload));
+        return Some(addressed(&h.from, call, thread, stamp, payload));
     }
     let mut items = Vec::with_capacity(call.items.len());
     for item in &call.items {
@@ -73,7 +73,7 @@ pub(super) fn document(
     }
     let inbox = inbox(call, found)?;
     let answers = write_answers(&Answers { turn: lease.turn, wrap_up: None, items, inbox });
-    Some(write_envelope(&address(&Name::core(), call, thread), Some(&stamp), &answers))
+    Some(addressed(&Name::core(), call, thread, stamp, answers))
 }
 
 /// Children's ends first, in order of spawning, so that what is shown does not depend on which ended
@@ -90,6 +90,7 @@ fn inbox(call: &Call, found: impl Fn(u64) -> Option<Arc<Record>>) -> Option<Vec<
     Some(shown.into_iter().map(|(.., payload)| payload).collect())
 }
 
-fn address<'a>(from: &'a Name, call: &'a Call, thread: &'a Thread) -> Address<'a> {
-    Address { from: Some(from.as_str()), to: Some(call.listener.as_str()), thread: Some(thread.id.as_str()) }
+fn addressed(from: &Name, call: &Call, thread: &Thread, stamp: Stamp, payload: Payload) -> Delivered {
+    let (to, thread) = (Some(call.listener.to_string()), thread.id.to_string());
+    Delivered { from: from.to_string(), to, thread, stamp, payload }
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use systole_kit::envelope::{Address, Delivered, write_envelope};
+
 use super::codes::Code;
 use super::ids::{Digest, Key, Name, ThreadId};
 use super::record::Record;
@@ -221,13 +223,23 @@ pub struct Lease {
     pub config: Digest,
 }
 
-/// A document on its way to a listener.
+/// A turn on its way to a listener.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     /// What the reply is judged under.
     pub lease: Arc<Lease>,
-    /// The envelope, as stored bytes.
-    pub document: Vec<u8>,
+    /// What the listener is handed. A carrier to another process writes it down; one within ours need
+    /// not, since the payload in it is the stored bytes either way.
+    pub envelope: Box<Delivered>,
+}
+
+impl Delivery {
+    /// The envelope as a document.
+    pub fn document(&self) -> Vec<u8> {
+        let Delivered { from, to, thread, stamp, payload } = &*self.envelope;
+        let address = Address { from: Some(from), to: to.as_deref(), thread: Some(thread) };
+        write_envelope(&address, Some(stamp), payload)
+    }
 }
 
 /// Why a delivery is called back.

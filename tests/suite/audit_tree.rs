@@ -12,7 +12,7 @@ use systole::organism::running::Organism;
 use systole::rules::core_payload;
 use systole::words::codes::Code;
 use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
-use systole::words::ports::{Batch, Clock as _, LogReader, LogWriter as _, Position};
+use systole::words::ports::{Batch, Clock as _, LogWriter as _, Position};
 use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
@@ -71,7 +71,7 @@ sess-0123456789ab  resting  opened 12:00:00
    ├─ 1/2.0  thread sess-0123456789ab.heat
    │  ├─ 1  dig  <dig>  cancelled
    │  └─ cancelled by core at 12:00:00
-   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.lost: scan: …
+   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.failed: scan…
    └─ 1/3.0  answered: children-open
 ");
     assert_eq!(json["calls"][0]["state"], "answered", "{json:#}");
@@ -134,7 +134,7 @@ fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[
         from: Name::parse(&"a".repeat(63)).unwrap(),
         to: Some(Name::parse(&"b".repeat(63)).unwrap()),
         call: Some(CallPath::top(1)),
-        turn: (!before.is_empty()).then_some(before.len() as u32),
+        turn: (!before.is_empty()).then(|| u32::try_from(before.len()).unwrap()),
         ordinal: (!before.is_empty()).then_some(0),
         cause: None,
         key: None,

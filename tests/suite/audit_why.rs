@@ -1,10 +1,14 @@
 //! C7: `why` names the leaf cause of a wait, with since when, what ends it, and the command.
 
 use systole::audit::columns::clock;
-use systole::audit::why::{Cause, Then};
+use systole::audit::posts::Posts;
+use systole::audit::whole::Whole;
+use systole::audit::why::{Cause, Failure, Reason, Standing, Then};
 use systole::pump::state::Life;
-use systole::words::ids::{Name, ThreadId};
+use systole::words::composition::Program;
+use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::record::{Kind, Mark, Role};
+use systole::words::time::Millis;
 
 use super::audit_stage::{Part, cast, flat, look, payload, standing, standing_in, stop, until, words};
 use super::organism::{ask, outcome, start};
@@ -139,6 +143,79 @@ async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
 }
 
 #[tokio::test]
+async fn c7_as_many_are_out_as_the_listener_has_slots() {
+    let folder = cast(&[Part("search", "search", "found", &["in_flight: 2"])]);
+    let organism = start(folder.path()).await;
+    let mut causes = Vec::new();
+    for key in ["k1", "k2", "k3"] {
+        let receipt = ask(&organism, key, &payload("search", key), None).await.unwrap();
+        causes.push(standing(&organism, &receipt.thread).leaves()[0].cause.clone());
+    }
+    assert!(
+        matches!(causes[..], [Cause::Out { .. }, Cause::Out { .. }, Cause::Queued { place: 1, slots: 2 }]),
+        "{causes:?}"
+    );
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_who_waited_for_the_one_slot_is_out_since_it_was_free() {
+    // The first message waits until the test says so, then fails; the second one hangs.
+    let waits = "run: [sh, -c, 'read line; if mkdir first; then cat go; exit 1; fi; exec sleep 1000']";
+    let keys = [waits, "mode: once", "timeout: 1h", "retry: {attempts: 1, backoff: 1s..1s}"];
+    let folder = cast(&[Part("search", "search", "found", &keys)]);
+    let go = folder.path().join("go");
+    assert!(std::process::Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let organism = start(folder.path()).await;
+    let first = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    let second = ask(&organism, "k2", &payload("search", "two"), None).await.unwrap();
+    assert!(matches!(standing(&organism, &second.thread).leaves()[0].cause, Cause::Queued { .. }));
+    tokio::task::spawn_blocking(move || std::fs::write(go, "go").unwrap()).await.unwrap();
+    let over = outcome(&organism, &first).await;
+    let found = standing(&organism, &second.thread);
+    let leaf = found.leaves()[0];
+    assert!(matches!(leaf.cause, Cause::Out { then: Then::Fails, .. }), "{leaf:?}");
+    assert_eq!(leaf.since, over.header.time);
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_after_a_restart_the_attempt_that_was_lost_with_the_pump_is_told() {
+    let folder = cast(&[HUNG]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    stop(organism).await;
+    let organism = start(folder.path()).await;
+    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    let found = standing(&organism, &receipt.thread);
+    let leaf = found.leaves()[0];
+    assert!(matches!(leaf.cause, Cause::Out { then: Then::Attempt(3), .. }), "{leaf:?}");
+    let (report, _) = words(&found, None);
+    assert!(
+        flat(&report).contains("before: the pump stopped while the delivery may have been out"),
+        "{report}"
+    );
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_a_configuration_that_cannot_be_read_is_told_and_nothing_is_made_up() {
+    let folder = cast(&[HUNG]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
+    let reader = organism.reader();
+    let whole = Whole::look(&**reader, &|_| Err("it is in another tongue".to_owned()), Some(1)).unwrap();
+    let posts = Posts::at(&whole, Millis(0));
+    let thread = whole.thread(&**reader, &receipt.thread).unwrap().unwrap();
+    let found = Standing::of(&**reader, &whole, &posts, &thread).unwrap();
+    let (report, _) = words(&found, None);
+    assert!(report.contains("its configuration cannot be read"), "{report}");
+    assert!(report.contains("it is in another tongue"), "{report}");
+    assert!(!report.contains("timeout"), "{report}");
+    stop(organism).await;
+}
+
+#[tokio::test]
 async fn c7_a_later_message_is_held_behind_the_one_that_is_open() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;
@@ -179,12 +256,12 @@ async fn c7_without_an_organism_nothing_is_out_and_the_command_that_starts_it_is
     let found = standing_in(&reader, None, &receipt.thread);
     assert!(matches!(found.leaves()[0].cause, Cause::Stopped), "{found:?}");
     let (report, line) = words(&found, Some("systole run -f organism.yaml"));
-    assert!(report.contains("waits for the organism, which does not run"), "{report}");
+    assert!(report.contains("waits for the organism to run, attempt 1 of 3"), "{report}");
     assert!(
         flat(&report).contains("no organism runs on this log; it goes on with: systole run -f organism.yaml"),
         "{report}"
     );
-    assert!(line.contains("waits for the organism"), "{line}");
+    assert!(line.contains("waits for the organism to run"), "{line}");
     assert_eq!(look(&reader, None).working().len(), 1);
 }
 
@@ -203,8 +280,7 @@ async fn c7_a_program_that_cannot_be_started_is_named() {
 
 #[tokio::test]
 async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
-    let once =
-        "run: [sh, -c, 'read line; if [ -e tried ]; then exec cat >/dev/null; fi; touch tried; exit 1']";
+    let once = "run: [sh, -c, 'read line; if [ -e tried ]; then exec sleep 1000; fi; touch tried; exit 1']";
     let keys = [once, "mode: once", "timeout: 1h", "retry: {attempts: 2, backoff: 1ms..1ms}"];
     let folder = cast(&[Part("search", "search", "found", &keys)]);
     let organism = start(folder.path()).await;
@@ -226,4 +302,50 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     assert!(report.contains("search attempt 2 of 2 out for"), "{report}");
     assert!(flat(&report).contains("; then the call fails"), "{report}");
     stop(organism).await;
+}
+
+/// A reason as long and as hostile as one can be, with others below it.
+fn hostile(depth: u32) -> Reason {
+    let evil =
+        "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
+    let thread = ["sess-0123456789ab", &".a-label-of-thirty-two-letters-32".repeat(16)].concat();
+    let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
+    let program = Program {
+        run: vec!["./x".to_owned(), evil.clone()],
+        directory: "/".into(),
+        env: std::collections::BTreeMap::new(),
+        pass: Vec::new(),
+        stays: true,
+        by_length: false,
+    };
+    let words =
+        ["exited 1", &evil, "; last words on stderr: ", &evil, "KeyError: ", &"X_".repeat(900)].concat();
+    Reason {
+        thread: ThreadId::parse(&thread).unwrap(),
+        call,
+        listener: Name::parse(&"n".repeat(63)).unwrap(),
+        turn: u32::MAX,
+        since: Millis(0),
+        cause: Cause::Out {
+            deadline: Some(Millis(u64::MAX)),
+            idle_ms: Some(u64::MAX),
+            then: Then::Attempt(u32::MAX),
+        },
+        attempt: u32::MAX,
+        attempts: 3,
+        failures: vec![Failure { code: None, words, at: Millis(0) }],
+        program: Some(program),
+        told_from: u64::MAX,
+        below: if depth < 16 { vec![hostile(depth + 1)] } else { Vec::new() },
+    }
+}
+
+#[test]
+fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
+    let root = hostile(0);
+    let thread = root.thread.clone();
+    let standing = Standing { thread, life: Life::Working, touched: Millis(0), seq: 1, reasons: vec![root] };
+    let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
+    assert!(report.contains("\\u{202e}drawkcab"), "{report}");
+    assert!(line.contains("systole why"), "{line}");
 }

@@ -226,7 +226,9 @@ fn noise_alone() {
     }
     let entity = br#"<!DOCTYPE s [<!ENTITY e "x">]><search xmlns="urn:search"><query>&e;</query></search>"#;
     let _ = judge.judge(id, entity);
-    for bad in ["", "<xs:schema", "<a/>", &SEARCH.replace("xs:long", "xs:nothing")] {
+    // Our reader lets `--` pass inside a comment; libxml2 does not, and would say so on stderr.
+    let dashes = SEARCH.replacen("<xs:element", "<!-- a -- b --><xs:element", 1);
+    for bad in ["", "<xs:schema", "<a/>", &SEARCH.replace("xs:long", "xs:nothing"), &dashes] {
         assert!(Judge::compile(&[source("bad", bad)]).is_err(), "{bad}");
     }
 }

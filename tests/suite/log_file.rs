@@ -328,6 +328,22 @@ fn a_crashed_log_without_its_index_file_is_read_and_refused_alike() {
 }
 
 #[test]
+fn a_crash_behind_the_header_of_the_write_ahead_log_loses_nothing_and_opens() {
+    let folder = Folder::new();
+    written(&folder, 5);
+    let wal = folder.path().join("organism.db-wal");
+    let connection = Connection::open(folder.log()).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = WAL; INSERT INTO mark VALUES ('another', 1)").unwrap();
+    let header = std::fs::read(&wal).unwrap()[..32].to_vec();
+    connection.close().unwrap();
+    // What is there when a process dies between the header and the first page of its first commit.
+    std::fs::write(&wal, header).unwrap();
+    std::fs::write(folder.path().join("organism.db-shm"), [0; 32768]).unwrap();
+    assert_eq!(sqlite::verify_all(&folder.log()).map(|found| found.records), Ok(5));
+    assert_eq!(sqlite::open(&folder.log()).unwrap().reader.last(), Ok(Position(5)));
+}
+
+#[test]
 fn an_unfinished_creation_leaves_no_half_log() {
     let folder = Folder::new();
     std::fs::write(folder.path().join("organism.db.new"), b"half a page").unwrap();

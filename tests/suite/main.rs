@@ -1,9 +1,13 @@
 //! The one suite of the root package: a module per topic, one binary to build and to run.
 #![cfg(test)]
 
+mod audit_finding;
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
+mod cli_look;
+mod cli_run;
+mod cli_send;
 mod config;
 mod core_schema;
 mod crash_loop;
@@ -13,6 +17,8 @@ mod delivery_once;
 mod delivery_process;
 mod disk;
 mod first_listeners;
+mod following;
+mod http;
 mod judge;
 mod kills;
 mod log_contract;
@@ -22,6 +28,7 @@ mod log_format;
 mod log_records;
 mod log_writer;
 mod organism;
+mod program;
 mod pump;
 mod reference;
 mod schema_agreement;

@@ -106,12 +106,12 @@ pub(crate) fn told(organism: &Organism) -> String {
     records.into_iter().map(line).collect()
 }
 
-const ECHO_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/echo/v1" elementFormDefault="qualified">
+pub(crate) const ECHO_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/echo/v1" elementFormDefault="qualified">
   <xs:element name="say"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
   <xs:element name="said"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
 </xs:schema>"#;
 
-const ECHO_PY: &str = r#"import sys, xml.etree.ElementTree as ET
+pub(crate) const ECHO_PY: &str = r#"import sys, xml.etree.ElementTree as ET
 E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
 for line in sys.stdin:
     message = ET.fromstring(line)

@@ -1,10 +1,13 @@
 //! Property tests: our model finds nothing wrong exactly where libxml2 finds nothing wrong, and nothing
 //! that the profile lets through stalls the judge. `SYSTOLE_CASES` sets how many cases are tried.
 //!
-//! A tape of numbers decides everything, so that a failing case shrinks to a short tape. Known
-//! disagreements: libxml2 takes a lone sign with a blank behind it for an `xs:decimal`; the model does not.
-//! Not generated, because the model leaves them to libxml2: `xsi:type`, zoned against unzoned times,
-//! Unicode digits and names, patterns over values longer than 16 KiB.
+//! A tape of numbers decides everything, so that a failing case shrinks to a short tape.
+//!
+//! Known disagreement: libxml2 takes a lone sign with a blank behind it for an `xs:decimal`; the model does
+//! not. Followed, though XSD says otherwise: blanks around dates, durations and numbers of machine size are
+//! refused where no pattern or enumeration stands; base64 text may hold stray characters; unsigned numbers
+//! take no `+`. Not generated, because the model leaves them to libxml2: `xsi:type`, zoned against unzoned
+//! times, Unicode digits and names, patterns over values longer than 16 KiB.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -129,7 +132,7 @@ fn group(tape: &mut Tape, depth: usize, names: &mut Vec<&'static str>, outermost
     for _ in 0..=tape.below(3) {
         let occurs =
             if compositor == "all" { OCCURS[tape.below(2)] } else { OCCURS[tape.below(OCCURS.len())] };
-        if compositor != "all" && tape.one_in(6) {
+        if compositor == "sequence" && tape.one_in(if outermost { 5 } else { 40 }) {
             members.push((Member::Other, occurs));
         } else if compositor != "all" && outermost && tape.one_in(4) {
             members.push((Member::Inner(group(tape, depth, names, false)), occurs));

@@ -12,7 +12,7 @@ use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
 use systole::words::composition::{Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId};
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
-use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::envelope::{Address, Stamp, read_delivered, write_envelope};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, namespaces};
 use tokio::sync::mpsc;
@@ -229,7 +229,10 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
         attempt: 1,
         config: Digest::of(b""),
     };
-    Delivery { lease: Arc::new(lease), document: request(token_text, words) }
+    Delivery {
+        lease: Arc::new(lease),
+        envelope: Box::new(read_delivered(&request(token_text, words)).unwrap()),
+    }
 }
 
 /// A request as a listener gets it: `<ask>` with that text.

@@ -38,7 +38,7 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
             [&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"].concat()
         }
         Cause::Out { .. } => [&attempt, " out for ", &held_for].concat(),
-        Cause::Stopped => [&attempt, " waits for the organism, which does not run"].concat(),
+        Cause::Stopped => ["waits for the organism to run, ", &attempt].concat(),
         Cause::Unknown { .. } => "its configuration cannot be read".to_owned(),
     }
 }
@@ -79,8 +79,7 @@ pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
         }
         Cause::Queued { .. } => {
             let listener = reason.listener.as_str();
-            let more = [" ends; in_flight of ", listener, " allows more at once"].concat();
-            Some(["the delivery before it", &more].concat())
+            Some(["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat())
         }
         Cause::Unknown { why } => Some(["nothing, as it stands: ", &plain(why)].concat()),
         Cause::Stopped | Cause::Held { .. } | Cause::Joining { .. } | Cause::Out { deadline: None, .. } => {

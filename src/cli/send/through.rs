@@ -32,10 +32,12 @@ pub(super) fn elsewhere(
     }
     let mut waiter = Waiter::new(screen, &receipt);
     let events = match client.events(receipt.position, &receipt.thread, parcel.timeout) {
-        Ok(events) => events,
+        Ok(events) => Some(events),
+        // It answered a moment ago, so it ended since.
+        Err(Unheard::Unreachable { .. }) => None,
         Err(unheard) => return screen.fail(Exit::Unavailable, unheard),
     };
-    for record in events {
+    for record in events.into_iter().flatten() {
         match record {
             Ok(record) => {
                 if let Some(exit) = waiter.take(&record) {
@@ -43,6 +45,8 @@ pub(super) fn elsewhere(
                 }
             }
             Err(Unheard::TooLate) => return too_late(screen, &receipt),
+            // It was killed, or stopped at once; a stream that just ends says the same.
+            Err(Unheard::Unreachable { .. }) => break,
             Err(unheard) => return screen.fail(Exit::Unavailable, unheard),
         }
     }

@@ -217,6 +217,9 @@ impl Desk {
 mod tests {
     use std::sync::Arc;
 
+    use systole_kit::envelope::{Delivered, Stamp};
+    use systole_kit::{Limits, Payload};
+
     use super::*;
     use crate::words::ids::{CallPath, Digest, Name, ThreadId};
     use crate::words::ports::Lease;
@@ -231,7 +234,12 @@ mod tests {
             attempt: 1,
             config: Digest::of(b""),
         };
-        Delivery { lease: Arc::new(lease), document: Vec::new() }
+        let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &Limits::default()).unwrap();
+        let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
+        Delivery {
+            lease: Arc::new(lease),
+            envelope: Box::new(Delivered { from, to: None, thread, stamp, payload }),
+        }
     }
 
     /// A desk with these deliveries, the first `out` of them out.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use systole_kit::envelope::{Delivered, read_delivered};
+use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Said, Word};
 use tokio::sync::mpsc;
 
@@ -107,12 +107,8 @@ async fn bring(
     running: &mpsc::Sender<Infallible>,
 ) {
     let token = delivery.lease.token.clone();
-    let asked = match read_delivered(&delivery.document) {
-        Ok(asked) => asked,
-        Err(fault) => return gone(post, token, Code::ListenerFailed, fault.message.into()).await,
-    };
     post.brought();
-    let listener = listener.clone();
+    let (asked, listener) = (Delivered::clone(&delivery.envelope), listener.clone());
     let mut answer = Caught::new(Box::pin(async move { listener.answer(asked).await }));
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
         Poll::Ready(said) => answered(post, token, said).await,

@@ -205,3 +205,14 @@ fn words(errors: &[StructuredError]) -> String {
 fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::guarded;
+
+    #[test]
+    fn a_panic_below_is_told_and_does_not_spread() {
+        assert_eq!(guarded(|| 7), Some(7));
+        assert_eq!(guarded(|| -> u8 { panic!("as validate_document may") }), None);
+    }
+}

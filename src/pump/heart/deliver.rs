@@ -157,12 +157,12 @@ impl Heart {
             config: call.config,
         });
         let found = |seq| self.fresh.get(&work.thread, seq);
-        match compose::document(thread, &work.call, call, &lease, deadline, found) {
-            Some(document) => {
+        match compose::envelope(thread, &work.call, call, &lease, deadline, found) {
+            Some(envelope) => {
                 let (timeout_ms, idle_ms) = (listener.timeout_ms, listener.idle_ms);
                 self.ports.leases.put(lease.clone());
                 self.desk.sent(lease.clone(), now, timeout_ms, idle_ms);
-                self.ports.carrier.hand(Delivery { lease, document });
+                self.ports.carrier.hand(Delivery { lease, envelope: Box::new(envelope) });
                 self.ports.steps.passed(Step::Delivered);
             }
             None if look => {

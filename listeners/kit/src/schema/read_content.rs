@@ -235,6 +235,11 @@ impl<'t> Reading<'t> {
         if wildcards.len() > 1 {
             self.unfit_at(element, "a content has more than one xs:any", "keep one, with its own maxOccurs");
         }
+        if !wildcards.is_empty() && !has_direct_wildcard(particle) {
+            // Elsewhere libxml2 lets the wildcard run on into what may be left out, or into another choice.
+            let mend = "put the xs:any directly into one xs:sequence that comes once";
+            self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", mend);
+        }
         if wildcards.contains(&Wildcard::Any) && !all.is_empty() && !ends_in_wildcard(particle) {
             let message = "xs:any with ##any stands beside elements whose number is not fixed";
             self.unfit_at(element, message, "write ##other, or give the xs:any a parent of its own");
@@ -271,6 +276,12 @@ fn wildcards_in(term: &Term, found: &mut Vec<Wildcard>) {
             parts.iter().for_each(|part| wildcards_in(&part.term, found));
         }
     }
+}
+
+fn has_direct_wildcard(particle: &Particle) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return false };
+    let once = (particle.min, particle.max) == (1, Some(1));
+    once && parts.iter().any(|part| matches!(part.term, Term::Wildcard(_)))
 }
 
 /// One sequence of elements that come a fixed number of times, with a wildcard behind them.

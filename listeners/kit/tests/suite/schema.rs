@@ -135,6 +135,10 @@ fn what_lies_beyond_the_profile_is_refused_by_name() {
             ),
             "maxOccurs",
         ),
+        (
+            with_content(r###"<xs:choice><xs:any namespace="##other" processContents="lax"/></xs:choice>"###),
+            "xs:complexType",
+        ),
         (with_content(r#"<xs:sequence><xs:element ref="nowhere"/></xs:sequence>"#), "ref"),
         (
             with_content(
@@ -255,4 +259,10 @@ fn malformed_and_too_deep_payloads_are_left_to_the_gate() {
     let deep = ["<a>".repeat(100_000), "</a>".repeat(100_000)].concat();
     assert_eq!(tree.explain(deep.as_bytes()), None);
     assert_eq!(tree.explain(b"\xff\xfe<\0a\0"), None);
+}
+
+#[test]
+fn a_model_may_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    shared(&model("search"));
 }

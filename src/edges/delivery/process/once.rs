@@ -115,7 +115,7 @@ enum Cause {
 }
 
 async fn carry(delivery: &Delivery, post: &Post, place: &Workplace) -> Outcome {
-    let document = match framed(&delivery.document, place.program.by_length) {
+    let document = match framed(&delivery.document(), place.program.by_length) {
         Ok(document) => document,
         Err(fault) => {
             let words = ["the stored document has no line form: ", &fault.message].concat();

@@ -169,7 +169,7 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
         let delivers = matches!(errand, Errand::Deliver(_));
         let framed = match errand {
             Errand::Cancel(token) => frames::framed(&frames::cancel(&token), by_length),
-            Errand::Deliver(delivery) => match frames::framed(&delivery.document, by_length) {
+            Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
                 Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
                     let words = ["the stored document has no line form: ", &fault.message].concat();
                     post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;

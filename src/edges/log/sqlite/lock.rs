@@ -72,6 +72,28 @@ impl Lock {
     }
 }
 
+/// The process that has the log open for writing; none where nobody has. Where the process that signed
+/// last is gone nobody has it, and the lock is not touched; else it is asked for as a reader would, so
+/// that any number may look at once.
+pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
+    let path = beside(log, ".lock");
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(io_fault(&path, &e)),
+    };
+    let pid = pid_in(&file);
+    let process = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    if process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH)) {
+        return Ok(None);
+    }
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(None),
+        Err(Errno::WOULDBLOCK) => Ok(Some(pid)),
+        Err(e) => Err(io_fault(&path, &e.into())),
+    }
+}
+
 /// The process that signed the lock; 0 in the moment between taking and signing it.
 fn pid_in(mut file: &File) -> u32 {
     let mut text = String::new();

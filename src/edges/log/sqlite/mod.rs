@@ -19,7 +19,8 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
-pub use open::{Opened, open, open_reading};
+pub use lock::holder;
+pub use open::{Opened, format, open, open_reading};
 pub use read::Reader;
 pub use secret::Secret;
 pub use verify::{Summary, verify_all};

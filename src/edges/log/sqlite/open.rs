@@ -93,8 +93,9 @@ fn exists(path: &Path) -> Result<bool, LogFault> {
     path.try_exists().map_err(|e| io_fault(path, &e))
 }
 
-/// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know?
-pub(super) fn look(path: &Path) -> Result<(), LogFault> {
+/// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know? The
+/// format's number is what comes out.
+pub(super) fn look(path: &Path) -> Result<u32, LogFault> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
     read.map_err(|e| io_fault(path, &e))?;
@@ -119,8 +120,13 @@ pub(super) fn look(path: &Path) -> Result<(), LogFault> {
         found if found > FORMAT => {
             Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT })
         }
-        _ => Ok(()),
+        known => Ok(known),
     }
+}
+
+/// The number of the format that a log has, as its first bytes say.
+pub fn format(path: &Path) -> Result<u32, LogFault> {
+    look(&canonical(path)?)
 }
 
 /// Verifies the newest records of a log that nobody writes to, without touching it.

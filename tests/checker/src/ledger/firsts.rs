@@ -7,15 +7,17 @@ use sha2::{Digest as _, Sha256};
 /// The first position of everything that may stand only once. What it is is kept as half a SHA-256, so
 /// that a million records cost 24 bytes each and two of them meet by no accident.
 #[derive(Default)]
-pub(super) struct Firsts(HashMap<u128, u64>);
+pub(super) struct Firsts(HashMap<[u8; 16], u64>);
 
 impl Firsts {
-    fn mark(parts: &[&str]) -> u128 {
+    fn mark(parts: &[&str]) -> [u8; 16] {
         let hash = parts.iter().fold(Sha256::new(), |hash, part| {
             // The length before each part keeps ("a", "bc") and ("ab", "c") apart.
             hash.chain_update((part.len() as u64).to_be_bytes()).chain_update(part)
         });
-        hash.finalize().iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte))
+        let mut mark = [0; 16];
+        mark.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+        mark
     }
 
     pub(super) fn get(&self, parts: &[&str]) -> Option<u64> {

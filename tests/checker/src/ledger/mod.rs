@@ -284,6 +284,10 @@ impl Ledger {
         }
         // What was left open below was found by its rule; it goes with the call all the same.
         thread.calls.retain(|other, _| !path::is_below(other, call));
+        if thread.calls.is_empty() {
+            // An emptied map keeps its memory; most threads rest, and there are many.
+            thread.calls = BTreeMap::new();
+        }
         if path::is_top(call) && thread.child.is_some() {
             self.end(step);
         }
@@ -291,7 +295,7 @@ impl Ledger {
 
     fn end(&mut self, step: &Step<'_>) {
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
-        thread.calls.clear();
+        thread.calls = BTreeMap::new();
         thread.ended.get_or_insert(step.record.position);
         if let Some(child) = &mut thread.child {
             let outcome = outcome(step);

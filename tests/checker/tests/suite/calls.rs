@@ -56,6 +56,11 @@ planted! {
         script.after("d-end", Line { thread: crate::good::D, ..stray });
     };
 
+    an_attempt_after_the_end_of_a_thread finds ["ended"] by |script| {
+        let attempt = script.line("attempt").again("again");
+        script.after("d-end", Line { thread: crate::good::D, cause: Some("d-call"), ..attempt });
+    };
+
     a_nested_call_left_open finds ["closed-below"] by |script| {
         let call = script.line("call").again("again");
         let call = Line { thread: B, call: Some("1"), cause: Some("b-ask"), ..call };

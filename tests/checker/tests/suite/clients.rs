@@ -50,6 +50,9 @@ fn a_second_receipt_that_differs_is_found() {
     let (first, mut second) = (book.sent("b-ask", "bob", "k-b"), book.sent("b-ask", "bob", "k-b"));
     second.place.as_mut().unwrap().1 = 2;
     assert_eq!(found(&book.check_with(&[first.json(), second.json()].concat())), ["receipt"]);
+    let mut other_bytes = book.sent("b-ask", "bob", "k-b");
+    other_bytes.sha256 = Hash([1; 32]);
+    assert_eq!(found(&book.check_with(&[first.json(), other_bytes.json()].concat())), ["receipt"]);
 }
 
 #[test]

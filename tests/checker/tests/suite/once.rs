@@ -13,6 +13,11 @@ planted! {
         script.line("again").ordinal = Some(1);
     };
 
+    two_finals_of_a_nested_call finds ["outcome-once"] by |script| {
+        script.repeat("found", "found");
+        script.line("again").ordinal = Some(1);
+    };
+
     an_outcome_after_a_final finds ["outcome-once"] by |script| {
         let failed = script.line("failed").again("again");
         script.after("b-final", Line { thread: crate::good::B, call: Some("1"), to: Some("bob"), cause: Some("b-ask"), ..failed });
@@ -98,6 +103,26 @@ fn a_first_attempt_may_stand_in_the_log_or_not() {
     let mut script = script();
     script.repeat("attempt", "attempt");
     script.line("attempt").body = attempt(1);
+    let report = Book::of(&script).check();
+    assert!(report.is_clean(), "\n{report}");
+}
+
+#[test]
+fn a_key_may_open_one_root_and_stand_in_another_thread() {
+    let mut script = script();
+    let (ask, answer) = (script.remove("b-ask"), script.remove("b-final"));
+    script.after("boot", Line { to: Some("alice"), ..answer });
+    script.after("boot", Line { from: "alice", key: Some("k-a2"), ..ask });
+    let report = Book::of(&script).check();
+    assert!(report.is_clean(), "\n{report}");
+}
+
+#[test]
+fn attempts_are_counted_anew_in_every_turn() {
+    let mut script = script();
+    let attempt = Line { call: Some("1"), to: Some("planner"), ..script.line("attempt").clone() };
+    script.after("finished", Line { turn: Some(2), cause: Some("found"), ..attempt.again("in turn 2") });
+    script.after("refused", Line { turn: Some(3), cause: Some("refused"), ..attempt.again("in turn 3") });
     let report = Book::of(&script).check();
     assert!(report.is_clean(), "\n{report}");
 }

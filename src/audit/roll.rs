@@ -1,0 +1,165 @@
+//! The roll of threads: each with its state, since when, and what it waits for or how it ended last.
+//!
+//! It reads a fold and a few records of each thread, never a whole chain. A log comes in; one entry a
+//! thread goes out, newest first.
+
+use serde_json::{Value, json};
+
+use super::columns::{self, COLUMNS, cut};
+use super::glance::{glance, told};
+use super::posts::Posts;
+use super::whole::Whole;
+use super::why::{Standing, brief};
+use crate::pump::state::{Life, Thread};
+use crate::words::ids::ThreadId;
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Kind, Mark, Record, Role};
+use crate::words::time::{Millis, spoken};
+
+/// Threads looked at for the newest roots: children stand between them.
+const LOOKED_AT: usize = 10_000;
+/// Newest records of a thread in which its last outcome is looked for.
+const LAST_RECORDS: usize = 64;
+/// Columns that an id, a state and a stretch of time take.
+const ROOT_COLUMNS: usize = 17;
+const CHILD_COLUMNS: usize = 28;
+const STATE_COLUMNS: usize = 7;
+const SINCE_COLUMNS: usize = 9;
+
+/// One thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its state.
+    pub life: Life,
+    /// Since when: for a working one since its oldest leaf waits, else since its last record.
+    pub since: Millis,
+    /// What it waits for, or how it ended last.
+    pub words: String,
+}
+
+/// Calls the roll: the newest roots, or with `children` the newest threads of any sort.
+pub fn call(
+    reader: &dyn LogReader,
+    whole: &Whole,
+    now: Millis,
+    most: usize,
+    children: bool,
+) -> Result<Vec<Entry>, LogFault> {
+    let posts = Posts::at(whole, now);
+    let looked_at = if children { most } else { LOOKED_AT };
+    let newest = reader.threads(looked_at)?;
+    let mut roll = Vec::new();
+    for id in newest.iter().filter(|id| children || id.parent().is_none()).take(most) {
+        let Some(thread) = whole.thread(reader, id)? else { continue };
+        roll.push(entry(reader, whole, &posts, &thread, now)?);
+    }
+    Ok(roll)
+}
+
+fn entry(
+    reader: &dyn LogReader,
+    whole: &Whole,
+    posts: &Posts,
+    thread: &Thread,
+    now: Millis,
+) -> Result<Entry, LogFault> {
+    let life = thread.life();
+    let (since, words) = if life == Life::Working {
+        let standing = Standing::of(reader, whole, posts, thread)?;
+        let leaves = standing.leaves();
+        let oldest = leaves.iter().min_by_key(|leaf| leaf.since);
+        match oldest {
+            None => (thread.touched, String::new()),
+            Some(leaf) => {
+                let mut words = [leaf.listener.as_str(), ": ", &brief(leaf, now)].concat();
+                if leaves.len() > 1 {
+                    words.extend([" (and ", &(leaves.len() - 1).to_string(), " more)"]);
+                }
+                (leaf.since, words)
+            }
+        }
+    } else {
+        (thread.touched, last_outcome(reader, thread)?)
+    };
+    Ok(Entry { thread: thread.id.clone(), life, since, words })
+}
+
+/// How the thread's last top call ended; empty where that is not among its newest records.
+fn last_outcome(reader: &dyn LogReader, thread: &Thread) -> Result<String, LogFault> {
+    let from = thread.seq.saturating_sub(LAST_RECORDS as u64) + 1;
+    let records = reader.of_thread(&thread.id, from, LAST_RECORDS)?;
+    Ok(records.iter().rev().find_map(|(_, record)| outcome(record)).unwrap_or_default())
+}
+
+fn outcome(record: &Record) -> Option<String> {
+    let h = &record.header;
+    let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
+    match (h.kind, h.code) {
+        (Kind::Terminal, _) => {
+            Some(["cancelled by ", h.to.as_ref().map_or("core", |by| by.as_str())].concat())
+        }
+        (Kind::Message, Some(Mark::Role(Role::Final))) if is_top => {
+            let seen = glance(&record.body);
+            Some(["answered <", &seen.element, "> ", &seen.words].concat())
+        }
+        (Kind::Outcome, Some(Mark::Handled)) if is_top => Some("handled".to_owned()),
+        (Kind::Outcome, Some(Mark::Code(code))) if is_top => {
+            let words = told(&record.body).map_or_else(|| glance(&record.body).words, |told| told.message);
+            Some(["failed: ", code.as_str(), ": ", &words].concat())
+        }
+        _ => None,
+    }
+}
+
+impl Entry {
+    /// The entry as one line; `children` says whether ids of children stand in the same list.
+    pub fn line(&self, now: Millis, children: bool) -> String {
+        let id_columns = if children { CHILD_COLUMNS } else { ROOT_COLUMNS };
+        let id = columns::thread(&self.thread, id_columns);
+        let since = spoken(now.since(self.since));
+        let pad = |text: &str, columns: usize| {
+            let blanks = columns.saturating_sub(columns::width(text));
+            [text, &" ".repeat(blanks)].concat()
+        };
+        let head = [
+            pad(&id, id_columns),
+            pad(self.life.as_str(), STATE_COLUMNS),
+            pad(&since, SINCE_COLUMNS),
+            self.words.clone(),
+        ];
+        cut(head.join("  ").trim_end(), COLUMNS)
+    }
+
+    /// The entry for programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "thread": self.thread.as_str(),
+            "state": self.life.as_str(),
+            "since": self.since.to_string(),
+            "words": self.words,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_fits_whatever_stands_in_it() {
+        let thread = ["sess-0123456789ab", &".a-label-of-thirty-two-letters-32".repeat(16)].concat();
+        let entry = Entry {
+            thread: ThreadId::parse(&thread).unwrap(),
+            life: Life::Working,
+            since: Millis(0),
+            words: "日本語のとても長いテキスト".repeat(20),
+        };
+        for children in [true, false] {
+            let line = entry.line(Millis(u64::MAX), children);
+            assert!(columns::width(&line) <= COLUMNS, "{line}");
+            assert!(line.contains("日本語"), "there is room for words: {line}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Where the demo plays: a folder of its own, and the organism as a process of its own, so that killing
+//! it is killing it. Stops only the process that it started.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
+
+use crate::organism::runfile::RunFile;
+
+/// How long the demo waits for the next thing to happen.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// The file that says whose folder it is.
+const SIGN: &str = ".systole-demo";
+
+/// The organism, as it stands in `config/beat`.
+const FILES: &[(&str, &str)] = &[
+    ("organism.yaml", include_str!("../../../config/beat/organism.yaml")),
+    ("schemas/clerk.xsd", include_str!("../../../config/beat/schemas/clerk.xsd")),
+    ("schemas/stock.xsd", include_str!("../../../config/beat/schemas/stock.xsd")),
+    ("schemas/courier.xsd", include_str!("../../../config/beat/schemas/courier.xsd")),
+    ("listeners/clerk.py", include_str!("../../../config/beat/listeners/clerk.py")),
+    ("listeners/stock.sh", include_str!("../../../config/beat/listeners/stock.sh")),
+    ("listeners/courier.sh", include_str!("../../../config/beat/listeners/courier.sh")),
+];
+/// The door takes any free port: an organism of the reader's own may have the usual one.
+const DOOR: &str = "console: {listen: 127.0.0.1:0}\n";
+
+/// The folder.
+pub(super) struct Stage {
+    folder: PathBuf,
+    program: PathBuf,
+}
+
+impl Stage {
+    /// Lays the folder out afresh.
+    pub(super) fn lay() -> Result<Stage, String> {
+        let program = std::env::current_exe()
+            .map_err(|e| ["cannot tell which program runs: ", &e.to_string()].concat())?;
+        let user = rustix::process::getuid().as_raw();
+        let folder = std::env::temp_dir().join(["systole-demo-", &user.to_string()].concat());
+        let told = |e: std::io::Error| [&folder.display().to_string(), ": ", &e.to_string()].concat();
+        if let Ok(found) = fs::symlink_metadata(&folder) {
+            // Somebody else's folder of that name is not ours to remove.
+            if !found.is_dir() || found.uid() != user || !folder.join(SIGN).exists() {
+                return Err([
+                    &folder.display().to_string(),
+                    " is there and is not the demo's; remove it, or set TMPDIR",
+                ]
+                .concat());
+            }
+            fs::remove_dir_all(&folder).map_err(told)?;
+        }
+        fs::DirBuilder::new().mode(0o700).create(&folder).map_err(told)?;
+        fs::write(folder.join(SIGN), "").map_err(told)?;
+        for (name, text) in FILES {
+            let path = folder.join(name);
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(told)?;
+            }
+            let text = if *name == "organism.yaml" { [text, DOOR].concat() } else { (*text).to_owned() };
+            fs::write(path, text).map_err(told)?;
+        }
+        Ok(Stage { folder, program })
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.folder.join("beat.db")
+    }
+
+    /// The tree of a thread, as the command prints it.
+    pub(super) fn tree(&self, thread: &str) -> Result<Vec<String>, String> {
+        let output = Command::new(&self.program)
+            .args(["tree", thread, "--log"])
+            .arg(self.log())
+            .output()
+            .map_err(|e| e.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    }
+
+    /// A command that runs as it is printed, from the folder the reader is in.
+    pub(super) fn next(&self, thread: &str) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        let on_path = std::env::var_os("PATH").is_some_and(|path| {
+            std::env::split_paths(&path).any(|folder| folder.join("systole") == self.program)
+        });
+        let program = match self.program.strip_prefix(&here) {
+            _ if on_path => Path::new("systole").to_owned(),
+            Ok(relative) => Path::new(".").join(relative),
+            Err(_) => self.program.clone(),
+        };
+        let short = thread.get(..10).unwrap_or(thread);
+        [&program.display().to_string(), " log ", short, " --log ", &self.log().display().to_string()]
+            .concat()
+    }
+}
+
+/// The organism's process.
+pub(super) struct Actor {
+    child: Child,
+    reached: RunFile,
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        // Whatever went wrong on the way, the demo leaves no process behind. One that has ended already
+        // cannot be killed, and that is well.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+impl Actor {
+    /// Starts the organism and waits until it says where it listens.
+    pub(super) fn start(stage: &Stage) -> Result<Actor, String> {
+        let mut child = Command::new(&stage.program)
+            .args(["run", "--organism"])
+            .arg(stage.folder.join("organism.yaml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| [&stage.program.display().to_string(), ": ", &e.to_string()].concat())?;
+        let words = child.stderr.take().map(BufReader::new);
+        let heard = words.ok_or_else(String::new).and_then(until_it_listens);
+        match (heard, RunFile::of(&stage.log())) {
+            (Ok(words), Some(reached)) => {
+                drain(words);
+                Ok(Actor { child, reached })
+            }
+            (Ok(_), None) => {
+                drop(child.kill());
+                Err("the organism said that it listens, and left no word where".to_owned())
+            }
+            (Err(words), _) => {
+                drop(child.wait());
+                Err(["the organism does not start:\n", &words].concat())
+            }
+        }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn reached(&self) -> RunFile {
+        self.reached.clone()
+    }
+
+    /// Kills it, as a power cut would.
+    pub(super) fn kill(&mut self) -> Result<u32, String> {
+        self.child.kill().and_then(|()| self.child.wait()).map_err(|e| e.to_string())?;
+        Ok(self.child.id())
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(super) fn stop(mut self) -> Result<(), String> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).map_err(|e| e.to_string())?;
+        }
+        self.child.wait().map(drop).map_err(|e| e.to_string())
+    }
+}
+
+/// Reads until the organism says where it listens; all it said, if it ends before.
+fn until_it_listens(mut words: BufReader<ChildStderr>) -> Result<BufReader<ChildStderr>, String> {
+    let mut all = String::new();
+    loop {
+        let mut line = String::new();
+        match words.read_line(&mut line) {
+            Ok(0) | Err(_) => return Err(all),
+            Ok(_) if line.starts_with("it listens on") => return Ok(words),
+            Ok(_) => all.push_str(&line),
+        }
+    }
+}
+
+/// Goes on reading what it says, so that it never waits for us. What matters of it stands in the log.
+fn drain(mut words: BufReader<ChildStderr>) {
+    let read = move || {
+        let mut rest = Vec::new();
+        // It ends with the process.
+        let _all = words.read_to_end(&mut rest);
+    };
+    if let Err(error) = std::thread::Builder::new().name("demo-words".into()).spawn(read) {
+        tracing::debug!(%error, "nobody reads what the demo's organism says");
+    }
+}

@@ -1,0 +1,155 @@
+//! `systole doctor`: whether everything is there that an organism needs, and whether its log is whole;
+//! with each thing that is not, the mend.
+
+mod machine;
+mod store;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::{plain, wrapped};
+
+/// What is examined.
+#[derive(Args, Debug)]
+pub(super) struct Doctor {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Finding {
+    what: &'static str,
+    words: String,
+    state: State,
+}
+
+/// How it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum State {
+    /// As it should be.
+    Fine,
+    /// Not there, and only some things need it.
+    Note(String),
+    /// Something does not work until it is mended. The mend, and the exit that it means.
+    Problem(String, Exit),
+}
+
+impl Finding {
+    fn fine(what: &'static str, words: impl Into<String>) -> Finding {
+        Finding { what, words: words.into(), state: State::Fine }
+    }
+
+    fn note(what: &'static str, words: impl Into<String>, mend: impl Into<String>) -> Finding {
+        Finding { what, words: words.into(), state: State::Note(mend.into()) }
+    }
+
+    fn problem(what: &'static str, words: impl Into<String>, mend: impl Into<String>, exit: Exit) -> Finding {
+        Finding { what, words: words.into(), state: State::Problem(mend.into(), exit) }
+    }
+
+    fn word(&self) -> &'static str {
+        match self.state {
+            State::Fine => "ok",
+            State::Note(_) => "note",
+            State::Problem(..) => "problem",
+        }
+    }
+
+    fn mend(&self) -> Option<&str> {
+        match &self.state {
+            State::Fine => None,
+            State::Note(mend) | State::Problem(mend, _) => Some(mend),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let lead =
+            [self.word(), &" ".repeat(9_usize.saturating_sub(self.word().len())), self.what, ":"].concat();
+        let mut lines = wrapped(&lead, 11, &plain(&self.words));
+        if let Some(mend) = self.mend() {
+            lines.extend(wrapped("           try:", 13, &plain(mend)));
+        }
+        lines
+    }
+}
+
+impl Doctor {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        let mut found = machine::examine();
+        let loaded = self.place.load();
+        found.extend(store::organism(&loaded));
+        let log: Option<PathBuf> = self.place.given_log().or_else(|| loaded.ok().map(|file| file.log));
+        match log {
+            Some(log) => {
+                let log: PathBuf = log.components().collect();
+                found.extend(store::log(&log, &self.place.run_command()));
+            }
+            None => {
+                let mend = "--log PATH, or an organism's file that can be read";
+                found.push(Finding::note("log", "which one is not known", mend));
+            }
+        }
+        tell(screen, &found);
+        worst(&found)
+    }
+}
+
+fn tell(screen: Screen, found: &[Finding]) {
+    if screen.json {
+        let all = found
+            .iter()
+            .map(|f| json!({"what": f.what, "state": f.word(), "words": f.words, "try": f.mend()}));
+        screen.value(&all.collect::<Vec<_>>());
+        return;
+    }
+    for line in found.iter().flat_map(Finding::lines) {
+        screen.drawn(&line);
+    }
+}
+
+/// The exit of the worst problem: a damaged log before a refused file before anything else.
+fn worst(found: &[Finding]) -> Exit {
+    let exits = found.iter().filter_map(|finding| match finding.state {
+        State::Problem(_, exit) => Some(exit),
+        _ => None,
+    });
+    exits
+        .max_by_key(|exit| match exit {
+            Exit::Log => 3,
+            Exit::Configuration => 2,
+            _ => 1,
+        })
+        .unwrap_or(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::columns::{COLUMNS, width};
+
+    #[test]
+    fn a_finding_fits_and_carries_its_mend() {
+        let words = "\u{1b}[2J".repeat(60);
+        let lines = Finding::problem("log", words, "mend it ".repeat(30), Exit::Log).lines();
+        assert!(lines.iter().all(|line| width(line) <= COLUMNS && !line.contains('\u{1b}')), "{lines:?}");
+        assert!(lines[0].starts_with("problem  log: \\u{1b}[2J"), "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with("           try: mend it")), "{lines:?}");
+    }
+
+    #[test]
+    fn the_worst_problem_gives_the_exit() {
+        let problem = |exit| Finding::problem("x", "", "", exit);
+        assert_eq!(worst(&[]), Exit::Done);
+        assert_eq!(worst(&[Finding::note("x", "", "")]), Exit::Done);
+        let all = [problem(Exit::Configuration), problem(Exit::Log), problem(Exit::Failed)];
+        assert_eq!(worst(&all), Exit::Log);
+        assert_eq!(worst(&all[..1]), Exit::Configuration);
+    }
+}

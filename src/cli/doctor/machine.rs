@@ -1,0 +1,74 @@
+//! The machine under an organism: libxml2, and the programs that examples and tests are made of.
+//!
+//! It starts only `python3 --version` and `strace --version`, and changes nothing.
+
+use std::process::{Command, Stdio};
+
+use super::Finding;
+use crate::cli::exit::Exit;
+use crate::edges::schemas::{Judge, Source, Verdict};
+
+/// Longest version that is shown of a program.
+const VERSION_BYTES: usize = 60;
+
+const XSD: &[u8] =
+    br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:systole:doctor"
+  elementFormDefault="qualified"><xs:element name="n" type="xs:int"/></xs:schema>"#;
+
+pub(super) fn examine() -> Vec<Finding> {
+    vec![
+        libxml(),
+        program("python3", "only listeners written in Python need it"),
+        program("strace", "only the tests of crashes in the middle of a commit need it"),
+    ]
+}
+
+/// A valid and an invalid payload, judged: the version alone does not say that it works.
+fn libxml() -> Finding {
+    let version = loaded_libxml().unwrap_or_else(|| "linked into this program".to_owned());
+    let works = || {
+        let mut judge = Judge::compile(&[Source { name: "doctor.xsd".to_owned(), xsd: XSD.to_vec() }])
+            .map_err(|refused| refused.to_string())?;
+        let id = judge.schema("doctor.xsd").ok_or("the schema was not compiled")?;
+        let good = judge.judge(id, b"<n xmlns='urn:systole:doctor'>7</n>");
+        let bad = judge.judge(id, b"<n xmlns='urn:systole:doctor'>seven</n>");
+        match (good, bad) {
+            (Verdict::Valid, Verdict::Invalid { .. }) => Ok(()),
+            told => Err(format!("it judges wrongly: {told:?}")),
+        }
+    };
+    match works() {
+        Ok(()) => Finding::fine("libxml2", [&version, ", and it judges"].concat()),
+        Err(why) => {
+            let mend = "the package libxml2 of your system, 2.9 or newer";
+            Finding::problem("libxml2", [&version, ": ", &why].concat(), mend, Exit::Failed)
+        }
+    }
+}
+
+/// The file of the library that this process has loaded: its last numbers are the version.
+fn loaded_libxml() -> Option<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let path =
+        maps.lines().find_map(|line| line.get(line.find('/')?..).filter(|p| p.contains("libxml2.so")))?;
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let version = real.to_string_lossy().rsplit_once(".so.").map(|(_, version)| version.to_owned())?;
+    Some([&version, " at ", path].concat())
+}
+
+fn program(name: &'static str, meaning: &'static str) -> Finding {
+    let ran = Command::new(name).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match ran {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            Finding::fine(
+                name,
+                text.lines().next().unwrap_or_default().chars().take(VERSION_BYTES).collect::<String>(),
+            )
+        }
+        Ok(output) => {
+            Finding::note(name, ["it does not run: ", &output.status.to_string()].concat(), meaning)
+        }
+        Err(error) => Finding::note(name, ["not found: ", &error.to_string()].concat(), meaning),
+    }
+}

@@ -1,0 +1,194 @@
+//! The organism's file, the programs it names, and its log.
+//!
+//! It reads the log from its first record to its last and changes nothing, whether an organism runs
+//! on it or not.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use crate::audit::chains;
+use crate::cli::exit::Exit;
+use crate::cli::looking::{absent, mend_of};
+use crate::edges::log::sqlite;
+use crate::organism::file::{OrganismFile, Refused};
+use crate::organism::runfile::RunFile;
+use crate::words::composition::{Program, Reach};
+use crate::words::ids::ThreadId;
+use crate::words::ports::{LogFault, LogReader as _};
+
+/// Broken chains that are named.
+const NAMED: usize = 10;
+
+/// The file, and whether the programs it names can be found.
+pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
+    let file = match loaded {
+        Ok(file) => file,
+        Err(refused) => {
+            let mistakes = refused.0.len();
+            let first = refused.0.first();
+            let words = first.map_or_else(String::new, |mistake| {
+                let (file, line) = (&mistake.place.file, mistake.place.line);
+                let place = if line == 0 { file.clone() } else { format!("{file}:{line}") };
+                format!("{place}: {}: {}", mistake.code, mistake.message)
+            });
+            let words = if mistakes > 1 { format!("{words} (and {} more)", mistakes - 1) } else { words };
+            let mend = first.and_then(|mistake| mistake.mend.clone());
+            let mend =
+                mend.unwrap_or_else(|| "systole run, which shows every mistake with its place".to_owned());
+            return vec![Finding::problem("organism", words, mend, Exit::Configuration)];
+        }
+    };
+    let composition = &file.composition;
+    let listeners = composition.listeners.len();
+    let noun = if listeners == 1 { "listener" } else { "listeners" };
+    let words = format!("{}, {listeners} {noun}", composition.organism);
+    let mut found = vec![Finding::fine("organism", words)];
+    for listener in composition.listeners.values() {
+        if let Reach::Process(program) = &listener.reach
+            && located(program).is_none()
+        {
+            let run = program.run.first().map_or("", String::as_str);
+            let words = format!("{}: {run:?} is no program that can be found", listener.name);
+            let mend = format!("its path from the organism's file, as ./{run}, or a program on PATH");
+            found.push(Finding::problem("listener", words, mend, Exit::Failed));
+        }
+    }
+    found
+}
+
+/// The program's file, looked for where it would be when it is started.
+fn located(program: &Program) -> Option<PathBuf> {
+    let name = program.run.first()?;
+    let runs = |path: &Path| {
+        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return Some(program.directory.join(name)).filter(|path| runs(path));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| runs(path))
+}
+
+/// The log: whether it is one, whether it is whole, who has it.
+pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
+    if !log.exists() {
+        let mend = [start, ", which makes it"].concat();
+        return vec![Finding::note("log", absent(log), mend)];
+    }
+    let format = match sqlite::format(log) {
+        Ok(format) => format,
+        Err(fault) => return vec![refused(&fault)],
+    };
+    let mut found = Vec::new();
+    match sqlite::verify_all(log) {
+        Ok(summary) => {
+            let bytes = size(log);
+            let each = bytes.checked_div(summary.records).unwrap_or(0);
+            found.push(Finding::fine(
+                "log",
+                format!(
+                    "{}, format {format}: {} records in {} threads verify, {} documents; {} in all, {each} bytes a record",
+                    log.display(),
+                    summary.records,
+                    summary.threads,
+                    summary.documents,
+                    kilobytes(bytes),
+                ),
+            ));
+        }
+        Err(fault) => {
+            found.push(refused(&fault));
+            if matches!(fault, LogFault::Damaged { .. }) {
+                found.extend(broken_chains(log));
+            }
+        }
+    }
+    found.push(holder(log, start));
+    found.extend(run_file(log));
+    found
+}
+
+fn refused(fault: &LogFault) -> Finding {
+    let mend = mend_of(fault).unwrap_or("what the message says");
+    let mend = match fault {
+        LogFault::Damaged { .. } => {
+            "a copy of the file first; then what is listed below may still be trusted"
+        }
+        _ => mend,
+    };
+    let exit = if matches!(fault, LogFault::Io { .. } | LogFault::InUse { .. }) {
+        Exit::Unavailable
+    } else {
+        Exit::Log
+    };
+    Finding::problem("log", fault.to_string(), mend, exit)
+}
+
+/// The log's bytes, with those that wait beside it to be folded in.
+fn size(log: &Path) -> u64 {
+    let mut beside = log.as_os_str().to_owned();
+    beside.push("-wal");
+    [log, Path::new(&beside)].iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum()
+}
+
+fn kilobytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} KB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+/// How far the damage goes: each thread's chain by itself.
+fn broken_chains(log: &Path) -> Vec<Finding> {
+    let listed = sqlite::open_reading(log).and_then(|reader| Ok((reader.threads(usize::MAX)?, reader)));
+    let (threads, reader) = match listed {
+        Ok(listed) => listed,
+        Err(fault) => {
+            let mend = "a backup: the list of threads itself cannot be read";
+            return vec![Finding::problem("chains", fault.to_string(), mend, Exit::Log)];
+        }
+    };
+    let all = std::iter::once(ThreadId::sys()).chain(threads);
+    let (mut whole, mut broken) = (0_usize, Vec::new());
+    for thread in all {
+        match chains::verify(&reader, &thread) {
+            None => whole += 1,
+            Some(found) => broken.push(found),
+        }
+    }
+    let words = format!("{whole} threads verify by themselves, {} do not", broken.len());
+    let mut found = vec![Finding::fine("chains", words)];
+    for chain in broken.iter().take(NAMED) {
+        let at = chain.position.map_or_else(String::new, |at| format!(" at position {}", at.0));
+        let words = format!("{}: record {}{at}: {}", chain.thread, chain.sound + 1, chain.why);
+        let mend = format!("trust its records up to number {} alone", chain.sound);
+        found.push(Finding::problem("chain", words, mend, Exit::Log));
+    }
+    found
+}
+
+fn holder(log: &Path, start: &str) -> Finding {
+    match sqlite::holder(log) {
+        Ok(Some(pid)) => Finding::fine("lock", format!("process {pid} runs an organism on it")),
+        Ok(None) => Finding::fine("lock", ["free: no organism runs on it; start it with ", start].concat()),
+        Err(fault) => {
+            Finding::problem("lock", fault.to_string(), "the rights of that file", Exit::Unavailable)
+        }
+    }
+}
+
+fn run_file(log: &Path) -> Option<Finding> {
+    let path = RunFile::path(log);
+    if !path.exists() {
+        return None;
+    }
+    Some(match RunFile::of(log) {
+        Some(run) => Finding::fine("run file", format!("process {} listens on {}", run.pid, run.address)),
+        None => {
+            let words = format!("{}: it is stale, its process is gone", path.display());
+            Finding::note("run file", words, "nothing: it is ignored, and the next start replaces it")
+        }
+    })
+}

@@ -1,0 +1,126 @@
+//! What the reading commands share: the log opened to read, who runs on it, and the thread that is
+//! meant. Nothing is written and no organism is needed.
+
+use std::path::{Path, PathBuf};
+
+use super::exit::Exit;
+use super::here;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::finding::{self, NotFound};
+use crate::audit::whole::Whole;
+use crate::edges::clock::WallClock;
+use crate::edges::log::sqlite::{self, Reader};
+use crate::organism::file;
+use crate::words::ids::ThreadId;
+use crate::words::ports::{Clock as _, LogFault};
+use crate::words::time::Millis;
+
+/// A log that is looked at.
+pub(super) struct Looking {
+    pub(super) screen: Screen,
+    pub(super) reader: Reader,
+    pub(super) log: PathBuf,
+    /// The process that runs an organism on it.
+    pub(super) running: Option<u32>,
+    /// The moment of looking.
+    pub(super) now: Millis,
+    directory: PathBuf,
+    start: String,
+}
+
+impl Looking {
+    /// Opens the log of a place, or says why not and what to do.
+    pub(super) fn open(place: &Place) -> Result<Looking, Exit> {
+        let screen = place.screen();
+        // A path that was put together from two may say `/./`, which nobody wants to read.
+        let named = place.log(screen).inspect_err(|_| {
+            screen.say("a log can be read without that file: name it with --log PATH");
+        });
+        let log: PathBuf = named?.components().collect();
+        let start = place.run_command();
+        if !log.exists() {
+            screen.say(["error: ", &absent(&log)].concat());
+            screen.say(["  try: ", &start, ", or name another with --log PATH"].concat());
+            return Err(Exit::Unavailable);
+        }
+        let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
+        let (reader, running) = opened.map_err(|fault| fault_told(screen, &fault))?;
+        Ok(Looking {
+            screen,
+            reader,
+            log,
+            running,
+            now: WallClock.now(),
+            directory: place.directory(),
+            start,
+        })
+    }
+
+    /// The thread that was meant.
+    pub(super) fn find(&self, typed: &str) -> Result<ThreadId, Exit> {
+        finding::find(&self.reader, typed).map_err(|why| {
+            let mend = match &why {
+                NotFound::Log(fault) => return fault_told(self.screen, fault),
+                NotFound::Empty => "systole send, which opens the first one",
+                NotFound::None(_) => "systole ps, which lists them",
+                NotFound::Ambiguous { .. } => "more of its digits",
+            };
+            self.screen.say(["error: ", &why.to_string()].concat());
+            self.screen.say(["  try: ", mend].concat());
+            Exit::Usage
+        })
+    }
+
+    /// The log as it stands.
+    pub(super) fn whole(&self) -> Result<Whole, Exit> {
+        let read = |source: &[u8]| {
+            file::read_source(source, &self.directory).map_err(|refused| {
+                let first = refused.0.first();
+                first.map_or_else(|| "it is refused".to_owned(), |mistake| mistake.message.clone())
+            })
+        };
+        Whole::look(&self.reader, &read, self.running).map_err(|fault| self.fault(&fault))
+    }
+
+    /// The command that starts the organism; none where it runs.
+    pub(super) fn start(&self) -> Option<&str> {
+        self.running.is_none().then_some(&self.start)
+    }
+
+    /// Says that nobody runs on the log, where that is so.
+    pub(super) fn say_if_still(&self) {
+        if let Some(start) = self.start() {
+            let log = self.log.display().to_string();
+            self.screen.say(["no organism runs on ", &log, "; start it with: ", start].concat());
+        }
+    }
+
+    /// Says what is the matter with the log.
+    pub(super) fn fault(&self, fault: &LogFault) -> Exit {
+        fault_told(self.screen, fault)
+    }
+}
+
+/// The words for a log that is not there.
+pub(super) fn absent(log: &Path) -> String {
+    [&log.display().to_string(), ": there is no such log; nothing has run here yet"].concat()
+}
+
+fn fault_told(screen: Screen, fault: &LogFault) -> Exit {
+    let exit = here::log_fault(screen, fault);
+    if let Some(mend) = mend_of(fault) {
+        screen.say(["  try: ", mend].concat());
+    }
+    exit
+}
+
+/// What to do about a log that cannot be read.
+pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
+    match fault {
+        LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
+        LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
+        LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
+        LogFault::InUse { .. } | LogFault::Io { .. } => None,
+    }
+}

@@ -1,0 +1,48 @@
+//! `systole ps`: the newest threads, a line each.
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::Exit;
+use super::looking::Looking;
+use super::place::Place;
+use crate::audit::roll;
+
+/// Which threads are listed.
+#[derive(Args, Debug)]
+pub(super) struct Ps {
+    #[command(flatten)]
+    place: Place,
+    /// How many threads at most
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    most: usize,
+    /// List child threads too
+    #[arg(long)]
+    children: bool,
+}
+
+impl Ps {
+    pub(super) fn run(self) -> Exit {
+        self.list().unwrap_or_else(|exit| exit)
+    }
+
+    fn list(&self) -> Result<Exit, Exit> {
+        let looking = Looking::open(&self.place)?;
+        let whole = looking.whole()?;
+        let entries = roll::call(&looking.reader, &whole, looking.now, self.most, self.children)
+            .map_err(|fault| looking.fault(&fault))?;
+        if looking.screen.json {
+            let threads: Vec<_> = entries.iter().map(roll::Entry::as_json).collect();
+            looking.screen.value(&json!({"running": looking.running, "threads": threads}));
+            return Ok(Exit::Done);
+        }
+        for entry in &entries {
+            looking.screen.drawn(&entry.line(looking.now, self.children));
+        }
+        if entries.is_empty() {
+            looking.screen.say("no thread yet; systole send opens the first one");
+        }
+        looking.say_if_still();
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,50 @@
+//! `systole tree`: what came of a message, as a tree of calls, items, answers and threads.
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::looking::Looking;
+use super::place::Place;
+use crate::audit::posts::Posts;
+use crate::audit::tree;
+use crate::audit::why::{Reason, Standing};
+use crate::words::ids::{CallPath, ThreadId};
+
+/// Which thread is drawn.
+#[derive(Args, Debug)]
+pub(super) struct Tree {
+    #[command(flatten)]
+    place: Place,
+    /// The thread: its id, its beginning, or @last
+    #[arg(default_value = "@last")]
+    thread: String,
+}
+
+impl Tree {
+    pub(super) fn run(self) -> Exit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<Exit, Exit> {
+        let looking = Looking::open(&self.place)?;
+        let (reader, screen, now) = (&looking.reader, looking.screen, looking.now);
+        let id = looking.find(&self.thread)?;
+        let whole = looking.whole()?;
+        let posts = Posts::at(&whole, now);
+        let read = whole.thread(reader, &id).and_then(|thread| Ok((thread, tree::read(reader, &id)?)));
+        let (Some(thread), Some(tree)) = read.map_err(|fault| looking.fault(&fault))? else {
+            return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
+        };
+        let standing =
+            Standing::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
+        let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&Reason> { standing.find(thread, call) };
+        if screen.json {
+            screen.value(&tree::to_json(&tree, &reasons, now));
+            return Ok(Exit::Done);
+        }
+        let life = thread.life().as_str();
+        tree::draw(&tree, life, &reasons, now).iter().for_each(|line| screen.drawn(line));
+        looking.say_if_still();
+        Ok(Exit::Done)
+    }
+}

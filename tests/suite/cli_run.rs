@@ -1,0 +1,200 @@
+//! `systole run`: what it says when it starts, when it cannot, and how it stops.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::http::{HOUSE, house};
+use crate::organism::{ECHO_XSD, folder, say};
+use crate::program::{Ran, Running, ask, run_file, systole};
+
+fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) -> Ran {
+    let ran = systole(folder, arguments);
+    assert_eq!(ran.code, Some(code), "{ran:?}");
+    for wanted in words {
+        assert!(ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
+    }
+    ran
+}
+
+#[test]
+fn it_says_what_runs_where_and_on_which_log_and_never_the_token() {
+    let folder = house();
+    let mut organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    assert_eq!(run.pid, organism.pid());
+    ask(&run, "POST", "/v1/messages", &[], &say("hello"));
+    organism.shows("echo -> operator <said> hello");
+    let ran = organism.interrupt();
+    assert_eq!(ran.code, Some(130));
+    for wanted in ["hello runs as process", &run.address.to_string(), "hello.db.run", "its log is", "stopped"]
+    {
+        assert!(ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
+    }
+    assert!(ran.stdout.contains("echo is ready"), "{ran:?}");
+    assert!(ran.stdout.contains("operator -> echo <say> hello"), "{ran:?}");
+    assert!(!ran.stdout.contains('\u{1b}'), "no colour where nobody looks: {ran:?}");
+    assert!(!ran.stderr.contains(run.token.secret()) && !ran.stdout.contains(run.token.secret()));
+    assert!(!folder.path().join("hello.db.run").exists());
+}
+
+#[test]
+fn with_json_every_line_is_a_value() {
+    let folder = house();
+    let mut organism = Running::start(folder.path(), &["run", "--json"]);
+    let started = organism.shows("listen");
+    ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("hello"));
+    organism.shows("\"final\"");
+    let ran = organism.interrupt();
+    let started: serde_json::Value = serde_json::from_str(&started).unwrap();
+    assert_eq!(started["organism"], "hello");
+    for line in ran.stdout.lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn a_refused_file_is_shown_as_the_loader_words_it() {
+    let folder = folder(&[("organism.yaml", "organism: {name: hello}\nlistenrs: {}\n")]);
+    refused(
+        folder.path(),
+        &["run"],
+        3,
+        &["config.unknown-key", "organism.yaml:2:1", "listenrs: {}", "listeners"],
+    );
+    refused(folder.path(), &["run", "-f", "nowhere.yaml"], 3, &["nowhere.yaml", "no such file"]);
+}
+
+#[test]
+fn an_address_in_use_is_named_with_the_key_that_changes_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = house();
+    let yaml = HOUSE.replace("127.0.0.1:0", &address);
+    std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
+    refused(folder.path(), &["run"], 5, &[&address, "console.listen"]);
+    assert!(!folder.path().join("hello.db").exists(), "nothing was started before");
+}
+
+#[test]
+fn a_second_organism_on_a_log_is_refused_with_the_pid_of_the_first() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let words = format!("is in use by process {}", organism.pid());
+    refused(folder.path(), &["run"], 5, &["hello.db", &words]);
+
+    // The same when both want the same address, which is what a person sees who starts it twice.
+    let yaml = HOUSE.replace("127.0.0.1:0", &run_file(folder.path()).address.to_string());
+    std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
+    refused(folder.path(), &["run"], 5, &["hello.db", &words]);
+    assert_eq!(run_file(folder.path()).pid, organism.pid(), "the first one's run file is still there");
+    organism.interrupt();
+}
+
+#[test]
+fn a_log_that_cannot_be_trusted_is_refused_with_its_place() {
+    let folder = house();
+    std::fs::write(folder.path().join("other.db"), "notes").unwrap();
+    refused(folder.path(), &["run", "--log", "other.db"], 7, &["other.db is not a Systole log"]);
+
+    let organism = Running::organism(folder.path());
+    ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("hello"));
+    organism.interrupt();
+    let log = rusqlite::Connection::open(folder.path().join("hello.db")).unwrap();
+    log.execute("UPDATE record SET body = CAST('<forged/>' AS BLOB) WHERE pos = 3", []).unwrap();
+    drop(log);
+    refused(folder.path(), &["run"], 7, &["hello.db is damaged at position 3"]);
+}
+
+#[test]
+fn a_program_that_does_not_start_is_told_at_once_with_its_words() {
+    let yaml = HOUSE.replace("[python3, echo.py]", "[no-such-program-here]");
+    let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD)]);
+    let mut organism = Running::start(folder.path(), &["run"]);
+    let told = organism.says("echo: ");
+    assert!(told.contains("no-such-program-here"), "{told}");
+    organism.interrupt();
+}
+
+#[test]
+fn row_20_hostile_text_is_shown_and_not_obeyed() {
+    let folder = house();
+    let mut organism = Running::organism(folder.path());
+    ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("\u{202e}txt.exe \u{9b}2J"));
+    let shown = organism.shows("echo -> operator");
+    assert!(shown.contains("\\u{202e}txt.exe \\u{9b}2J"), "{shown}");
+    organism.interrupt();
+}
+
+/// Answers when something is written into the pipe `gate`, and says on `gate` itself when it is asked.
+const SLOW_PY: &str = r#"import sys, xml.etree.ElementTree as ET
+E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/echo/v1}"
+for line in sys.stdin:
+    message = ET.fromstring(line)
+    open("asked", "w").close()
+    text = open("gate").read()
+    stamp = message.find(f"{E}meta/{S}stamp")
+    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
+    ET.SubElement(ET.SubElement(reply, N + "said"), N + "text").text = text
+    print(ET.tostring(reply, encoding="unicode"), flush=True)
+"#;
+
+/// An organism whose listener waits in the middle of its work, and which has a message.
+fn held() -> (tempfile::TempDir, Running) {
+    let folder = house();
+    std::fs::write(folder.path().join("echo.py"), SLOW_PY).unwrap();
+    for pipe in ["gate", "asked"] {
+        assert!(Command::new("mkfifo").arg(folder.path().join(pipe)).status().unwrap().success());
+    }
+    let organism = Running::organism(folder.path());
+    ask(&run_file(folder.path()), "POST", "/v1/messages", &[("Idempotency-Key", "k1")], &say("hello"));
+    // Opening blocks until the listener has the message and opens the other end.
+    drop(std::fs::File::open(folder.path().join("asked")).unwrap());
+    (folder, organism)
+}
+
+#[test]
+fn ctrl_c_lets_replies_land() {
+    let (folder, mut organism) = held();
+    organism.signal(Signal::INT);
+    organism.says("stopping");
+    std::fs::File::options()
+        .write(true)
+        .open(folder.path().join("gate"))
+        .unwrap()
+        .write_all(b"late")
+        .unwrap();
+    organism.shows("echo -> operator <said> late");
+    let ran = organism.end();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(ran.stderr.contains("stopped") && !ran.stderr.contains("still out"), "{ran:?}");
+}
+
+#[test]
+fn term_is_a_stop_that_went_well() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    organism.signal(Signal::TERM);
+    let ran = organism.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_second_signal_stops_at_once_and_nothing_is_lost() {
+    let (folder, mut organism) = held();
+    organism.signal(Signal::INT);
+    organism.says("stopping");
+    organism.signal(Signal::INT);
+    let ran = organism.end();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    assert!(ran.stderr.contains("stopped at once"), "{ran:?}");
+
+    std::fs::write(folder.path().join("echo.py"), crate::organism::ECHO_PY).unwrap();
+    let yaml = HOUSE.replace("attempts: 1", "attempts: 3");
+    std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
+    let mut organism = Running::organism(folder.path());
+    organism.shows("echo -> operator <said> hello");
+    organism.interrupt();
+}

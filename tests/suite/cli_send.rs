@@ -1,0 +1,220 @@
+//! `systole send` and `systole cancel`, with an organism running on the log and without one.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::http::{HOUSE, house};
+use crate::organism::{ECHO_XSD, folder, say};
+use crate::program::{Ran, Running, run_file, systole, systole_with_stdin};
+
+fn send(folder: &Path, more: &[&str]) -> Ran {
+    std::fs::write(folder.join("say.xml"), say("hello")).unwrap();
+    systole(folder, &[&["send", "--file", "say.xml"], more].concat())
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("no JSON: {ran:?}"))
+}
+
+#[test]
+fn the_answer_is_on_stdout_with_and_without_a_running_organism() {
+    let folder = house();
+    let alone = send(folder.path(), &["--key", "k1"]);
+    assert_eq!(alone.code, Some(0), "{alone:?}");
+    assert!(alone.stdout.contains(":said ") && alone.stdout.contains(">hello<"), "{alone:?}");
+    assert!(
+        alone.stderr.contains("taken as record 1 of thread sess-") && alone.stderr.contains("key k1"),
+        "{alone:?}"
+    );
+
+    let organism = Running::organism(folder.path());
+    let again = send(folder.path(), &["--key", "k1"]);
+    assert_eq!((again.code, &again.stdout), (Some(0), &alone.stdout), "the same key meets the same answer");
+    assert!(again.stderr.contains("taken before as record 1"), "{again:?}");
+    let other = send(folder.path(), &["--json"]);
+    let came = json(&other);
+    assert_eq!((other.code, came["outcome"].as_str()), (Some(0), Some("answered")));
+    assert_eq!(came["record"]["from"], "echo");
+    assert_eq!(came["record"]["thread"], came["receipt"]["thread"]);
+    organism.interrupt();
+
+    let again = send(folder.path(), &["--key", "k1", "--json"]);
+    assert_eq!(json(&again)["receipt"]["repeated"], true, "and so it does alone: {again:?}");
+}
+
+#[test]
+fn a_payload_may_come_on_stdin() {
+    let folder = house();
+    for arguments in [&["send"][..], &["send", "--file", "-"]] {
+        let ran = systole_with_stdin(folder.path(), arguments, &say("from a pipe"));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains(">from a pipe<"), "{ran:?}");
+    }
+    let nowhere = systole(folder.path(), &["send", "--file", "nowhere.xml"]);
+    assert_eq!(nowhere.code, Some(2), "{nowhere:?}");
+}
+
+#[test]
+fn a_refused_payload_is_told_with_its_place_and_its_mend() {
+    let folder = house();
+    std::fs::write(
+        folder.path().join("wrong.xml"),
+        "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\">\n  <txt>hello</txt></say>",
+    )
+    .unwrap();
+    let alone = systole(folder.path(), &["send", "--file", "wrong.xml"]);
+    let organism = Running::organism(folder.path());
+    let through = systole(folder.path(), &["send", "--file", "wrong.xml"]);
+    let as_json = systole(folder.path(), &["send", "--file", "wrong.xml", "--json"]);
+    organism.interrupt();
+    assert_eq!((alone.code, through.code, as_json.code), (Some(4), Some(4), Some(4)));
+    assert_eq!(alone.stderr, through.stderr, "the way makes no difference");
+    for wanted in [
+        "refused: payload.invalid",
+        "at       /say/txt, line 2, column 3",
+        "expected text: text",
+        "received <txt>hello</txt>",
+        "try      <text>hello</text>",
+    ] {
+        assert!(alone.stderr.contains(wanted), "wanted {wanted:?}: {alone:?}");
+    }
+    assert!(alone.stdout.is_empty(), "{alone:?}");
+    assert_eq!(json(&as_json)["refusal"]["code"], "payload.invalid");
+    let unknown = send(folder.path(), &["--to", "nobody"]);
+    assert_eq!(unknown.code, Some(4), "{unknown:?}");
+}
+
+#[test]
+fn a_payload_over_the_limit_is_refused_on_either_way() {
+    let folder = house();
+    for bytes in [1_048_577, 3_000_000] {
+        std::fs::write(folder.path().join("large.xml"), say(&"x".repeat(bytes))).unwrap();
+        let alone = systole(folder.path(), &["send", "--file", "large.xml"]);
+        let organism = Running::organism(folder.path());
+        let through = systole(folder.path(), &["send", "--file", "large.xml"]);
+        organism.interrupt();
+        for ran in [alone, through] {
+            assert!(ran.code == Some(4) && ran.stderr.contains("refused: payload.too-large"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_failure_is_an_answer_with_an_exit_of_its_own() {
+    let yaml = HOUSE.replace(
+        "[python3, echo.py]",
+        "[python3, -c, \"import sys; sys.stdin.readline(); sys.exit('no luck')\"]",
+    );
+    let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD)]);
+    let ran = send(folder.path(), &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("<system-error "), "{ran:?}");
+    assert!(ran.stderr.contains("no luck"), "{ran:?}");
+}
+
+#[test]
+fn a_thread_goes_on_by_its_beginning_or_as_the_last_one() {
+    let folder = house();
+    let first = json(&send(folder.path(), &["--json", "--key", "k1"]));
+    let thread = first["receipt"]["thread"].as_str().unwrap().to_owned();
+    let organism = Running::organism(folder.path());
+    for name in ["@last", &thread[..9], &thread["sess-".len()..][..6], &thread] {
+        let more = json(&send(folder.path(), &["--json", "--thread", name]));
+        assert_eq!(more["receipt"]["thread"], thread.as_str(), "{name}");
+    }
+    organism.interrupt();
+    let unknown = send(folder.path(), &["--thread", "sess-00"]);
+    assert!(unknown.code == Some(4) && unknown.stderr.contains("no thread begins with"), "{unknown:?}");
+    send(folder.path(), &["--key", "k2"]);
+    let both = send(folder.path(), &["--thread", "sess-"]);
+    assert!(both.code == Some(4) && both.stderr.contains("several threads"), "{both:?}");
+}
+
+#[test]
+fn nobody_has_to_wait_for_the_answer() {
+    let folder = house();
+    let ran = send(folder.path(), &["--no-wait", "--key", "k1"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    let later = send(folder.path(), &["--key", "k1"]);
+    assert!(
+        later.code == Some(0) && later.stdout.contains(">hello<"),
+        "the work waited in the log: {later:?}"
+    );
+
+    let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, 'import sys; sys.stdin.read()']");
+    std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
+    let organism = Running::organism(folder.path());
+    let ran = send(folder.path(), &["--timeout", "200ms"]);
+    assert!(ran.code == Some(5) && ran.stderr.contains("no answer came in time"), "{ran:?}");
+    // The listener never answers, so a stop would only wait for it.
+    drop(organism);
+    let usage = send(folder.path(), &["--timeout", "soon"]);
+    assert_eq!(usage.code, Some(2));
+}
+
+#[test]
+fn a_sender_is_told_when_the_organism_stops_before_the_answer() {
+    let yaml = HOUSE.replace("[python3, echo.py]", "[python3, -c, 'import sys; sys.stdin.read()']");
+    let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD), ("say.xml", &say("hello"))]);
+    for signal in [Signal::INT, Signal::KILL] {
+        let mut organism = Running::organism(folder.path());
+        let mut sender = Running::start(folder.path(), &["send", "--file", "say.xml"]);
+        sender.says("taken as record 1");
+        organism.signal(signal);
+        if signal == Signal::INT {
+            organism.says("stopping");
+            organism.signal(signal);
+        }
+        organism.end();
+        let ran = sender.end();
+        assert!(ran.code == Some(5) && ran.stderr.contains("stopped before the answer"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_run_file_that_was_left_behind_is_ignored() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let path = folder.path().join("hello.db.run");
+    let left = std::fs::read(&path).unwrap();
+    organism.signal(Signal::KILL);
+    organism.end();
+    assert!(path.exists());
+    let ran = send(folder.path(), &[]);
+    assert_eq!(ran.code, Some(0), "a dead process: {ran:?}");
+
+    // A process of that number lives again, but nobody answers at the address.
+    let text = String::from_utf8(left).unwrap();
+    let pid = text.split([':', ',']).nth(1).unwrap().to_owned();
+    std::fs::write(&path, text.replacen(&pid, &std::process::id().to_string(), 1)).unwrap();
+    assert_eq!(run_file(folder.path()).pid, std::process::id());
+    let ran = send(folder.path(), &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_thread_is_cancelled_with_and_without_a_running_organism() {
+    let folder = house();
+    send(folder.path(), &["--key", "k1"]);
+    let ended = systole(folder.path(), &["cancel", "@last"]);
+    assert!(ended.code == Some(0) && ended.stderr.contains("is cancelled"), "{ended:?}");
+    send(folder.path(), &["--key", "k2"]);
+    let organism = Running::organism(folder.path());
+    let ended = systole(folder.path(), &["cancel", "@last", "--json"]);
+    assert!(ended.code == Some(0) && json(&ended)["cancelled"].is_string(), "{ended:?}");
+    let again = systole(folder.path(), &["cancel", "@last"]);
+    assert!(again.code == Some(4) && again.stderr.contains("refused: thread.ended"), "{again:?}");
+    organism.interrupt();
+}
+
+#[test]
+fn help_lists_what_exists_in_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = systole(folder.path(), &["--help"]);
+    assert_eq!(help.code, Some(0));
+    let at = |text: &str| help.stdout.find(text).unwrap_or_else(|| panic!("no {text:?} in {}", help.stdout));
+    assert!(at("start:") < at("  run ") && at("  send ") < at("steer:") && at("steer:") < at("  cancel "));
+    assert_eq!(systole(folder.path(), &["fly"]).code, Some(2));
+}

@@ -1,0 +1,50 @@
+//! Following the log from inside, up to its end.
+
+use std::time::Duration;
+
+use systole::console::events::Follower;
+use systole::words::ports::Position;
+
+use crate::http::house;
+use crate::organism::{ask, outcome, say, start};
+
+#[tokio::test]
+async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
+    let folder = house();
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let front = organism.front().clone();
+    let mut slow = Follower::after(&front, Position(0), None);
+    let reading = async {
+        let mut tail = front.tail();
+        while tail.changed().await.is_ok() {}
+        // The pump has ended. A reader that is not done yet reads as if it had much left.
+        for _ in 0..300 {
+            let reader = front.reader().clone();
+            tokio::task::spawn_blocking(move || reader.after(Position(0), 100)).await.unwrap().unwrap();
+        }
+        let mut seen = Vec::new();
+        while let Some(records) = slow.next().await.unwrap() {
+            seen.extend(records);
+        }
+        seen
+    };
+    let (_, seen) = tokio::join!(organism.stop(Duration::from_secs(2)), reading);
+    assert!(seen.last().unwrap().body.contains("<shutdown"), "to the last record: {seen:?}");
+    assert!(!folder.path().join("hello.db-wal").exists());
+}
+
+#[tokio::test]
+async fn nobody_answers_behind_a_stopped_organism() {
+    let folder = house();
+    let organism = start(folder.path()).await;
+    let front = organism.front().clone();
+    organism.stop(Duration::from_secs(2)).await;
+    let thread = systole::words::ids::ThreadId::parse("sess-0123456789ab").unwrap();
+    assert!(front.cancel(systole::words::ids::Name::operator(), thread).await.is_none());
+    assert!(
+        Follower::after(&front, front.began(), None).next().await.unwrap().is_some(),
+        "the log is still read"
+    );
+}

@@ -1,0 +1,249 @@
+//! The real program in its own process, as a person runs it. Every wait ends: what does not come in
+//! time is a failed test, and a process that is still there is killed with the test.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use systole::organism::runfile::RunFile;
+
+/// Longer than anything here takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a program ended and what it printed.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn systole(folder: &Path, arguments: &[&str]) -> Ran {
+    Running::of(command(folder, arguments).spawn().unwrap()).end()
+}
+
+/// The same with something on stdin.
+pub(crate) fn systole_with_stdin(folder: &Path, arguments: &[&str], stdin: &str) -> Ran {
+    let mut child = command(folder, arguments).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(stdin.as_bytes()).unwrap();
+    Running::of(child).end()
+}
+
+/// A program that runs.
+pub(crate) struct Running {
+    child: Child,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+    heard: (String, String),
+}
+
+/// Lines of a pipe as they come. More than any test waits for fits, so nothing is held up.
+fn lines(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (to_test, lines) = sync_channel(100_000);
+    std::thread::spawn(move || {
+        let mut pipe = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while matches!(pipe.read_until(b'\n', &mut line), Ok(read) if read > 0) {
+            if to_test.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    lines
+}
+
+impl Running {
+    fn of(mut child: Child) -> Running {
+        let (stdout, stderr) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
+        Running { child, stdout, stderr, heard: Default::default() }
+    }
+
+    /// Starts a command and leaves it running.
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Running {
+        Running::of(command(folder, arguments).spawn().unwrap())
+    }
+
+    /// Starts the organism of a folder; its door is open when this returns.
+    pub(crate) fn organism(folder: &Path) -> Running {
+        let mut running = Running::start(folder, &["run"]);
+        running.says("its log is");
+        running
+    }
+
+    /// Waits for a line on stderr that contains this.
+    pub(crate) fn says(&mut self, wanted: &str) -> String {
+        loop {
+            let Ok(line) = self.stderr.recv_timeout(PATIENCE) else {
+                panic!("wanted {wanted:?} on stderr, heard {:?}", self.heard)
+            };
+            self.heard.1.push_str(&line);
+            if line.contains(wanted) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for a line on stdout that contains this.
+    pub(crate) fn shows(&mut self, wanted: &str) -> String {
+        loop {
+            let Ok(line) = self.stdout.recv_timeout(PATIENCE) else {
+                panic!("wanted {wanted:?} on stdout, heard {:?}", self.heard)
+            };
+            self.heard.0.push_str(&line);
+            if line.contains(wanted) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end and gives everything it printed.
+    pub(crate) fn end(mut self) -> Ran {
+        let (mut stdout, mut stderr) = std::mem::take(&mut self.heard);
+        for (pipe, heard) in [(&self.stdout, &mut stdout), (&self.stderr, &mut stderr)] {
+            loop {
+                match pipe.recv_timeout(PATIENCE) {
+                    Ok(line) => heard.push_str(&line),
+                    Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                    Err(_) => panic!("it does not end; it printed {heard}"),
+                }
+            }
+        }
+        Ran { code: self.child.wait().unwrap().code(), stdout, stderr }
+    }
+
+    /// Stops it as Ctrl-C does, and waits for its end.
+    pub(crate) fn interrupt(self) -> Ran {
+        self.signal(Signal::INT);
+        self.end()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended already is what is hoped for.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// The run file beside the log of a folder.
+pub(crate) fn run_file(folder: &Path) -> RunFile {
+    RunFile::of(&folder.join("hello.db")).expect("an organism runs on the log")
+}
+
+/// An answer of the door.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) json: serde_json::Value,
+}
+
+/// Asks the door with its own credential.
+pub(crate) fn ask(run: &RunFile, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let bearer = format!("Bearer {}", run.token.secret());
+    let mut all = vec![("Authorization", bearer.as_str())];
+    all.extend_from_slice(headers);
+    ask_as(run, method, path, &all, body)
+}
+
+/// Asks the door with exactly these headers.
+pub(crate) fn ask_as(
+    run: &RunFile,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
+    let mut stream = connect(run);
+    stream.write_all(head(method, path, headers, &body.len().to_string()).as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    answer(stream)
+}
+
+pub(crate) fn connect(run: &RunFile) -> std::net::TcpStream {
+    let stream = std::net::TcpStream::connect(run.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], length: &str) -> String {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head + &format!("Content-Length: {length}\r\n\r\n")
+}
+
+/// Reads an answer up to the end of its connection.
+pub(crate) fn answer(mut stream: std::net::TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    // A connection that is closed with our body unread ends with a reset, behind the answer.
+    let _end = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
+    Answer { status, json: serde_json::from_str(body).unwrap_or(serde_json::Value::Null) }
+}
+
+/// A stream of events.
+pub(crate) struct Events(BufReader<std::net::TcpStream>);
+
+impl Events {
+    pub(crate) fn open(run: &RunFile, query: &str, headers: &[(&str, &str)]) -> Events {
+        let bearer = format!("Bearer {}", run.token.secret());
+        let mut all = vec![("Authorization", bearer.as_str())];
+        all.extend_from_slice(headers);
+        let mut stream = connect(run);
+        let path = format!("/v1/events{query}");
+        stream.write_all(head("GET", &path, &all, "0").as_bytes()).unwrap();
+        let mut events = Events(BufReader::new(stream));
+        let mut status = String::new();
+        events.0.read_line(&mut status).unwrap();
+        assert!(status.contains(" 200 "), "{status}");
+        events
+    }
+
+    /// The next event: its id, its name and its data; none when the stream has ended.
+    pub(crate) fn next(&mut self) -> Option<(u64, String, serde_json::Value)> {
+        let (mut id, mut name, mut data) = (None, None, None);
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.0.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            match line.trim_end().split_once(": ") {
+                Some(("id", text)) => id = Some(text.parse().unwrap()),
+                Some(("event", text)) => name = Some(text.to_owned()),
+                Some(("data", text)) => data = Some(serde_json::from_str(text).unwrap()),
+                _ if line.trim().is_empty() => {
+                    if let (Some(id), Some(name), Some(data)) = (id, name.take(), data.take()) {
+                        return Some((id, name, data));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
