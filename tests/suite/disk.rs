@@ -37,7 +37,10 @@ fn under(inject: &str) -> Omen {
 /// Whether strace may trace here; where it may not, the test says so and shows nothing.
 fn may_trace() -> bool {
     let mut strace = Command::new("strace");
-    strace.args(["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "true"]).stdout(Stdio::null()).stderr(Stdio::null());
+    strace
+        .args(["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "true"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let may = strace.status().is_ok_and(|status| status.success());
     if !may {
         println!("SKIPPED: strace is not here, or may not trace");
