@@ -51,10 +51,10 @@ pub(super) struct Soak {
     /// How often it is killed
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
-    /// The seed of all choices; one is drawn and shown where none is given
+    /// The seed of all choices; without it one is drawn and shown
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// The folder to work in, which is kept; without it one is made, and removed if all is well
+    /// The folder to work in; without it one is made, and removed if all is well
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Print what came of it as JSON
