@@ -54,7 +54,7 @@ pub(super) struct Soak {
     /// The seed of all choices; without it one is drawn and shown
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// The folder to work in; without it one is made, and removed if all is well
+    /// The folder to work in; without it one is made, and removed
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Print what came of it as JSON
