@@ -29,8 +29,9 @@ lint: prepare
 bench: prepare
 	@$(CARGO) bench --workspace --locked
 
-# Tests that are slow by nature, measured ones among them.
+# A thousand kills of a whole organism, then the tests that are slow by nature, measured ones among them.
 soak: prepare-test
+	@$(CARGO) run --release --locked --quiet -- soak --kills 1000
 	@$(CARGO) test --workspace --locked --release -- --ignored
 
 prepare:

@@ -17,6 +17,7 @@ pub mod verdict;
 pub use client::Tally;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -31,8 +32,14 @@ use house::House;
 use life::{Amiss, Life, Omen};
 use verdict::Verdict;
 
+use crate::organism::runfile::random_hex;
+
 /// Clients that speak to the organism at once: enough that every listener always has work.
 const CLIENTS: u64 = 4;
+/// How long the last life may take to answer what is owed: some hundred times what it takes.
+const REST: Duration = Duration::from_secs(600);
+/// Between two looks whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Kill an organism again and again, and prove that nothing was lost.
 ///
@@ -44,10 +51,10 @@ pub(super) struct Soak {
     /// How often it is killed
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
-    /// The seed of all choices; one is drawn and shown where none is given
+    /// The seed of all choices; without it one is drawn and shown
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// The folder to work in, which is kept; else one is made and removed
+    /// The folder to work in; without it one is made, and removed
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
     /// Print what came of it as JSON
@@ -87,11 +94,12 @@ impl Soak {
         let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
         let seed = match self.seed {
             Some(seed) => seed,
-            None => u64::from(std::process::id()) ^ drawn().map_err(machine)?,
+            None => drawn().map_err(machine)?,
         };
-        let folder = self.folder.clone().unwrap_or_else(|| {
-            std::env::temp_dir().join(["systole-soak-", &std::process::id().to_string()].concat())
-        });
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
+            None => std::env::temp_dir().join(["systole-soak-", &random_hex().map_err(machine)?].concat()),
+        };
         let program = std::env::current_exe().map_err(machine)?;
         let house = House::build(&folder, &program).map_err(machine)?;
         screen.say(["seed ", &seed.to_string(), ", folder ", &house.folder().display().to_string()].concat());
@@ -117,7 +125,7 @@ impl Soak {
             return Ok(Exit::Failed);
         }
         if self.folder.is_none() {
-            // What cannot be removed is in the way of nobody: its name has our number in it.
+            // What cannot be removed is in the way of nobody: its name is nobody else's.
             let _left = std::fs::remove_dir_all(house.folder());
         }
         Ok(Exit::Done)
@@ -146,23 +154,35 @@ impl Soak {
     }
 }
 
-/// A life to its end in peace: every client gets what it is owed, then the organism is drained.
+/// A life to its end in peace: every client gets what it is owed, then the organism is drained. It must
+/// not end before.
 pub fn rest(house: &House, omen: &Omen, crowd: Crowd) -> Result<Tally, Amiss> {
+    let ended = |status| Amiss::Ended { status, words: life::last_words(house) };
     let mut life = Life::begin(house, omen)?;
     if !life.runs()? {
-        let status = life.end()?;
-        return Err(Amiss::Ended { status, words: life::last_words(house) });
+        return Err(ended(life.end()?));
     }
     crowd.board().post(house.run_file());
-    let tally = crowd.come_to_rest()?;
+    crowd.board().rest();
+    let patience = Instant::now() + REST;
+    while !crowd.is_at_rest() {
+        if life.ends_within(LOOK_AGAIN) {
+            return Err(ended(life.end()?));
+        }
+        if Instant::now() > patience {
+            return Err(Amiss::Hung("answer its clients", REST));
+        }
+    }
+    let tally = crowd.tally()?;
     life.ask_to_stop();
     let status = life.end()?;
-    if status.success() { Ok(tally) } else { Err(Amiss::Ended { status, words: life::last_words(house) }) }
+    if status.success() { Ok(tally) } else { Err(ended(status)) }
 }
 
+/// A seed short enough to be typed again.
 fn drawn() -> std::io::Result<u64> {
-    let hex = crate::organism::runfile::random_hex()?;
-    Ok(hex.get(..12).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default())
+    let hex = random_hex()?;
+    Ok(hex.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default())
 }
 
 fn tell(screen: Screen, came: &Came<'_>) {
@@ -175,7 +195,9 @@ fn tell(screen: Screen, came: &Came<'_>) {
     let verdict = came.verdict;
     let counted = [
         ("kills", came.kills),
+        ("stops in peace", came.stops),
         ("programs killed", came.programs_killed),
+        ("refused, as is right", came.refused),
         ("acknowledged", verdict.acknowledged),
         ("lost", verdict.lost),
         ("doubled", verdict.doubled),

@@ -162,12 +162,12 @@ fn recovered(
     directory: &Path,
     steps: &dyn Steps,
 ) -> Result<(Recovered, Arc<Pages>, Position), StartFault> {
-    let mut found = wake::recover(reader, steps)?;
-    let pages = Arc::new(pages(&found.state, composition, reader, directory)?);
+    let mut recovered = wake::recover(reader, steps)?;
+    let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
     let mut book = Book::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
-    found.state.book = book;
-    Ok((found, pages, reader.last()?))
+    recovered.state.book = book;
+    Ok((recovered, pages, reader.last()?))
 }
 
 impl Organism {
@@ -175,19 +175,16 @@ impl Organism {
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
-        let (found, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
             .map_err(StartFault::Machine)?;
-        let equipment = Equipment {
-            inline: plan.inline,
-            surroundings: plan.surroundings,
-            pace: Pace::default(),
-            steps: plan.steps.clone(),
-        };
+        let (inline, surroundings) = (plan.inline, plan.surroundings);
+        let (steps, pace) = (plan.steps.clone(), Pace::default());
+        let equipment = Equipment { inline, surroundings, pace, steps };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
         let writer = Arc::new(start_writer(log.writer, &pump).map_err(machine)?);
@@ -203,10 +200,8 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let hand = {
-            let writer = writer.clone();
-            move |batch| writer.hand(batch).is_ok()
-        };
+        let at_writer = writer.clone();
+        let hand = move |batch| at_writer.hand(batch).is_ok();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
             inputs,
@@ -218,7 +213,7 @@ impl Organism {
         };
         let (end, ended) = oneshot::channel();
         let tasks = vec![
-            start_pump(Heart::new(found, ports, last), lines, end, room.clone()),
+            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()),
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });

@@ -1,9 +1,10 @@
 //! Organisms that are killed at every step of the pump, and go on: real processes, with the workload,
 //! the clients and the judge of `systole soak`.
 
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 use systole::cli::soak::crowd::Crowd;
@@ -136,6 +137,30 @@ fn twenty_kills_through_the_command() {
     assert_eq!((came["kills"].as_u64(), came["lost"].as_u64()), (Some(20), Some(0)), "{came:#}");
     assert!(came["answered"].as_u64() > Some(20), "{came:#}");
     assert!(folder.path().join("s/soak.db").exists(), "a folder that was named is kept");
+}
+
+#[test]
+fn a_program_that_is_left_behind_is_seen_and_a_neighbour_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap();
+    let begin = |badge: &str| {
+        let mut cat = Command::new("cat");
+        cat.current_dir(folder.path()).env("SYSTOLE_ORGANISM", badge);
+        cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let (mut left, mut neighbour) = (begin("soak"), begin("another"));
+    // Both have begun when they answer; before that they are still this process under another number.
+    for cat in [&mut left, &mut neighbour] {
+        cat.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    }
+    assert_eq!(house.dwellers(), [i32::try_from(left.id()).unwrap()]);
+    assert_eq!(house.programs_of(std::process::id()), house.dwellers());
+    for cat in [&mut left, &mut neighbour] {
+        drop(cat.stdin.take());
+        cat.wait().unwrap();
+    }
+    assert!(house.dwellers().is_empty());
 }
 
 /// A judge that finds nothing wrong with a log that has lost something would be none.

@@ -200,13 +200,12 @@ impl Client {
         }
     }
 
-    /// Ends one of its threads, whatever is at work in it. Should the word get lost, the thread goes on.
+    /// Ends its newest thread, in which most is at work. Should the word get lost, the thread goes on.
     fn sometimes_cancel(&mut self) {
-        if let (true, Some((_, door))) = (self.dice.percent(4), &self.door) {
-            let place = usize::try_from(self.dice.below(self.roots.len() as u64)).unwrap_or(0);
-            if place < self.roots.len() {
-                let _lost_or_done = door.cancel(&self.roots.swap_remove(place));
-            }
+        if self.dice.percent(4)
+            && let (Some(thread), Some((_, door))) = (self.roots.pop(), &self.door)
+        {
+            let _lost_or_done = door.cancel(&thread);
         }
     }
 

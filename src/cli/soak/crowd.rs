@@ -40,9 +40,13 @@ impl Crowd {
         self.threads.len() as u64
     }
 
-    /// No new messages; waits until every client has what it is owed. A life has to be reachable.
-    pub fn come_to_rest(mut self) -> Result<Tally, Amiss> {
-        self.board.rest();
+    /// Whether every client has what it is owed, after it was asked to come to rest.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// What the clients were told, all of them.
+    pub(super) fn tally(mut self) -> Result<Tally, Amiss> {
         let mut whole = Tally::default();
         for thread in std::mem::take(&mut self.threads) {
             let fallen = || Err(std::io::Error::other("the client panicked"));

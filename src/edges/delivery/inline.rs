@@ -107,8 +107,8 @@ async fn bring(
     running: &mpsc::Sender<Infallible>,
 ) {
     let token = delivery.lease.token.clone();
-    let (asked, listener) = (Delivered::clone(&delivery.envelope), listener.clone());
     post.brought();
+    let (asked, listener) = (Delivered::clone(&delivery.envelope), listener.clone());
     let mut answer = Caught::new(Box::pin(async move { listener.answer(asked).await }));
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
         Poll::Ready(said) => answered(post, token, said).await,

@@ -1,11 +1,14 @@
 //! The lock that makes one organism the only writer of a log: an exclusive `flock` on `<log>.lock`,
 //! with the holder's process id in it for whoever finds it taken. The kernel drops it with the process,
-//! however that ends, so a lock file that lies about means nothing. The file is never removed: a lock
-//! on a removed file would keep nobody out.
+//! however that ends, so a lock file that lies about means nothing. A process that was killed while it
+//! started a program may leave the lock to that child for the moment before it becomes the program; a
+//! lock whose signer is gone is therefore waited for. The file is never removed: a lock on a removed
+//! file would keep nobody out.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -13,6 +16,11 @@ use rustix::io::Errno;
 use super::io_fault;
 use super::layout::beside;
 use crate::words::ports::LogFault;
+
+/// How often a lock that nobody living has signed is tried, and the pause between two tries: two seconds
+/// in all, where a child that is about to become a program needs some milliseconds.
+const TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]
@@ -41,17 +49,34 @@ impl Lock {
     }
 
     fn take(log: &Path, path: PathBuf, file: File) -> Result<Lock, LogFault> {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Lock { file, path }),
-            Err(Errno::WOULDBLOCK) => {
-                Err(LogFault::InUse { path: log.display().to_string(), pid: pid_in(&file) })
+        Lock::take_pausing(log, path, file, || std::thread::sleep(PAUSE))
+    }
+
+    /// Takes the lock. One that somebody holds who lives is refused at once; any other is only passing
+    /// through somebody's hands, and is tried again after a pause.
+    fn take_pausing(
+        log: &Path,
+        path: PathBuf,
+        file: File,
+        mut pause: impl FnMut(),
+    ) -> Result<Lock, LogFault> {
+        let mut pid = 0;
+        for _ in 0..TRIES {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Lock { file, path }),
+                Err(Errno::WOULDBLOCK) => pid = pid_in(&file),
+                Err(e) => return Err(io_fault(&path, &e.into())),
             }
-            Err(e) => Err(io_fault(&path, &e.into())),
+            if pid != 0 && !is_gone(pid) {
+                break;
+            }
+            pause();
         }
+        Err(LogFault::InUse { path: log.display().to_string(), pid })
     }
 
     /// Whether somebody has the log open for writing. Looking takes the lock for a moment, since `flock`
-    /// has no other way to ask; an organism that starts in that very moment is refused.
+    /// has no other way to ask; an organism that starts in that very moment waits for it.
     pub(super) fn is_held(log: &Path) -> Result<bool, LogFault> {
         match Lock::if_there(log) {
             Ok(_) => Ok(false),
@@ -83,8 +108,7 @@ pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
         Err(e) => return Err(io_fault(&path, &e)),
     };
     let pid = pid_in(&file);
-    let process = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    if process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH)) {
+    if is_gone(pid) {
         return Ok(None);
     }
     match flock(&file, FlockOperation::NonBlockingLockShared) {
@@ -94,10 +118,70 @@ pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
     }
 }
 
+/// Whether no process has that number.
+fn is_gone(pid: u32) -> bool {
+    let process = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(Errno::SRCH))
+}
+
 /// The process that signed the lock; 0 in the moment between taking and signing it.
 fn pid_in(mut file: &File) -> u32 {
     let mut text = String::new();
+    // It may have been read before. A file that cannot be wound back is read as unsigned.
+    let _unsigned = file.rewind();
     // A few bytes more than any process id has: the file may be anybody's.
     let read = std::io::Read::by_ref(&mut file).take(16).read_to_string(&mut text);
     read.ok().and_then(|_| text.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log whose lock is held by another hand and was signed by that process.
+    fn held(folder: &Path, signer: u32) -> (PathBuf, File) {
+        let log = folder.join("a.db");
+        let path = beside(&log, ".lock");
+        std::fs::write(&path, signer.to_string()).unwrap();
+        let hand = File::open(&path).unwrap();
+        flock(&hand, FlockOperation::NonBlockingLockExclusive).unwrap();
+        (log, hand)
+    }
+
+    fn take(log: &Path, pause: impl FnMut()) -> Result<Lock, LogFault> {
+        let path = beside(log, ".lock");
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        Lock::take_pausing(log, path, file, pause)
+    }
+
+    fn gone() -> u32 {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    #[test]
+    fn what_a_dead_organism_left_to_its_child_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, hand) = held(folder.path(), gone());
+        let (mut hand, mut pauses) = (Some(hand), 0);
+        let lock = take(&log, || {
+            pauses += 1;
+            if pauses == 3 {
+                drop(hand.take());
+            }
+        });
+        assert!(lock.is_ok() && pauses == 3, "{lock:?} after {pauses}");
+    }
+
+    #[test]
+    fn one_that_a_living_process_signed_is_refused_at_once_and_no_wait_is_endless() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, hand) = held(folder.path(), std::process::id());
+        let refused = take(&log, || panic!("nothing is waited for"));
+        assert!(matches!(refused, Err(LogFault::InUse { pid, .. }) if pid == std::process::id()));
+        drop(hand);
+        let (log, _hand) = held(folder.path(), gone());
+        assert!(matches!(take(&log, || ()), Err(LogFault::InUse { .. })));
+    }
 }
