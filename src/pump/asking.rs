@@ -5,6 +5,7 @@ use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
 use super::state::{Life, Opener};
+use crate::rules::admit::excerpt;
 use crate::words::codes::Code;
 use crate::words::flow::{Admitted, Asked, Receipt, Refused, What};
 use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
@@ -22,7 +23,7 @@ pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
                 None => open_root(d, &client, &key, &admitted),
                 Some(thread) => go_on(d, &thread, &client, &key, &admitted, bound),
             };
-            receipt.map_err(|refusal| Refused { refusal, kept: Some(admitted.bytes().clone()) })
+            receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes()).into()) })
         }
     };
     match outcome {

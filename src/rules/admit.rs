@@ -57,7 +57,8 @@ pub fn listener_word(
     }
 }
 
-fn excerpt(document: &[u8]) -> &[u8] {
+/// The beginning of refused bytes: of what nobody here asked for no more is kept.
+pub fn excerpt(document: &[u8]) -> &[u8] {
     document.get(..limits::EXCERPT_BYTES).unwrap_or(document)
 }
 
@@ -213,9 +214,7 @@ pub fn message(
             Ok(Admitted::new(What::For(to), verdict))
         },
     );
-    let payload = payload.map_err(|mut refused| {
-        refused.kept = refused.kept.or_else(kept);
-        refused
-    });
+    // Less is kept of it than of a listener's item: whoever sent it has the rest.
+    let payload = payload.map_err(|refused| Refused { kept: kept(), ..refused });
     Message { thread, claimed, payload }
 }

@@ -26,6 +26,7 @@ mod organism;
 mod program;
 mod pump;
 mod reference;
+mod rules;
 mod schema_agreement;
 mod schema_and_judge;
 mod script;
