@@ -14,6 +14,7 @@ mod delivery_once;
 mod delivery_process;
 mod first_listeners;
 mod following;
+mod heart;
 mod http;
 mod judge;
 mod log_contract;
