@@ -3,6 +3,7 @@
 //! in memory is the real one, and so are the leases.
 
 mod deliveries;
+mod drain;
 mod memory;
 mod parking;
 mod recovery;
