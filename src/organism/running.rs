@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::file;
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
-use super::validators::{Door, Pages, Raw, Validators};
+use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{Answering, Carriers, Equipment, Pace, Surroundings};
@@ -342,6 +342,7 @@ fn start_reader(
 ) -> std::io::Result<std::sync::mpsc::SyncSender<Lookup>> {
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
     std::thread::Builder::new().name("log-reader".into()).spawn(move || {
+        let _tells = TellsOfItsFall(pump.clone());
         for lookup in asked {
             if pump.blocking_send(Input::Found(answer(&*reader, lookup))).is_err() {
                 return;

@@ -58,10 +58,13 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
         tokio::select! {
             biased;
             grace = &mut lines.stop => break grace.unwrap_or_default(),
-            Some(written) = lines.written.recv() => {
-                heart.input(Input::Written(written));
-                heart.tick();
-            }
+            written = lines.written.recv() => match written {
+                Some(written) => {
+                    heart.input(Input::Written(written));
+                    heart.tick();
+                }
+                None => return gone("writer"),
+            },
             count = lines.inputs.recv_many(&mut came, AT_ONCE), if heart.has_room() => {
                 if count == 0 {
                     break Duration::ZERO;
@@ -94,14 +97,14 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
                 break;
             }
             Err(TrySendError::Disconnected(_)) => {
-                return Some(Ended::Broken("the reader of the log is gone".to_owned()));
+                return Some(gone("reader"));
             }
         }
     }
     if let Some(batch) = heart.next_batch()
         && !(lines.batches)(batch)
     {
-        return Some(Ended::Broken("the writer of the log is gone".to_owned()));
+        return Some(gone("writer"));
     }
     lines.tail.send_if_modified(|tail| {
         let moved = *tail != heart.last();
@@ -109,6 +112,11 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
         moved
     });
     None
+}
+
+/// A thread that the pump cannot do without ended before it.
+fn gone(who: &str) -> Ended {
+    Ended::Broken(["the ", who, " of the log is gone"].concat())
 }
 
 /// How long nothing needs doing if nothing comes in.
@@ -135,7 +143,10 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
         tokio::select! {
             biased;
             () = &mut over => break,
-            Some(written) = lines.written.recv() => heart.input(Input::Written(written)),
+            written = lines.written.recv() => match written {
+                Some(written) => heart.input(Input::Written(written)),
+                None => return gone("writer"),
+            },
             input = lines.inputs.recv(), if heart.has_room() => match input {
                 Some(input) => heart.input(input),
                 None => break,
@@ -157,7 +168,7 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
             }
             written = lines.written.recv() => match written {
                 Some(written) => heart.input(Input::Written(written)),
-                None => return Ended::Broken("the writer of the log is gone".to_owned()),
+                None => return gone("writer"),
             },
             // Whoever still asks is told at once that it is too late.
             Some(input) = lines.inputs.recv() => heart.input(input),

@@ -57,6 +57,11 @@ pub enum Input {
     Found(Answered),
     /// What the writer says.
     Written(Written),
+    /// A thread that judges or reads for the pump panicked. What it had in hand is nobody's any more.
+    Fallen {
+        /// Which.
+        who: String,
+    },
     /// The organism stops: nothing new is taken and nothing more goes out.
     Stop,
     /// The last word before the log is closed.
@@ -86,6 +91,8 @@ impl Heart {
             Input::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
             Input::Found(answered) => self.found(answered),
+            // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
+            Input::Fallen { who } => self.broken = Some([who.as_str(), " panicked"].concat()),
             Input::Stop => self.stopping = true,
             Input::Farewell => {
                 self.happened(Happening::Stopping { mode: "drain" });
@@ -147,9 +154,11 @@ impl Heart {
         let token = judged.lease.token.clone();
         let is_last = !matches!(judged.said, Said::Progress { .. } | Said::Notice { .. });
         if is_last {
-            self.desk.over(&token);
-            self.ports.leases.retire(&token);
-            self.ports.steps.passed(Step::Released);
+            // A reply that comes again ends nothing any more.
+            if self.desk.over(&token).is_some() {
+                self.ports.leases.retire(&token);
+                self.ports.steps.passed(Step::Released);
+            }
         } else {
             let now = self.ticks();
             self.desk.renewed(&token, now);

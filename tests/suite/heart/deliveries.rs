@@ -125,3 +125,18 @@ fn notices_of_one_turn_are_kept_up_to_a_limit_and_the_listener_is_told() {
     assert!(shown.contains("reply.too-many-items"), "and the listener reads why");
     assert_eq!(rig.lines().iter().filter(|l| l.contains("message/inbox")).count(), 65);
 }
+
+#[test]
+fn a_reply_sent_over_and_over_pushes_no_other_lease_out() {
+    let mut rig = Rig::new();
+    for (ticket, key) in [(1, "k"), (2, "b")] {
+        rig.asks(ticket, key, "tool", None);
+        rig.settle();
+    }
+    rig.replies("1 t1 a1", vec![final_()]);
+    let b = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("b").unwrap(), 12);
+    for _ in 0..5_000 {
+        rig.says_in(&b, "1 t1 a1", Said::Items(vec![final_()]));
+    }
+    assert!(rig.leases.find(&token("1 t1 a1").0).is_some());
+}

@@ -78,3 +78,18 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     };
     assert!((60..80).contains(&taken), "{taken}");
 }
+
+#[tokio::test]
+async fn a_writer_that_is_gone_ends_the_loop() {
+    let Rig { mut heart, outside, .. } = Rig::new();
+    heart.input(Input::Joined(name("tool")));
+    let (_pump, inputs) = mpsc::channel(1);
+    let (settled, written) = mpsc::channel(2);
+    let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
+    let (tail, _followed) = watch::channel(Position(0));
+    let (_stop, stopped) = oneshot::channel();
+    drop(settled);
+    let batches = Box::new(|_| true);
+    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+    assert_eq!(run(heart, lines).await, Ended::Broken("the writer of the log is gone".to_owned()));
+}
