@@ -1,22 +1,32 @@
 //! Time and randomness of the machine. The only file that reads a clock or draws random bytes.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::words::ports::{Clock, Seed, Seeds};
 use crate::words::time::Millis;
 
-/// The machine's wall clock.
+/// The machine's clocks: the one on the wall, and the one that only counts.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct WallClock;
+
+/// Where ticks are counted from: the first time that anybody asked.
+static BEGAN: OnceLock<Instant> = OnceLock::new();
 
 impl Clock for WallClock {
     fn now(&self) -> Millis {
         #[expect(clippy::disallowed_methods, reason = "this is the clock")]
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn ticks(&self) -> Millis {
+        #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+        let began = BEGAN.get_or_init(Instant::now);
+        Millis(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 }
 

@@ -65,7 +65,8 @@ impl Page {
             sources.push(Source { name: schema.name.clone(), xsd: schema.text.to_vec() });
         }
         let judge = schemas::Judge::compile(&sources)?;
-        let ids = composition.schemas.iter().filter_map(|s| judge.schema(&s.name)).collect();
+        // By place, as the composition counts them: a file of the author's may have a name of the house's.
+        let ids = judge.schemas().collect();
         Ok(Page { judge, ids, models })
     }
 }

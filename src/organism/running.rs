@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::file;
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
-use super::validators::{Door, Pages, Raw, Validators};
+use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{Answering, Carriers, Equipment, Pace, Surroundings};
@@ -33,6 +33,9 @@ use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Positio
 const INPUTS: usize = 1024;
 /// Reports of carriers that may wait for a validator; behind them reading from programs pauses.
 const REPORTS: usize = 1024;
+/// Words of the writer that may wait for the pump: the pump hands over one batch at a time, and of one
+/// batch the writer says at most two things.
+const OUTCOMES: usize = 2;
 /// Looks into the log that may wait for the reader; the heart keeps what does not fit.
 const LOOKUPS: usize = 1024;
 
@@ -187,7 +190,7 @@ impl Organism {
         let equipment = Equipment { inline, surroundings, pace, steps };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
-        let writer = Arc::new(start_writer(log.writer, &pump).map_err(machine)?);
+        let (writer, written) = start_writer(log.writer).map_err(machine)?;
         let ports = Ports {
             clock: Arc::new(WallClock),
             seeds: Arc::new(KernelSeeds::new().map_err(machine)?),
@@ -196,7 +199,6 @@ impl Organism {
             carrier: carriers.clone(),
             askers: room.clone(),
             steps: plan.steps,
-            reader: log.reader.clone(),
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
@@ -205,6 +207,7 @@ impl Organism {
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
             inputs,
+            written,
             batches: Box::new(hand),
             lookups,
             tail,
@@ -316,17 +319,19 @@ async fn word(ended: &mut oneshot::Receiver<Ended>) -> Ended {
     ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a word".to_owned()))
 }
 
-fn start_writer(log: Box<dyn LogWriter>, pump: &mpsc::Sender<Input>) -> std::io::Result<Writer> {
-    let pump = pump.clone();
-    Writer::start(log, move |outcome| {
+/// The writer's thread, and what it says.
+fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::Receiver<Written>)> {
+    let (pump, settled) = mpsc::channel(OUTCOMES);
+    let writer = Writer::start(log, move |outcome| {
         let written = match outcome {
             Outcome::Committed(position) => Written::Committed(position),
             Outcome::Stalled { words } => Written::Stalled(words),
             Outcome::Broken { words } => Written::Broken(words),
         };
         // A pump that is gone has said why; there is nobody left to tell.
-        drop(pump.blocking_send(Input::Written(written)));
-    })
+        drop(pump.blocking_send(written));
+    })?;
+    Ok((Arc::new(writer), settled))
 }
 
 /// The thread that reads the log for the pump.
@@ -336,6 +341,7 @@ fn start_reader(
 ) -> std::io::Result<std::sync::mpsc::SyncSender<Lookup>> {
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
     std::thread::Builder::new().name("log-reader".into()).spawn(move || {
+        let _tells = TellsOfItsFall(pump.clone());
         for lookup in asked {
             if pump.blocking_send(Input::Found(answer(&*reader, lookup))).is_err() {
                 return;

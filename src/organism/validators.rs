@@ -63,6 +63,20 @@ pub struct Validators {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Tells the pump if the thread that holds it panics: what the thread had in hand would be waited for
+/// for ever.
+pub(super) struct TellsOfItsFall(pub(super) mpsc::Sender<Input>);
+
+impl Drop for TellsOfItsFall {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let who = thread::current().name().unwrap_or("a thread").to_owned();
+            // A pump that is gone needs no telling.
+            drop(self.0.blocking_send(Input::Fallen { who }));
+        }
+    }
+}
+
 /// What every thread works with.
 struct Desk {
     pages: Arc<Pages>,
@@ -92,7 +106,10 @@ impl Validators {
             let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
             let thread = thread::Builder::new()
                 .name(["validator-", &n.to_string()].concat())
-                .spawn(move || desk.work(raws, &ready))
+                .spawn(move || {
+                    let _tells = TellsOfItsFall(desk.pump.clone());
+                    desk.work(raws, &ready);
+                })
                 .map_err(|e| e.to_string())?;
             is_ready
                 .recv()
@@ -113,7 +130,7 @@ impl Validators {
     pub fn stop(self) {
         drop(self.doors);
         for thread in self.threads {
-            // A thread that panicked has already taken the pump's input with it; there is nothing left to end.
+            // A thread that panicked has told the pump so; there is nothing left to end.
             let _ended = thread.join();
         }
     }

@@ -7,6 +7,7 @@ use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
 use super::state::{Life, Opener};
+use crate::rules::admit::excerpt;
 use crate::words::codes::Code;
 use crate::words::flow::{Admitted, Asked, Receipt, Refused, What};
 use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
@@ -24,7 +25,7 @@ pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
                 None => open_root(d, &client, &key, &admitted),
                 Some(thread) => go_on(d, &thread, &client, &key, &admitted, bound),
             };
-            receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes())) })
+            receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes(), 0)) })
         }
     };
     match outcome {
@@ -34,11 +35,6 @@ pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
             d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }
     }
-}
-
-/// Of what comes from outside and is refused never more is kept: a sender cannot fill the log with it.
-fn excerpt(bytes: &Arc<[u8]>) -> Arc<[u8]> {
-    bytes.get(..limits::EXCERPT_BYTES).map_or_else(|| bytes.clone(), Arc::from)
 }
 
 fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {

@@ -44,7 +44,7 @@ fn tell_sys(d: &mut Draft<'_>, body: std::sync::Arc<[u8]>) {
 }
 
 /// Records a refusal that belongs to no call: in the thread it concerns while that lives, in its
-/// nearest living ancestor else, in `sys` where there is none.
+/// nearest living ancestor once it has ended, in `sys` where there is none or never was such a thread.
 pub(super) fn refuse_outside_calls(
     d: &mut Draft<'_>,
     thread: Option<&ThreadId>,
@@ -55,11 +55,8 @@ pub(super) fn refuse_outside_calls(
     if let Some(bytes) = &kept {
         refusal.hash = Some(d.keep(bytes));
     }
-    let mut place = thread.cloned();
-    while let Some(id) = &place {
-        if d.thread(id).is_some_and(|t| t.life() != Life::Ended) {
-            break;
-        }
+    let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
+    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
         place = id.parent();
     }
     let body = core_payload::system_error(&refusal);

@@ -5,6 +5,8 @@
 //! A listener's slots count deliveries that are out with its program, not open calls: a cycle of calls
 //! cannot lock itself. A delivery whose deadline passed keeps its slot until its carrier says that it
 //! is over, so a hung program is never sent more than it can hold.
+//!
+//! Every moment here is a tick, counted by a clock that nobody sets.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -57,13 +59,13 @@ impl Desk {
         self.queues.entry(listener.clone()).or_default().slots = slots;
     }
 
-    /// Takes work: into its listener's queue, or aside until its time has come. Work for a listener
-    /// that is not seated is given back.
-    pub fn take(&mut self, work: Work, now: Millis) -> Result<(), Work> {
+    /// Takes work: into its listener's queue, or aside until it is due. Work for a listener that is not
+    /// seated is given back.
+    pub fn take(&mut self, work: Work, due: Millis, now: Millis) -> Result<(), Work> {
         let Some(queue) = self.queues.get_mut(&work.listener) else { return Err(work) };
-        if work.not_before > now {
+        if due > now {
             self.arrivals += 1;
-            self.later.insert((work.not_before, self.arrivals), work);
+            self.later.insert((due, self.arrivals), work);
         } else {
             self.woken.insert(work.listener.clone());
             queue.waiting.push_back(work);

@@ -25,7 +25,9 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
     let allowed = listener.map_or(1, |l| l.retry.attempts);
     let allowed = if lost.with_pump { allowed.max(limits::LOST_WITH_PUMP) } else { allowed };
     let failing = Failing { code: lost.code, words: lost.words.clone() };
-    let more = may_retry && lost.code != Code::Unavailable && lost.attempt < allowed;
+    // Trying again changes nothing about an addressee that is not there, or a thread that cannot be read.
+    let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
+    let more = may_retry && !hopeless && lost.attempt < allowed;
     failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
 }
 

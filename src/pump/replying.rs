@@ -1,11 +1,14 @@
 //! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
 //! whose outcome will be that answer; a final closes the call.
 
+use std::cmp::Ordering;
+
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
 use super::spawning::spawn;
+use super::state::Call;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::composition::Listener;
@@ -81,15 +84,27 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
             );
             after_turn(d, &turn, Some(refusal));
         }
-        Said::Notice { code, words } => {
-            let refusal = Refusal::new(Code::ListenerFailed, words);
-            let body = core_payload::system_error_coded(&code, &refusal);
-            let fact =
-                Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
-            d.record(turn.thread, fact.because(turn.cause).under(turn.config));
-        }
+        Said::Notice { code, words } => notice(d, &turn, &code, words),
         Said::Progress { .. } => {}
     }
+}
+
+/// Keeps a notice for the next turn. The one that passes the limit is answered in its place by a word
+/// on the limit, and what comes after that leaves no trace: a call's inbox is kept in memory and shown
+/// whole.
+fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
+    let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_inbox);
+    let body = match kept.cmp(&limits::NOTICES) {
+        Ordering::Less => core_payload::system_error_coded(code, &Refusal::new(Code::ListenerFailed, words)),
+        Ordering::Equal => {
+            let words =
+                "64 messages wait for the next turn, the most that may; notices after them are not kept";
+            core_payload::system_error(&Refusal::new(Code::TooManyItems, words))
+        }
+        Ordering::Greater => return,
+    };
+    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }
 
 /// A reply for an attempt that is over is refused, and recorded outside an ended thread.
@@ -190,8 +205,11 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
 }
 
 /// With running children the first final of a call is answered by `<children-open>`; the next is
-/// taken, and cancels them.
+/// taken, and cancels them. On the last turn there is no next, so the first is taken.
 fn nudged(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, first: &mut Option<Refusal>) -> bool {
+    if turn.is_last() {
+        return false;
+    }
     let Some(call) = d.call(turn.thread, turn.path).filter(|c| !c.nudged) else { return false };
     let open = call.running().count();
     if open == 0 {

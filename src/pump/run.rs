@@ -2,26 +2,29 @@
 //! the reader, and wakes it when something is due. It never waits on a listener, and while nothing
 //! happens it sleeps.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::heart::{Heart, Input, Lookup};
+use super::heart::{Heart, Input, Lookup, Written};
 use crate::words::ports::{Batch, Clock, Position};
 
 /// Inputs decided upon before the writer is looked after again: enough to fill a batch.
 const AT_ONCE: usize = 1024;
 /// How long nothing must happen before the fold is written out.
 const IDLE_MS: u64 = 1_000;
-/// How often a stop looks whether replies are still out.
-const DRAIN_STEP_MS: u64 = 50;
+/// How long the last batch may take to be written, at least.
+const LAST_WRITE: Duration = Duration::from_secs(5);
 
 /// The channels around the loop.
 pub struct Lines {
     /// What comes in.
     pub inputs: mpsc::Receiver<Input>,
+    /// What the writer says. A line of its own: it is heard though nothing else is taken in.
+    pub written: mpsc::Receiver<Written>,
     /// Hands a batch to the writer, one at a time; false if the writer is gone.
     pub batches: Box<dyn Fn(Batch) -> bool + Send>,
     /// To the reader.
@@ -55,7 +58,14 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
         tokio::select! {
             biased;
             grace = &mut lines.stop => break grace.unwrap_or_default(),
-            count = lines.inputs.recv_many(&mut came, AT_ONCE) => {
+            written = lines.written.recv() => match written {
+                Some(written) => {
+                    heart.input(Input::Written(written));
+                    heart.tick();
+                }
+                None => return gone("writer"),
+            },
+            count = lines.inputs.recv_many(&mut came, AT_ONCE), if heart.has_room() => {
                 if count == 0 {
                     break Duration::ZERO;
                 }
@@ -87,14 +97,14 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
                 break;
             }
             Err(TrySendError::Disconnected(_)) => {
-                return Some(Ended::Broken("the reader of the log is gone".to_owned()));
+                return Some(gone("reader"));
             }
         }
     }
     if let Some(batch) = heart.next_batch()
         && !(lines.batches)(batch)
     {
-        return Some(Ended::Broken("the writer of the log is gone".to_owned()));
+        return Some(gone("writer"));
     }
     lines.tail.send_if_modified(|tail| {
         let moved = *tail != heart.last();
@@ -104,39 +114,64 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
     None
 }
 
+/// A thread that the pump cannot do without ended before it.
+fn gone(who: &str) -> Ended {
+    Ended::Broken(["the ", who, " of the log is gone"].concat())
+}
+
 /// How long nothing needs doing if nothing comes in.
 fn pause(heart: &Heart, clock: &dyn Clock) -> Duration {
     let idle = if heart.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
-    let due = heart.next_moment().map(|at| Duration::from_millis(at.since(clock.now())));
+    let due = heart.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
     due.map_or(idle, |due| due.min(idle))
 }
 
 /// The end: nothing new is taken or sent, replies may land for a while, everything goes to disk.
 async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
+    // What was sent before the end was asked for is taken before it.
+    for _ in 0..lines.inputs.len() {
+        let Ok(input) = lines.inputs.try_recv() else { break };
+        heart.input(input);
+    }
     heart.input(Input::Stop);
-    let mut left = grace;
-    let step = Duration::from_millis(DRAIN_STEP_MS);
-    while !heart.is_quiet() && !left.is_zero() {
+    // One moment for all: whoever goes on talking must not put the end off.
+    let mut over = pin!(tokio::time::sleep(grace));
+    while !heart.is_quiet() {
         if let Some(ended) = settle(heart, lines) {
             return ended;
         }
-        match tokio::time::timeout(step, lines.inputs.recv()).await {
-            Ok(Some(input)) => heart.input(input),
-            Ok(None) => break,
-            Err(_) => left = left.saturating_sub(step),
+        tokio::select! {
+            biased;
+            () = &mut over => break,
+            written = lines.written.recv() => match written {
+                Some(written) => heart.input(Input::Written(written)),
+                None => return gone("writer"),
+            },
+            input = lines.inputs.recv(), if heart.has_room() => match input {
+                Some(input) => heart.input(input),
+                None => break,
+            },
         }
     }
     let out = heart.out_count();
     heart.input(Input::Farewell);
     heart.checkpoint_soon();
+    let mut too_long = pin!(tokio::time::sleep(grace.max(LAST_WRITE)));
     while !heart.is_flushed() {
         if let Some(ended) = settle(heart, lines) {
             return ended;
         }
-        match tokio::time::timeout(grace.max(Duration::from_secs(5)), lines.inputs.recv()).await {
-            Ok(Some(input)) => heart.input(input),
-            Ok(None) => break,
-            Err(_) => return Ended::Broken("the writer of the log did not finish".to_owned()),
+        tokio::select! {
+            biased;
+            () = &mut too_long => {
+                return Ended::Broken("the writer of the log did not finish".to_owned());
+            }
+            written = lines.written.recv() => match written {
+                Some(written) => heart.input(Input::Written(written)),
+                None => return gone("writer"),
+            },
+            // Whoever still asks is told at once that it is too late.
+            Some(input) = lines.inputs.recv() => heart.input(input),
         }
     }
     if let Some(ended) = settle(heart, lines) {

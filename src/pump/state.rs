@@ -227,6 +227,11 @@ impl Call {
         self.children.iter().filter(|child| !child.ended).map(|child| &child.id)
     }
 
+    /// How many inbox records came after the due turn could be delivered, and wait for the one after it.
+    pub fn unshown_inbox(&self) -> usize {
+        self.inbox.iter().rev().take_while(|seq| **seq > self.ready_seq).count()
+    }
+
     /// The inbox records that the due turn shows.
     pub fn shown_inbox(&self) -> impl Iterator<Item = u64> {
         self.inbox.iter().copied().filter(|seq| *seq <= self.ready_seq)

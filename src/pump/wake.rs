@@ -47,6 +47,18 @@ pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, Log
     Ok((thread.seq > 0).then_some(thread))
 }
 
+/// A thread and, where it has ended, those above it up to the first that lives: where what comes late
+/// is recorded depends on them.
+pub fn wake_line(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<Thread>, LogFault> {
+    let mut line = Vec::new();
+    let mut next = Some(id.clone());
+    while let Some(thread) = next.as_ref().map(|id| wake(reader, id)).transpose()?.flatten() {
+        next = thread.ended.then(|| thread.id.parent()).flatten();
+        line.push(thread);
+    }
+    Ok(line)
+}
+
 /// The thread that a message from outside concerns, and those whose ids its root's id collides with.
 pub fn wake_root(
     reader: &dyn LogReader,
@@ -113,15 +125,19 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
     Ok(Recovered { state, since_checkpoint: opening.records.len() })
 }
 
-/// The calls whose due turn may go out, in the order in which they became ready: what was out when
-/// the pump died is among the first of each listener, as many as it has slots.
+/// The calls whose due turn may go out, in the order in which they could: what was out when the pump
+/// died is among the first of each listener, as many as it has slots. Of what could go out in the same
+/// millisecond nothing tells which went first, and a wrong guess costs an attempt that was not made;
+/// the next start does not repeat it, because a call that was guessed then stands behind the others.
 pub fn ready_calls(state: &State) -> Vec<(ThreadId, CallPath)> {
     let mut ready: Vec<_> = state
         .threads
         .values()
         .flat_map(|t| t.calls.iter().map(move |(path, call)| (t, path, call)))
         .filter(|(_, _, call)| matches!(call.stand(), Stand::Ready { .. }))
-        .map(|(t, path, call)| (call.ready_at, t.id.clone(), call.ready_seq, path.clone()))
+        .map(|(t, path, call)| {
+            (call.ready_at.max(call.not_before), t.id.clone(), call.ready_seq, path.clone())
+        })
         .collect();
     ready.sort();
     ready.into_iter().map(|(_, thread, _, path)| (thread, path)).collect()

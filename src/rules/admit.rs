@@ -47,8 +47,8 @@ pub fn listener_word(
         listener: sender.clone(),
         refused: Refused { refusal, kept: Some(excerpt(document, at)) },
     };
-    let word = Word::read(document, limits)
-        .map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
+    let word =
+        Word::read(document, limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
         None => {
@@ -60,7 +60,7 @@ pub fn listener_word(
 
 /// What is kept of a document that was refused: all of it, or as much around the place of the fault as
 /// the limit allows.
-fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
+pub fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
     let latest = document.len().saturating_sub(limits::EXCERPT_BYTES);
     let start = at.saturating_sub(limits::EXCERPT_BYTES / 2).min(latest);
     let end = document.len().min(start.saturating_add(limits::EXCERPT_BYTES));

@@ -120,8 +120,10 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
         [who, ": ", &known.join(", ")].concat()
     };
     let received = element.to_string();
-    let same_ns = reachable.iter().flat_map(|l| l.accepts.iter()).any(|q| q.ns == element.ns);
-    let (code, words) = if same_ns {
+    let mut taken = reachable.iter().flat_map(|l| l.accepts.iter());
+    // An element that somebody reachable takes was addressed to somebody else: it is not misspelt.
+    let misspelt = taken.clone().any(|q| q.ns == element.ns) && !taken.any(|q| q == element);
+    let (code, words) = if misspelt {
         (Code::NoSuchElement, "no element of this name is taken there in this namespace")
     } else {
         (Code::NotAPeer, "the addressee is nobody you may address, or does not take this element")

@@ -169,6 +169,13 @@ impl ThreadId {
         self.0.split('.').next().map_or_else(|| self.clone(), |r| ThreadId(r.into()))
     }
 
+    /// The first twelve digits of the tree's root: what every thread of a tree has in common with the
+    /// roots whose ids are longer only because of it. Itself where it is no longer than that.
+    pub fn stem(&self) -> ThreadId {
+        const STEM_BYTES: usize = "sess-".len() + 12;
+        self.0.get(..STEM_BYTES).map_or_else(|| self.clone(), |stem| ThreadId(stem.into()))
+    }
+
     /// Whether this thread is `other`, or was spawned below it.
     pub fn is_within(&self, other: &ThreadId) -> bool {
         self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -344,6 +351,17 @@ mod tests {
         {
             assert!(ThreadId::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_tree_and_the_roots_it_pushed_aside_have_one_stem() {
+        let id = |text| ThreadId::parse(text).unwrap();
+        for one in
+            ["sess-1f0c9a2b77d1", "sess-1f0c9a2b77d1.heat.a", "sess-1f0c9a2b77d1e", "sess-1f0c9a2b77d1e.c1"]
+        {
+            assert_eq!(id(one).stem(), id("sess-1f0c9a2b77d1"));
+        }
+        assert_eq!(ThreadId::sys().stem(), ThreadId::sys());
     }
 
     #[test]

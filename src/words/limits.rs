@@ -10,6 +10,8 @@ pub const THREAD_ID_BYTES: usize = 640;
 pub const MESSAGE_BYTES: usize = 1 << 20;
 /// Most items in one reply.
 pub const REPLY_ITEMS: usize = 64;
+/// Notices of one turn that are kept for the next one.
+pub const NOTICES: usize = 64;
 /// Top calls that may wait behind the open one of a root.
 pub const QUEUED_TOP_CALLS: usize = 16;
 /// How deep calls and spawns may nest, both counted together.

@@ -180,8 +180,11 @@ pub trait LogReader: Send + Sync {
 
 /// Where time comes from.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// Now, as people and records know it. It may be set back or forward at any moment.
     fn now(&self) -> Millis;
+    /// Milliseconds since some moment before the organism started. Nobody sets it: deadlines and
+    /// pauses are counted here.
+    fn ticks(&self) -> Millis;
 }
 
 /// Sixteen bytes nobody can guess, from which an event's ids and salts are derived.

@@ -177,10 +177,47 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>hello</txt></say>";
     let refused = ask(&organism, "k1", wrong, None).await.unwrap_err();
     assert!(refused.starts_with("payload.invalid"), "{refused}");
+    // Whether the listener joined before it is chance.
+    let told = told(&organism);
     assert!(
-        told(&organism).contains("refusal payload.invalid core -> operator"),
-        "{}",
-        told(&organism)
+        told.lines().any(|l| l.contains(" sys #") && l.contains(" refusal payload.invalid core -> operator")),
+        "{told}"
     );
     organism.stop(Duration::from_secs(2)).await;
+}
+
+/// Panics in the thread that takes the first message in.
+struct Mine;
+
+impl systole::words::ports::Steps for Mine {
+    fn passed(&self, step: systole::words::ports::Step) {
+        assert_ne!(step, systole::words::ports::Step::Received, "as a fault of ours would");
+    }
+}
+
+#[tokio::test]
+async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
+    let folder = echo();
+    let file = file::load(&folder.path().join("organism.yaml")).unwrap();
+    let plan = Plan {
+        composition: file.composition,
+        directory: folder.path().to_owned(),
+        log: LogPlace::File(file.log),
+        inline: BTreeMap::new(),
+        validators: 1,
+        surroundings: std::env::vars_os().collect(),
+        steps: Arc::new(Mine),
+    };
+    let mut organism = Organism::start(plan).await.unwrap();
+    let message = Message {
+        client: Name::operator(),
+        key: Key::parse("k").unwrap(),
+        document: say("hello").into_bytes(),
+        to: None,
+        thread: None,
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(20), organism.ask(message)).await;
+    assert!(matches!(asked, Ok(None)), "nobody answers any more");
+    assert_eq!(organism.broke().await, Ended::Broken("validator-0 panicked".to_owned()));
+    organism.stop(Duration::ZERO).await;
 }

@@ -97,6 +97,11 @@ impl Judge {
         Ok(Self { sources: sources.to_vec(), compiled, parser })
     }
 
+    /// The schemas, in the order of their sources.
+    pub fn schemas(&self) -> impl Iterator<Item = SchemaId> + use<> {
+        (0..self.sources.len()).map(SchemaId)
+    }
+
     /// The schema that was compiled under this name.
     pub fn schema(&self, name: &str) -> Option<SchemaId> {
         self.sources.iter().position(|source| source.name == name).map(SchemaId)

@@ -4,27 +4,47 @@
 //! from may not be durable yet.
 
 use super::Heart;
+use super::deliver::RECORD_BYTES;
 use crate::pump::event::Effect;
 use crate::pump::state::{Life, Thread};
 use crate::words::codes::Code;
 use crate::words::flow::Ticket;
 use crate::words::ids::ThreadId;
 use crate::words::limits;
-use crate::words::ports::{Batch, Position, Step};
+use crate::words::ports::{Batch, Document, Position, Step};
+use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
 /// An effect, and which record of its batch it belongs to, where somebody asks for its position.
 type Pending = (Effect, Option<usize>);
+
+/// Bytes that may wait for the writer before nothing more is taken in. Listeners and askers wait for
+/// answers, so what they send while a commit runs is far less; what passes it is a flood of documents
+/// that answer nothing, or a disk that has been full for long.
+const WAITING_BYTES: usize = 64 << 20;
 
 /// What waits for the writer.
 #[derive(Default)]
 pub(super) struct Filling {
     pub(super) batch: Batch,
     pub(super) effects: Vec<Pending>,
+    bytes: usize,
     checkpoint: bool,
 }
 
 impl Filling {
+    /// Adds a record.
+    pub(super) fn record(&mut self, record: Record) {
+        self.bytes += record.body.len() + RECORD_BYTES;
+        self.batch.records.push(record);
+    }
+
+    /// Adds a document that a record names.
+    pub(super) fn document(&mut self, document: Document) {
+        self.bytes += document.bytes.len();
+        self.batch.documents.push(document);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.batch.records.is_empty() && self.effects.is_empty() && !self.checkpoint
     }
@@ -87,6 +107,11 @@ impl Heart {
         Some(batch)
     }
 
+    /// Whether there is room for what further inputs bring about. Without it only the writer is heard.
+    pub fn has_room(&self) -> bool {
+        self.filling.bytes < WAITING_BYTES
+    }
+
     /// Asks for a checkpoint with the next batch, and for a batch even if nothing else is to be written.
     pub fn checkpoint_soon(&mut self) {
         if !self.dirty.is_empty() {
@@ -117,11 +142,18 @@ impl Heart {
         self.route(Recorded { effects });
     }
 
-    /// Threads at rest leave memory once their row is on disk, unless something came since.
+    /// Threads at rest leave memory once their row is on disk, unless something came since. What was
+    /// read for a parked input may be older than what is in memory, and would take its place: so the
+    /// tree stays until the next checkpoint.
     fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
         for (id, seq) in rows {
             let rests = |t: &Thread| t.seq == seq && t.life() != Life::Working && !id.is_sys();
-            if self.state.thread(&id).is_some_and(rests) && !self.parked.contains_key(&id) {
+            if !self.state.thread(&id).is_some_and(rests) {
+                continue;
+            }
+            if self.parked.contains_key(&id.stem()) {
+                self.dirty.insert(id);
+            } else {
                 self.state.threads.remove(&id);
             }
         }
@@ -134,10 +166,27 @@ impl Heart {
         if let Some(writing) = &mut self.writing {
             waiting.extend(take_tickets(&mut writing.effects));
         }
-        for ticket in waiting {
-            self.ports.askers.refused(ticket, no_room(&words));
-        }
         self.stalled = Some(words);
+        for ticket in waiting {
+            self.turn_away(ticket);
+        }
+    }
+
+    /// Why nothing new can be taken at the moment, if that is so.
+    pub(super) fn is_closed(&self) -> Option<String> {
+        match (&self.stalled, self.stopping) {
+            (Some(words), _) => Some(["nothing can be stored at the moment: ", words].concat()),
+            (None, true) => Some("the organism is stopping".to_owned()),
+            (None, false) => None,
+        }
+    }
+
+    /// Tells an asker that nothing can be taken at the moment. Not recorded: nothing can be.
+    pub(super) fn turn_away(&self, ticket: Ticket) {
+        let words = self.is_closed().unwrap_or_else(|| "nothing can be taken at the moment".to_owned());
+        let refusal =
+            Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key");
+        self.ports.askers.refused(ticket, refusal);
     }
 }
 
@@ -152,10 +201,4 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         Effect::Ready(_) | Effect::CallBack { .. } => true,
     });
     waiting
-}
-
-/// What is told while nothing can be stored.
-pub(super) fn no_room(words: &str) -> Refusal {
-    let words = ["nothing can be stored at the moment: ", words].concat();
-    Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key")
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Heart, Input, Lookup, Recorded};
+use super::{Heart, Lookup, Recorded};
 use crate::pump::compose;
 use crate::pump::event::{Effect, Happening, Lost, Work};
 use crate::pump::wake;
@@ -12,7 +12,6 @@ use crate::words::composition::OnUnknown;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{Delivery, Lease, Step};
 use crate::words::record::Record;
-use crate::words::refusal::Refusal;
 
 /// Bytes of records that are kept at hand for deliveries.
 const FRESH_BYTES: usize = 32 << 20;
@@ -26,15 +25,15 @@ pub(super) struct Fresh {
 }
 
 /// What a record weighs beside its body.
-const RECORD_BYTES: usize = 512;
+pub(super) const RECORD_BYTES: usize = 512;
 
 impl Fresh {
+    /// Keeps a record that was just made; each is put once.
     pub(super) fn put(&mut self, record: Arc<Record>) {
         let key = (record.header.thread.clone(), record.header.seq);
         self.bytes += record.body.len() + RECORD_BYTES;
-        if self.records.insert(key.clone(), record).is_none() {
-            self.order.push_back(key);
-        }
+        self.order.push_back(key.clone());
+        self.records.insert(key, record);
         while self.bytes > FRESH_BYTES {
             let Some(oldest) = self.order.pop_front() else { break };
             if let Some(gone) = self.records.remove(&oldest) {
@@ -74,14 +73,20 @@ impl Heart {
     /// been out when the pump died; they count as lost before they go out again.
     pub(super) fn take_up(&mut self) {
         let mut slots: HashMap<_, usize> = HashMap::new();
+        let now = self.now();
         for (thread, path) in wake::ready_calls(&self.state) {
             let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
-            let listener = self.state.book.current().and_then(|c| c.listener(&call.listener));
-            let recorded = listener.is_some_and(|l| l.on_unknown != OnUnknown::Retry);
-            let seats = listener.map_or(0, |l| l.in_flight);
+            // What happens to an attempt follows the configuration its call began with.
+            let listener = self.state.book.listener(call.config, &call.listener);
+            let (recorded, seats, longest_ms) = listener.map_or((false, 0, 0), |l| {
+                (l.on_unknown != OnUnknown::Retry, l.in_flight, l.retry.longest_ms)
+            });
+            // Its pause is not over, so it was not sent; a longer one is that of a clock set back.
+            let pause_ms = call.not_before.since(now);
+            let paused = pause_ms > 0 && pause_ms <= longest_ms;
             let taken = slots.entry(call.listener.clone()).or_default();
             // Where attempts are recorded before they are sent, the record says whether one was.
-            if if recorded { call.attempts > 0 } else { *taken < seats } {
+            if !paused && if recorded { call.attempts > 0 } else { *taken < seats } {
                 *taken += 1;
                 self.suspects.insert((thread.clone(), path.clone()));
             }
@@ -99,8 +104,18 @@ impl Heart {
     }
 
     fn ready(&mut self, work: Work) {
-        let now = self.now();
-        if let Err(work) = self.desk.take(work, now) {
+        if self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
+            // Also while the organism stops: its attempt is on record, so it counts as out already.
+            return self.send(&work, None);
+        }
+        let (wall, now) = (self.now(), self.ticks());
+        // A pause is counted from here on, and is never longer than the listener's longest, whatever
+        // became of the clock that recorded its end.
+        let config = self.state.thread(&work.thread).and_then(|t| t.calls.get(&work.call)).map(|c| c.config);
+        let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
+        let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
+        let due = now.plus(work.not_before.since(wall).min(longest_ms));
+        if let Err(work) = self.desk.take(work, due, now) {
             let words = [work.listener.as_str(), " is not part of the running organism"].concat();
             self.happened(lost(&work, Code::Unavailable, words, false));
         }
@@ -108,10 +123,10 @@ impl Heart {
 
     /// Sends what may go out.
     pub(super) fn dispatch(&mut self) {
-        if self.stopping {
+        if self.stopping || self.broken.is_some() {
             return;
         }
-        let now = self.now();
+        let now = self.ticks();
         loop {
             let state = &self.state;
             let due = |work: &Work| {
@@ -119,12 +134,16 @@ impl Heart {
                 call.is_some_and(|c| c.is_due(work.turn, work.attempt))
             };
             let Some(work) = self.desk.next(now, due) else { break };
-            self.send(&work, true);
+            self.send(&work, None);
         }
     }
 
-    /// Sends a turn whose slot is taken. `look` says whether the log may still be asked for records.
-    pub(super) fn send(&mut self, work: &Work, look: bool) {
+    /// Sends a turn whose slot is taken. `looked` are the records that the log was asked for, once it
+    /// was: what a turn shows may be more than is kept at hand.
+    pub(super) fn send(&mut self, work: &Work, looked: Option<&HashMap<u64, Arc<Record>>>) {
+        if self.ended {
+            return self.desk.unused(&work.listener);
+        }
         if self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
             self.desk.unused(&work.listener);
             let words = "the pump stopped while the delivery may have been out".to_owned();
@@ -138,15 +157,15 @@ impl Heart {
             return self.desk.unused(&work.listener);
         }
         let Some(listener) = self.state.book.listener(call.config, &work.listener) else {
-            return self.undeliverable(work, "the configuration of this call has no such listener");
+            let words = "the configuration of this call has no such listener";
+            return self.undeliverable(work, Code::Unavailable, words);
         };
         if listener.on_unknown != OnUnknown::Retry && call.attempts == 0 {
             let (thread, call, turn) = (work.thread.clone(), work.call.clone(), work.turn);
-            self.desk.unused(&work.listener);
+            self.reserved.insert((thread.clone(), call.clone()));
             return self.happened(Happening::Sending { thread, call, turn });
         }
-        let now = self.now();
-        let deadline = now.plus(listener.timeout_ms);
+        let deadline = self.now().plus(listener.timeout_ms);
         let lease = Arc::new(Lease {
             token: self.ports.tokens.token(&work.thread, &work.call, work.turn, work.attempt),
             listener: work.listener.clone(),
@@ -156,42 +175,34 @@ impl Heart {
             attempt: work.attempt,
             config: call.config,
         });
-        let found = |seq| self.fresh.get(&work.thread, seq);
+        let found = |seq| match looked {
+            Some(records) => records.get(&seq).cloned(),
+            None => self.fresh.get(&work.thread, seq),
+        };
         match compose::envelope(thread, &work.call, call, &lease, deadline, found) {
             Some(envelope) => {
                 let (timeout_ms, idle_ms) = (listener.timeout_ms, listener.idle_ms);
                 self.ports.leases.put(lease.clone());
+                let now = self.ticks();
                 self.desk.sent(lease.clone(), now, timeout_ms, idle_ms);
                 self.ports.carrier.hand(Delivery { lease, envelope: Box::new(envelope) });
                 self.ports.steps.passed(Step::Delivered);
             }
-            None if look => {
+            None if looked.is_none() => {
                 let seqs = compose::needed(call);
                 self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
             }
-            None => self.undeliverable(work, "a record that this turn shows cannot be read"),
+            None => {
+                let words = "a record that this turn shows cannot be read";
+                self.undeliverable(work, Code::DamagedThread, words);
+            }
         }
     }
 
     /// Gives the slot back and closes the call: what it would show is damaged or gone.
-    pub(super) fn undeliverable(&mut self, work: &Work, words: &str) {
+    pub(super) fn undeliverable(&mut self, work: &Work, code: Code, words: &str) {
         self.desk.unused(&work.listener);
-        self.happened(lost(work, Code::Unavailable, words.to_owned(), false));
-    }
-
-    /// Refuses what waited for a thread that cannot be read.
-    pub(super) fn refuse_damaged(&mut self, input: Input, words: &str) {
-        let refusal = Refusal::new(Code::DamagedThread, words.to_owned());
-        match input {
-            Input::Asked(asked) => self.ports.askers.refused(asked.ticket, refusal),
-            Input::Cancel { ticket, .. } => self.ports.askers.refused(ticket, refusal),
-            Input::Judged(judged) => {
-                let refused = crate::words::flow::Refused { refusal, kept: None };
-                let listener = judged.lease.listener.clone();
-                self.happened(Happening::Stray(crate::words::flow::Unconnected { listener, refused }));
-            }
-            _ => {}
-        }
+        self.happened(lost(work, code, words.to_owned(), false));
     }
 }
 

@@ -1,13 +1,11 @@
 //! What comes in, and what is done with each: deciding, or parking until a thread is awake.
 
-use super::commit::no_room;
 use super::{Answered, Heart, Lookup, Written};
 use crate::pump::event::{Bound, Happening, Lost};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Said, Ticket, Unconnected};
 use crate::words::ids::{Name, ThreadId};
 use crate::words::ports::{CallBack, Lease, Step, Token};
-use crate::words::refusal::Refusal;
 use crate::words::time::spoken;
 
 /// Something for the pump.
@@ -59,6 +57,11 @@ pub enum Input {
     Found(Answered),
     /// What the writer says.
     Written(Written),
+    /// A thread that judges or reads for the pump panicked. What it had in hand is nobody's any more.
+    Fallen {
+        /// Which.
+        who: String,
+    },
     /// The organism stops: nothing new is taken and nothing more goes out.
     Stop,
     /// The last word before the log is closed.
@@ -69,55 +72,70 @@ impl Heart {
     /// Takes something in.
     pub fn input(&mut self, input: Input) {
         match input {
+            Input::Written(written) => self.written(written),
             Input::Many(inputs) => inputs.into_iter().for_each(|input| self.input(input)),
+            input if self.ended => self.too_late(&input),
+            input => self.take_in(input),
+        }
+    }
+
+    fn take_in(&mut self, input: Input) {
+        match input {
+            Input::Many(_) | Input::Written(_) => {}
             Input::Asked(asked) => self.asked(asked, None),
             Input::Judged(judged) => self.judged(judged),
             Input::Stray(stray) => self.happened(Happening::Stray(stray)),
             Input::Gone { token, code, words } => self.gone(&token, code, words),
             Input::Joined(listener) => self.happened(Happening::Joined(listener)),
             Input::Left { listener, words } => self.happened(Happening::Left { listener, words }),
-            Input::Cancel { ticket, by, thread } => {
-                if let Some(words) = &self.stalled {
-                    self.ports.askers.refused(ticket, no_room(words));
-                } else if self.is_awake(&thread) {
-                    self.happened(Happening::Cancel { ticket, by, thread });
-                } else {
-                    self.park(
-                        thread.clone(),
-                        Lookup::Thread(thread.clone()),
-                        Input::Cancel { ticket, by, thread },
-                    );
-                }
-            }
+            Input::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
             Input::Found(answered) => self.found(answered),
-            Input::Written(written) => self.written(written),
+            // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
+            Input::Fallen { who } => self.broken = Some([who.as_str(), " panicked"].concat()),
             Input::Stop => self.stopping = true,
-            Input::Farewell => self.happened(Happening::Stopping { mode: "drain" }),
+            Input::Farewell => {
+                self.happened(Happening::Stopping { mode: "drain" });
+                self.ended = true;
+            }
+        }
+    }
+
+    /// After the last word nothing is decided any more. Who asks is told; what a listener says or owes
+    /// counts as lost at the next start, as if it had come a moment later still.
+    fn too_late(&mut self, input: &Input) {
+        if let Input::Asked(Asked { ticket, .. }) | Input::Cancel { ticket, .. } = input {
+            self.turn_away(*ticket);
+        }
+    }
+
+    fn cancel(&mut self, ticket: Ticket, by: Name, thread: ThreadId) {
+        if self.stalled.is_some() {
+            self.turn_away(ticket);
+        } else if self.state.thread(&thread).is_some() && !self.parked.contains_key(&thread.stem()) {
+            self.happened(Happening::Cancel { ticket, by, thread });
+        } else {
+            self.park(Lookup::Line(thread.clone()), Input::Cancel { ticket, by, thread });
         }
     }
 
     /// `looked` is what the log knows, once it was asked.
     pub(super) fn asked(&mut self, asked: Asked, looked: Option<Option<Bound>>) {
-        let unavailable = match (&self.stalled, self.stopping) {
-            (Some(words), _) => Some(no_room(words)),
-            (None, true) => Some(
-                Refusal::new(Code::IngressUnavailable, "the organism is stopping")
-                    .mended_by("send it again later, with the same key"),
-            ),
-            (None, false) => None,
-        };
-        if let Some(refusal) = unavailable {
-            return self.ports.askers.refused(asked.ticket, refusal);
+        if self.is_closed().is_some() {
+            return self.turn_away(asked.ticket);
         }
         if let Some(bound) = looked {
             return self.happened(Happening::Asked { asked, bound });
         }
         // A refused message concerns a thread too: its refusal is recorded there if the thread lives.
         let lookup = match &asked.thread {
-            Some(thread) => {
-                Lookup::Key { thread: thread.clone(), client: asked.client.clone(), key: asked.key.clone() }
-            }
+            // What is in memory now is there when the answer comes, because something waits for it.
+            Some(thread) => Lookup::Key {
+                line: !self.has_line(thread),
+                thread: thread.clone(),
+                client: asked.client.clone(),
+                key: asked.key.clone(),
+            },
             None if asked.payload.is_err() => return self.happened(Happening::Asked { asked, bound: None }),
             None => {
                 let organism = self.state.book.current().map_or_else(Name::core, |c| c.organism.clone());
@@ -129,29 +147,42 @@ impl Heart {
                 Lookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
             }
         };
-        self.park(lookup.thread(), lookup, Input::Asked(asked));
+        self.park(lookup, Input::Asked(asked));
     }
 
     fn judged(&mut self, judged: Judged) {
         let token = judged.lease.token.clone();
-        match &judged.said {
-            Said::Progress { .. } | Said::Notice { .. } => {
-                let now = self.now();
-                self.desk.renewed(&token, now);
-            }
-            _ => {
-                self.desk.over(&token);
+        let is_last = !matches!(judged.said, Said::Progress { .. } | Said::Notice { .. });
+        if is_last {
+            // A reply that comes again ends nothing any more.
+            if self.desk.over(&token).is_some() {
                 self.ports.leases.retire(&token);
                 self.ports.steps.passed(Step::Released);
             }
-        }
-        let thread = judged.lease.thread.clone();
-        if self.is_awake(&thread) {
-            self.happened(Happening::Replied(judged));
         } else {
-            // A late reply for a thread at rest: where it is recorded depends on whether that has ended.
-            self.park(thread.clone(), Lookup::Thread(thread), Input::Judged(judged));
+            let now = self.ticks();
+            self.desk.renewed(&token, now);
         }
+        // A call that is open is in memory, so only a late reply ever waits for the log, which says
+        // where it is recorded.
+        let thread = judged.lease.thread.clone();
+        if self.has_line(&thread) {
+            self.happened(Happening::Replied(judged));
+        } else if is_last {
+            self.park(Lookup::Line(thread), Input::Judged(judged));
+        }
+    }
+
+    /// Whether a thread is in memory and, if it has ended, those above it up to the first that lives.
+    fn has_line(&self, thread: &ThreadId) -> bool {
+        let mut next = Some(thread.clone());
+        while let Some(id) = next {
+            match self.state.thread(&id) {
+                None => return false,
+                Some(thread) => next = thread.ended.then(|| id.parent()).flatten(),
+            }
+        }
+        true
     }
 
     fn gone(&mut self, token: &Token, code: Code, words: String) {
@@ -174,7 +205,7 @@ impl Heart {
 
     /// Time has passed: attempts past their deadline are over, and work whose pause is over may go.
     pub fn tick(&mut self) {
-        let now = self.now();
+        let now = self.ticks();
         for (lease, silent) in self.desk.overdue(now) {
             self.ports.carrier.call_back(&lease.token, CallBack::TimedOut);
             let listener = self.state.book.listener(lease.config, &lease.listener);
@@ -187,9 +218,5 @@ impl Heart {
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
         self.dispatch();
-    }
-
-    fn is_awake(&self, thread: &ThreadId) -> bool {
-        self.state.thread(thread).is_some() && !self.parked.contains_key(thread)
     }
 }

@@ -2,23 +2,26 @@
 //! delivery shows. The heart only asks; whoever reads the log answers later, and what waited for the
 //! answer goes on in its old order.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::{Heart, Input};
-use crate::pump::event::{Bound, Work};
+use crate::pump::event::{Bound, Effect, Happening, Work};
 use crate::pump::state::Thread;
 use crate::pump::wake;
-use crate::words::flow::Receipt;
+use crate::words::codes::Code;
+use crate::words::flow::{Receipt, Refused, Unconnected};
 use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Record;
+use crate::words::refusal::Refusal;
 
 /// A question to the log.
 #[derive(Clone, Debug)]
 pub enum Lookup {
-    /// A thread.
-    Thread(ThreadId),
+    /// A thread and, if it has ended, those above it up to the first that lives.
+    Line(ThreadId),
     /// The root of a client's key, and those whose ids collide with it.
     Root {
         /// The organism.
@@ -28,7 +31,7 @@ pub enum Lookup {
         /// Its key.
         key: Key,
     },
-    /// A thread, and whether this client's key is bound in it.
+    /// Whether this client's key is bound in a thread.
     Key {
         /// The thread.
         thread: ThreadId,
@@ -36,6 +39,8 @@ pub enum Lookup {
         client: Name,
         /// Its key.
         key: Key,
+        /// Whether the thread's line is wanted too, because it is not in memory.
+        line: bool,
     },
     /// Records that a delivery shows.
     Records {
@@ -47,12 +52,12 @@ pub enum Lookup {
 }
 
 impl Lookup {
-    /// The thread under which inputs are parked until the answer is there.
-    pub(super) fn thread(&self) -> ThreadId {
+    /// The stem under which inputs are parked until the answer is there.
+    fn stem(&self) -> ThreadId {
         match self {
-            Lookup::Thread(thread) | Lookup::Key { thread, .. } => thread.clone(),
+            Lookup::Line(thread) | Lookup::Key { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
-            Lookup::Records { work, .. } => work.thread.clone(),
+            Lookup::Records { work, .. } => work.thread.stem(),
         }
     }
 }
@@ -67,7 +72,7 @@ pub struct Answered {
 #[derive(Debug)]
 enum Found {
     Threads(Vec<Thread>, Option<Bound>),
-    Records(Vec<Arc<Record>>),
+    Records(HashMap<u64, Arc<Record>>),
 }
 
 /// Answers a question from the log. Blocks: runs where reading may.
@@ -78,19 +83,20 @@ pub fn answer(reader: &dyn LogReader, lookup: Lookup) -> Answered {
 
 fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
     match lookup {
-        Lookup::Thread(thread) => Ok(Found::Threads(wake::wake(reader, thread)?.into_iter().collect(), None)),
+        Lookup::Line(thread) => Ok(Found::Threads(wake::wake_line(reader, thread)?, None)),
         Lookup::Root { organism, client, key } => {
             Ok(Found::Threads(wake::wake_root(reader, organism, client, key)?, None))
         }
-        Lookup::Key { thread, client, key } => {
+        Lookup::Key { thread, client, key, line } => {
             let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bound(&record));
-            Ok(Found::Threads(wake::wake(reader, thread)?.into_iter().collect(), bound))
+            let threads = if *line { wake::wake_line(reader, thread)? } else { Vec::new() };
+            Ok(Found::Threads(threads, bound))
         }
         Lookup::Records { work, seqs } => {
-            let mut records = Vec::with_capacity(seqs.len());
+            let mut records = HashMap::with_capacity(seqs.len());
             for seq in seqs {
-                records
-                    .extend(reader.of_thread(&work.thread, *seq, 1)?.into_iter().map(|(_, r)| Arc::new(r)));
+                let found = reader.of_thread(&work.thread, *seq, 1)?;
+                records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
             }
             Ok(Found::Records(records))
         }
@@ -112,62 +118,80 @@ fn bound(record: &Record) -> Bound {
 }
 
 impl Heart {
-    /// Parks an input until its thread is awake. What is parked already keeps its place before it.
-    pub(super) fn park(&mut self, thread: ThreadId, lookup: Lookup, input: Input) {
-        self.parked.entry(thread).or_default().push_back(input);
+    /// Parks an input until its question is answered. What is parked already keeps its place before it.
+    pub(super) fn park(&mut self, lookup: Lookup, input: Input) {
+        self.parked.entry(lookup.stem()).or_default().push_back(input);
         self.lookups.push_back(lookup);
     }
 
     pub(super) fn found(&mut self, answered: Answered) {
         let Answered { lookup, found } = answered;
         match (found, lookup) {
+            (_, Lookup::Records { work, .. }) if self.stopping => self.desk.unused(&work.listener),
             (Ok(Found::Records(records)), Lookup::Records { work, .. }) => {
-                records.into_iter().for_each(|record| self.fresh.put(record));
-                self.send(&work, false);
+                self.send(&work, Some(&records));
             }
             (Ok(Found::Threads(threads, bound)), lookup) => {
                 for thread in threads {
-                    self.dirty.insert(thread.id.clone());
                     // What is in memory is never older than what was read.
-                    self.state.threads.entry(thread.id.clone()).or_insert(thread);
+                    if let Entry::Vacant(place) = self.state.threads.entry(thread.id.clone()) {
+                        self.since_checkpoint += 1;
+                        self.dirty.insert(thread.id.clone());
+                        place.insert(thread);
+                    }
                 }
-                self.unpark(&lookup.thread(), Some(bound));
+                self.unpark(&lookup.stem(), bound);
             }
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
     }
 
-    /// Lets go the input that waited longest for this thread: each parked one has its own answer.
-    fn unpark(&mut self, thread: &ThreadId, looked: Option<Option<Bound>>) {
-        let Some(queue) = self.parked.get_mut(thread) else { return };
+    /// Takes out the input that waited longest for this stem: every parked one has its own answer, and
+    /// the answers come in their order.
+    fn first_parked(&mut self, stem: &ThreadId) -> Option<Input> {
+        let queue = self.parked.get_mut(stem)?;
         let input = queue.pop_front();
         if queue.is_empty() {
-            self.parked.remove(thread);
+            self.parked.remove(stem);
         }
-        match input {
-            Some(Input::Asked(asked)) => self.asked(asked, looked),
-            Some(Input::Judged(judged)) => {
-                self.happened(crate::pump::event::Happening::Replied(judged));
-            }
+        input
+    }
+
+    fn unpark(&mut self, stem: &ThreadId, bound: Option<Bound>) {
+        match self.first_parked(stem) {
+            Some(Input::Asked(asked)) => self.asked(asked, Some(bound)),
+            Some(Input::Judged(judged)) => self.happened(Happening::Replied(judged)),
             Some(Input::Cancel { ticket, by, thread }) => {
-                self.happened(crate::pump::event::Happening::Cancel { ticket, by, thread });
+                self.happened(Happening::Cancel { ticket, by, thread });
             }
             Some(other) => self.input(other),
             None => {}
         }
     }
 
-    /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread.
+    /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread. What
+    /// is parked behind has its own answer coming.
     fn unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
         let words = fault.to_string();
-        if let Lookup::Records { work, .. } = lookup {
-            return self.undeliverable(work, &words);
-        }
-        let thread = lookup.thread();
-        let waiting: VecDeque<Input> = self.parked.remove(&thread).unwrap_or_default();
-        for input in waiting {
-            self.refuse_damaged(input, &words);
+        let refusal = match (lookup, fault) {
+            (Lookup::Records { work, .. }, _) => {
+                return self.undeliverable(work, Code::DamagedThread, &words);
+            }
+            (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
+            _ => Refusal::new(Code::IngressUnavailable, words)
+                .mended_by("send it again later, with the same key"),
+        };
+        let (to, ticket) = match self.first_parked(&lookup.stem()) {
+            Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
+            Some(Input::Cancel { ticket, by, .. }) => (by, Some(ticket)),
+            Some(Input::Judged(judged)) => (judged.lease.listener.clone(), None),
+            _ => return,
+        };
+        let refused = Refused { refusal: refusal.clone(), kept: None };
+        self.happened(Happening::Stray(Unconnected { listener: to, refused }));
+        if let Some(ticket) = ticket {
+            self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }
     }
 }

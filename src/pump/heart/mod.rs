@@ -20,7 +20,7 @@ use super::state::State;
 use super::wake::Recovered;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
-    Askers, Batch, Carrier, Clock, Document, Leases, LogReader, Position, Seeds, Step, Steps, Tokens,
+    Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
 };
 use crate::words::record::Record;
 use crate::words::time::Millis;
@@ -41,8 +41,6 @@ pub struct Ports {
     pub askers: Arc<dyn Askers>,
     /// Who watches steps.
     pub steps: Arc<dyn Steps>,
-    /// The log, to read.
-    pub reader: Arc<dyn LogReader>,
 }
 
 /// The pump's memory and its unfinished business.
@@ -54,12 +52,17 @@ pub struct Heart {
     filling: commit::Filling,
     /// The batch that the writer has.
     writing: Option<commit::Writing>,
-    /// Threads touched since the last checkpoint.
+    /// Threads touched or woken since the last checkpoint.
     dirty: HashSet<ThreadId>,
+    /// Records made and threads woken since then: threads leave memory with a checkpoint, so one that
+    /// was woken and not touched must bring it nearer too.
     since_checkpoint: usize,
     /// Calls whose delivery may have been out when the pump died.
     suspects: HashSet<(ThreadId, CallPath)>,
-    /// Inputs that wait until their thread is read from the log, in order.
+    /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
+    reserved: HashSet<(ThreadId, CallPath)>,
+    /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
+    /// a question of its own, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
     lookups: VecDeque<Lookup>,
     /// Records of late, so that a delivery rarely reads the log.
@@ -68,6 +71,8 @@ pub struct Heart {
     /// Why nothing can be stored at the moment.
     stalled: Option<String>,
     stopping: bool,
+    /// Whether the last word was recorded: nothing is decided after it.
+    ended: bool,
     broken: Option<String>,
 }
 
@@ -85,12 +90,14 @@ impl Heart {
             // Those that die again and again would leave ever more to be folded to those after them.
             since_checkpoint,
             suspects: HashSet::new(),
+            reserved: HashSet::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             fresh: deliver::Fresh::default(),
             last,
             stalled: None,
             stopping: false,
+            ended: false,
             broken: None,
         };
         heart.dirty.extend(heart.state.threads.keys().cloned());
@@ -106,7 +113,7 @@ impl Heart {
             listeners.push(listener.name.clone());
         }
         if let Some(page) = current {
-            self.filling.batch.documents.push(Document { hash: page.hash, bytes: page.source.clone() });
+            self.filling.document(Document { hash: page.hash, bytes: page.source.clone() });
         }
         self.happened(Happening::Booted { listeners });
         self.take_up();
@@ -127,9 +134,9 @@ impl Heart {
             super::fold::apply(&mut self.state, &fact);
             self.dirty.insert(fact.header.thread.clone());
             self.fresh.put(Arc::new(fact.clone()));
-            self.filling.batch.records.push(fact);
+            self.filling.record(fact);
         }
-        self.filling.batch.documents.extend(documents);
+        documents.into_iter().for_each(|document| self.filling.document(document));
         let first_new = |effect: &Effect, records: &[Record]| match effect {
             Effect::Receipt { receipt, .. } if !receipt.repeated => {
                 records.iter().skip(base).position(|r| r.header.id == receipt.id).map(|n| base + n)
@@ -142,11 +149,20 @@ impl Heart {
         }
     }
 
+    /// Has an effect wait for what was decided so far to be on disk.
+    fn follows(&mut self, effect: Effect) {
+        self.filling.effects.push((effect, None));
+    }
+
     fn now(&self) -> Millis {
         self.ports.clock.now()
     }
 
-    /// The next moment at which the heart must be called though nothing came in.
+    fn ticks(&self) -> Millis {
+        self.ports.clock.ticks()
+    }
+
+    /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
         self.desk.next_moment()
     }

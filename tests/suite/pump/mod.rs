@@ -29,7 +29,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
-fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
+pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
     let element = |local: &&str| QName::new("urn:test", local);
     Listener {
         name: name(who),
@@ -50,7 +50,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
 
 /// agent: thinks for four turns. tool, other: answer at once. quiet: owes no answer. careful: its
 /// attempts are recorded and never repeated when their outcome is unknown.
-fn composition() -> Composition {
+pub(crate) fn composition() -> Composition {
     let mut careful = listener("careful", &[], 1, &["done"]);
     careful.on_unknown = OnUnknown::Fail;
     let listeners = [

@@ -133,6 +133,14 @@ fn row_26_unknown_and_ended_threads_take_nothing() {
 }
 
 #[test]
+fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    let ghost = root().child("ghost").unwrap();
+    assert_eq!(stage.asks("k9", "tool", Some(&ghost))[0], "sys 1 refusal/thread.unknown core -> operator");
+}
+
+#[test]
 fn sys_takes_no_messages() {
     let mut stage = Stage::new();
     stage.happens(Happening::Booted { listeners: vec![name("tool")] });

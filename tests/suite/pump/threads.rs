@@ -144,3 +144,15 @@ fn no_more_children_of_a_call_are_open_than_the_limit() {
     assert_eq!(told.iter().filter(|l| l.contains("message/begin")).count(), 32);
     assert_eq!(told.iter().filter(|l| l.contains("refusal/budget.children")).count(), 1);
 }
+
+#[test]
+fn a_final_on_the_last_turn_is_taken_though_children_run() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    for turn in 1..4 {
+        stage.replies("1", turn, vec![spawn(None, "tool")]);
+    }
+    let told = stage.replies("1", 4, vec![final_()]);
+    assert!(told.contains(&"root 11 message/final agent -> operator 1 t4.0".to_owned()), "{told:?}");
+    assert!(stage.state.threads.values().filter(|t| t.id != root()).all(|t| t.ended));
+}

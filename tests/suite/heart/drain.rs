@@ -1,0 +1,95 @@
+//! The loop: it ends when it was asked to, whoever goes on talking, and takes in no more than it can keep.
+
+use std::time::Duration;
+
+use systole::edges::log::writer::{Outcome, Writer};
+use systole::pump::run::{Ended, Lines, run};
+use systole::words::codes::Code;
+use systole::words::flow::{Refused, Unconnected};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_talkative_listener_does_not_put_the_end_off() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "tool", None);
+    rig.settle();
+    let lease = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap();
+    let Rig { heart, outside, log, .. } = rig;
+
+    let (pump, inputs) = mpsc::channel(8);
+    let (settled, written) = mpsc::channel(2);
+    let writer = Writer::start(Box::new(log.clone()), move |outcome| {
+        let Outcome::Committed(position) = outcome else { panic!("{outcome:?}") };
+        drop(settled.blocking_send(Written::Committed(position)));
+    });
+    let writer = writer.unwrap();
+    let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
+    let (tail, _followed) = watch::channel(Position(0));
+    let (stop, stopped) = oneshot::channel();
+    let batches = Box::new(move |batch| writer.hand(batch).is_ok());
+    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+
+    let talking = async move {
+        let said = || Said::Progress { words: "still here".into() };
+        while pump.send(Input::Judged(Judged { lease: lease.clone(), said: said() })).await.is_ok() {}
+    };
+    stop.send(Duration::from_millis(100)).unwrap();
+    let all = async { tokio::join!(run(heart, lines), talking).0 };
+    let ended = tokio::time::timeout(Duration::from_secs(20), all).await;
+    assert_eq!(ended.expect("the end never came"), Ended::Drained(1));
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_not_taken_in_without_end() {
+    let rig = Rig::new();
+    let Rig { heart, outside, .. } = rig;
+    let (pump, inputs) = mpsc::channel(1);
+    let (_settled, written) = mpsc::channel(2);
+    let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
+    let (tail, _followed) = watch::channel(Position(0));
+    let (_stop, stopped) = oneshot::channel();
+    // A writer that takes a batch and is never heard of again.
+    let batches = Box::new(|_| true);
+    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+    let flood = async {
+        let bytes: Arc<[u8]> = Arc::from(vec![b'x'; 1 << 20]);
+        for taken in 0..1_000 {
+            let refused =
+                Refused { refusal: Refusal::new(Code::StaleLease, "over"), kept: Some(bytes.clone()) };
+            let mut stray = Input::Stray(Unconnected { listener: name("tool"), refused });
+            let mut turned_away = 0;
+            while let Err(TrySendError::Full(back)) = pump.try_send(stray) {
+                stray = back;
+                turned_away += 1;
+                if turned_away == 1_000 {
+                    return taken;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        1_000
+    };
+    let taken = tokio::select! {
+        taken = flood => taken,
+        ended = run(heart, lines) => panic!("{ended:?}"),
+    };
+    assert!((60..80).contains(&taken), "{taken}");
+}
+
+#[tokio::test]
+async fn a_writer_that_is_gone_ends_the_loop() {
+    let Rig { mut heart, outside, .. } = Rig::new();
+    heart.input(Input::Joined(name("tool")));
+    let (_pump, inputs) = mpsc::channel(1);
+    let (settled, written) = mpsc::channel(2);
+    let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
+    let (tail, _followed) = watch::channel(Position(0));
+    let (_stop, stopped) = oneshot::channel();
+    drop(settled);
+    let batches = Box::new(|_| true);
+    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+    assert_eq!(run(heart, lines).await, Ended::Broken("the writer of the log is gone".to_owned()));
+}

@@ -1,0 +1,366 @@
+//! The heart between fake ports, driven by hand: a test says what comes in, when the writer and the
+//! reader answer, and what time it is, and reads what reached listeners and askers as lines. The log
+//! in memory is the real one, and so are the leases.
+
+mod deliveries;
+mod drain;
+mod memory;
+mod parking;
+mod recovery;
+mod writer;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use systole::edges::leases::LeaseTable;
+use systole::edges::log::memory::Memory;
+use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports, Written, answer};
+use systole::pump::state::Book;
+use systole::pump::wake;
+use systole::words::composition::Composition;
+use systole::words::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ports::{
+    Askers, Batch, CallBack, Carrier, Clock, Commit, Delivery, Leases, LogFault, LogReader, LogWriter,
+    Opening, Position, ReadBack, Row, Seed, Seeds, Step, Steps, Token, Tokens,
+};
+use systole::words::record::Record;
+use systole::words::refusal::Refusal;
+use systole::words::time::Millis;
+
+use crate::pump::{composition, name, payload, record_line, root};
+
+/// The outside, as the heart sees it.
+#[derive(Default)]
+pub(crate) struct Outside {
+    wall: AtomicU64,
+    ticks: AtomicU64,
+    seeds: AtomicU64,
+    seen: Mutex<Vec<String>>,
+    documents: Mutex<Vec<String>>,
+}
+
+impl Outside {
+    fn saw(&self, line: String) {
+        self.seen.lock().unwrap().push(line);
+    }
+}
+
+impl Clock for Outside {
+    fn now(&self) -> Millis {
+        Millis(1_000_000 + self.wall.load(Ordering::Relaxed))
+    }
+
+    fn ticks(&self) -> Millis {
+        Millis(self.ticks.load(Ordering::Relaxed))
+    }
+}
+
+impl Seeds for Outside {
+    fn draw(&self) -> Seed {
+        let number = self.seeds.fetch_add(1, Ordering::Relaxed);
+        Seed(u128::from(number).to_be_bytes())
+    }
+}
+
+impl Tokens for Outside {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+        Token(format!("{thread} {call} t{turn} a{attempt}").into())
+    }
+}
+
+/// A token as tests read it: without the thread, unless it is a child.
+fn short(token: &Token) -> String {
+    let (thread, rest) = token.0.split_once(' ').unwrap();
+    thread.split_once('.').map_or(rest.to_owned(), |(_, label)| format!("{label}:{rest}"))
+}
+
+impl Carrier for Outside {
+    fn hand(&self, delivery: Delivery) {
+        self.saw(format!("{} {}", delivery.lease.listener, short(&delivery.lease.token)));
+        self.documents.lock().unwrap().push(String::from_utf8(delivery.document()).unwrap());
+    }
+
+    fn call_back(&self, token: &Token, why: CallBack) {
+        self.saw(format!("call back {} {why:?}", short(token)));
+    }
+}
+
+impl Askers for Outside {
+    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+        let place = position.map_or("again".to_owned(), |p| format!("at {}", p.0));
+        self.saw(format!("{}: receipt #{} {place}", ticket.0, receipt.seq));
+    }
+
+    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+        self.saw(format!("{}: refused {}", ticket.0, refusal.code));
+    }
+
+    fn done(&self, ticket: Ticket) {
+        self.saw(format!("{}: done", ticket.0));
+    }
+}
+
+impl Steps for Outside {
+    fn passed(&self, _: Step) {}
+}
+
+/// A log whose next looks fail, so many of them, or that finds no records of threads any more.
+pub(crate) struct Shaky {
+    log: Memory,
+    fails: AtomicUsize,
+    deaf: AtomicBool,
+}
+
+impl Shaky {
+    fn look<T>(&self, found: Result<T, LogFault>) -> Result<T, LogFault> {
+        let shaken = self.fails.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        match shaken {
+            Ok(_) => Err(LogFault::Io { path: "log".into(), why: "told to fail".into() }),
+            Err(_) => found,
+        }
+    }
+}
+
+impl LogReader for Shaky {
+    fn opening(&self) -> Result<Opening, LogFault> {
+        self.log.opening()
+    }
+    fn last(&self) -> Result<Position, LogFault> {
+        self.log.last()
+    }
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+        self.look(self.log.row(thread))
+    }
+    fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        let limit = if self.deaf.load(Ordering::Relaxed) { 0 } else { limit };
+        self.log.of_thread(id, seq, limit)
+    }
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.log.after(position, limit)
+    }
+    fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
+        self.log.by_key(id, who, key)
+    }
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads(limit)
+    }
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads_like(prefix, limit)
+    }
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.document(hash)
+    }
+}
+
+/// A heart and everything around it.
+pub(crate) struct Rig {
+    pub(crate) heart: Heart,
+    pub(crate) outside: Arc<Outside>,
+    pub(crate) leases: Arc<LeaseTable>,
+    pub(crate) log: Memory,
+    pub(crate) reader: Arc<Shaky>,
+    /// Batches the writer has and has not settled.
+    writing: VecDeque<Batch>,
+    /// Answers of the reader that are on their way.
+    answers: VecDeque<Answered>,
+    booted: usize,
+}
+
+impl Rig {
+    /// A heart over an empty log, its start on disk and the start's records not counted by `lines`.
+    pub(crate) fn new() -> Rig {
+        Rig::with(composition())
+    }
+
+    /// A heart of another composition.
+    pub(crate) fn with(composition: Composition) -> Rig {
+        let mut rig = Rig::over(Memory::new(), composition, vec![], Arc::new(Outside::default()));
+        rig.settle();
+        rig.booted = rig.records().len();
+        rig
+    }
+
+    fn over(log: Memory, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
+        let reader =
+            Arc::new(Shaky { log: log.clone(), fails: AtomicUsize::new(0), deaf: AtomicBool::new(false) });
+        let leases = Arc::new(LeaseTable::default());
+        let mut state = wake::recover(&*reader, &*outside).unwrap();
+        let mut book = Book::open_at(Arc::new(current));
+        older.into_iter().for_each(|page| book.add(Arc::new(page)));
+        state.book = book;
+        let ports = Ports {
+            clock: outside.clone(),
+            seeds: outside.clone(),
+            tokens: outside.clone(),
+            leases: leases.clone(),
+            carrier: outside.clone(),
+            askers: outside.clone(),
+            steps: outside.clone(),
+        };
+        let heart = Heart::new(state, ports, log.last().unwrap());
+        let (writing, answers) = (VecDeque::new(), VecDeque::new());
+        let mut rig = Rig { heart, outside, leases, log, reader, writing, answers, booted: 0 };
+        rig.booted = rig.records().len();
+        rig.heart.boot();
+        rig
+    }
+
+    /// The pump dies, with whatever was not on disk, and starts again.
+    pub(crate) fn killed(self) -> Rig {
+        self.killed_into(composition(), vec![])
+    }
+
+    /// The same, with another configuration in force from now on.
+    pub(crate) fn killed_into(self, current: Composition, older: Vec<Composition>) -> Rig {
+        self.seen();
+        // No start takes less.
+        self.outside.wall.fetch_add(1, Ordering::Relaxed);
+        let mut rig = Rig::over(self.log, current, older, self.outside);
+        rig.settle();
+        rig
+    }
+
+    /// The same as `killed`, before writer and reader have done anything.
+    pub(crate) fn killed_unread(self) -> Rig {
+        self.seen();
+        Rig::over(self.log, composition(), vec![], self.outside)
+    }
+
+    /// Takes something in, and lets go out what may.
+    pub(crate) fn input(&mut self, input: Input) {
+        self.heart.input(input);
+        self.heart.tick();
+    }
+
+    pub(crate) fn asks(&mut self, ticket: u64, key: &str, to: &str, thread: Option<&ThreadId>) {
+        let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+        let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+        let asked = Asked { ticket: Ticket(ticket), client, key, thread: thread.cloned(), payload };
+        self.input(Input::Asked(asked));
+    }
+
+    pub(crate) fn cancels(&mut self, ticket: u64, thread: &ThreadId) {
+        let (ticket, thread) = (Ticket(ticket), thread.clone());
+        self.input(Input::Cancel { ticket, by: Name::operator(), thread });
+    }
+
+    /// A listener says something under the delivery of that name in the root that key `k` opens.
+    pub(crate) fn says(&mut self, delivery: &str, said: Said) {
+        self.says_in(&root(), delivery, said);
+    }
+
+    pub(crate) fn says_in(&mut self, thread: &ThreadId, delivery: &str, said: Said) {
+        let lease = self.leases.find(&format!("{thread} {delivery}")).expect("that delivery went out");
+        self.input(Input::Judged(Judged { lease, said }));
+    }
+
+    pub(crate) fn replies(&mut self, delivery: &str, items: Vec<Item>) {
+        self.says(delivery, Said::Items(items));
+    }
+
+    /// Hands the writer what there is for it; it has not answered yet.
+    pub(crate) fn hand_over(&mut self) {
+        self.writing.extend(self.heart.next_batch());
+    }
+
+    /// The writer settles what it has and all that comes after it.
+    pub(crate) fn write(&mut self) {
+        self.hand_over();
+        while let Some(batch) = self.writing.pop_front() {
+            let written = self.commit(&batch);
+            self.input(Input::Written(written));
+            self.hand_over();
+        }
+    }
+
+    /// Settles a batch as the writer's thread does, without its pauses.
+    fn commit(&mut self, batch: &Batch) -> Written {
+        loop {
+            match self.log.commit(batch) {
+                Commit::Committed(position) => return Written::Committed(position),
+                Commit::Conflict(words) => return Written::Broken(words),
+                Commit::NotNow(words) => self.input(Input::Written(Written::Stalled(words))),
+                Commit::Unknown(words) => match self.log.read_back(batch) {
+                    ReadBack::Stored(position) => return Written::Committed(position),
+                    ReadBack::Absent => {}
+                    ReadBack::Broken(_) => return Written::Broken(words),
+                },
+            }
+        }
+    }
+
+    /// The reader looks; its answers are on their way.
+    pub(crate) fn look(&mut self) {
+        while let Some(lookup) = self.heart.next_lookup() {
+            self.answers.push_back(answer(&*self.reader, lookup));
+        }
+    }
+
+    /// The reader's answers arrive, those to new questions too.
+    pub(crate) fn read(&mut self) {
+        self.look();
+        while let Some(answered) = self.answers.pop_front() {
+            self.input(Input::Found(answered));
+            self.look();
+        }
+    }
+
+    /// Reader and writer work until nothing is left for them.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            self.read();
+            self.hand_over();
+            if self.writing.is_empty() {
+                return;
+            }
+            self.write();
+        }
+    }
+
+    /// Every thread at rest goes to its row, and out of memory.
+    pub(crate) fn idles(&mut self) {
+        self.heart.checkpoint_soon();
+        self.settle();
+    }
+
+    pub(crate) fn passes(&mut self, ms: u64) {
+        self.outside.wall.fetch_add(ms, Ordering::Relaxed);
+        self.outside.ticks.fetch_add(ms, Ordering::Relaxed);
+        self.heart.tick();
+    }
+
+    /// The wall clock is set; no time passes.
+    pub(crate) fn clock_set_forward(&mut self, ms: u64) {
+        self.outside.wall.fetch_add(ms, Ordering::Relaxed);
+        self.heart.tick();
+    }
+
+    /// What listeners and askers saw since this was last asked.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        std::mem::take(&mut *self.outside.seen.lock().unwrap())
+    }
+
+    /// The documents that were handed out, oldest first.
+    pub(crate) fn documents(&self) -> Vec<String> {
+        self.outside.documents.lock().unwrap().clone()
+    }
+
+    pub(crate) fn records(&self) -> Vec<Record> {
+        self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
+    }
+
+    /// What stands in the log since this heart's start, a line each.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.records().iter().skip(self.booted).map(record_line).collect()
+    }
+
+    pub(crate) fn is_awake(&self, thread: &ThreadId) -> bool {
+        self.heart.state().thread(thread).is_some()
+    }
+
+    pub(crate) fn lookup(&mut self) -> Option<Lookup> {
+        self.heart.next_lookup()
+    }
+}
