@@ -189,7 +189,7 @@ impl Rig {
         let mut state = wake::recover(&*reader, &*outside).unwrap();
         let mut book = Book::open_at(Arc::new(current));
         older.into_iter().for_each(|page| book.add(Arc::new(page)));
-        state.book = book;
+        state.state.book = book;
         let ports = Ports {
             clock: outside.clone(),
             seeds: outside.clone(),
