@@ -17,7 +17,7 @@ async fn b11_a_listener_that_crashes_is_silent_or_hangs_gives_its_caller_a_core_
     for (listener, code, words) in [
         ("crash", "listener.lost", "last words on stderr: no luck"),
         ("silent", "listener.silent", "silent ended its turn without an answer"),
-        ("hang", "listener.timeout", "no reply within 500 ms"),
+        ("hang", "listener.timeout", "no reply within 0.5 s"),
         ("quitter", "listener.silent", "quitter ended its turn without an answer"),
     ] {
         let errors: Vec<&str> = told.split("<system-error ").filter(|error| error.contains(words)).collect();

@@ -29,7 +29,7 @@ def ns(who): return f"https://xml-pipeline.org/ns/{who}/v1"
 
 class Turn:
     def __init__(self, line):
-        self.line = line
+        self.line = line.strip()
         self.message = ET.fromstring(line)
         self.payload = self.message[1]
         stamp = self.message[0].find("{urn:systole:stamp:v1}stamp")
@@ -53,7 +53,7 @@ def to(item, **meta):
     meta = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in meta.items())
     return f'<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta>{meta}</meta>{item}</message>'
 def spawn(item, label=None):
-    label = f' suggested_sub_id="{escape(label)}"' if label else ""
+    label = f' suggested_sub_id="{escape(label, {chr(34): "&quot;"})}"' if label else ""
     return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'
 "#;
 

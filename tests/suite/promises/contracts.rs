@@ -139,9 +139,9 @@ const MENDER: &str = r#"
 FIND = "https://xml-pipeline.org/ns/find/v1"
 def local(tag): return tag.rsplit("}", 1)[-1]
 def first_element(text):
-    "The element that a mend begins with; what is said behind it is for people."
+    "The element that a mend begins with; what is said behind it is for people. Its prefixes are the sender's own."
     for end in [m.end() for m in re.finditer(">", text)]:
-        try: return ET.fromstring(text[:end])
+        try: return ET.fromstring(f'<outer xmlns:ns0="{FIND}">{text[:end]}</outer>')[0]
         except ET.ParseError: pass
     raise ValueError(text)
 def qualified(element):
@@ -149,16 +149,25 @@ def qualified(element):
         if "}" not in child.tag: child.tag = "{%s}%s" % (FIND, child.tag)
     return element
 def mend(payload, error):
-    new = qualified(first_element(error.findtext("{%s}try" % CORE)))
+    said, steps = error.findtext("{%s}try" % CORE), error.get("path").split("/")[2:]
+    parent, place, inside = None, None, payload
+    for step in steps:
+        if step.startswith("@"): break
+        name, nth = re.fullmatch(r"([^\[]*)(?:\[(\d+)\])?", step).groups()
+        parent, inside = inside, [c for c in inside if local(c.tag) == name][int(nth or 1) - 1]
+        place = list(parent).index(inside)
+    if said.startswith("put the text into an element"):
+        inside.text = None
+        for child in inside: child.tail = None
+        return payload
+    if said.startswith("leave "):
+        if steps[-1:] and steps[-1].startswith("@"): del inside.attrib[steps[-1][1:]]
+        else: parent.remove(inside)
+        return payload
+    new = qualified(first_element(said))
     if new.tag == payload.tag: return new
-    steps = error.get("path").split("/")[2:]
-    parent = payload
-    for step in steps[:-1]: parent = next(c for c in parent if local(c.tag) == re.sub(r"\[.*", "", step))
-    for place, child in enumerate(parent):
-        if local(child.tag) == re.sub(r"\[.*", "", steps[-1]):
-            parent[place] = new
-            return payload
-    return ET.fromstring("<none/>")
+    parent[place] = new
+    return payload
 sent = {}
 for turn in turns():
     call = turn.thread, turn.call
@@ -273,7 +282,7 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
         let thread = systole::words::ids::ThreadId::root(&systole::words::ids::Name::parse("hello").unwrap(), &systole::words::ids::Name::operator(), &systole::words::ids::Key::parse(&format!("in-{who}")).unwrap(), 12);
         let records = house.records();
         let record = records.iter().find(|r| r.header.thread == thread && code(r) == "route.not-a-peer").unwrap();
-        let text = body(record).replace(who, "WHO");
+        let text = body(record).replace(&format!("/{who}/"), "/WHO/");
         let (before, after) = text.split_once("hash=\"").unwrap();
         format!("{before}{}", &after[64..])
     };
