@@ -47,8 +47,8 @@ pub fn listener_word(
         listener: sender.clone(),
         refused: Refused { refusal, kept: Some(excerpt(document, at)) },
     };
-    let word = Word::read(document, limits)
-        .map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
+    let word =
+        Word::read(document, limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
         None => {

@@ -201,7 +201,8 @@ impl Siege {
 
     /// Has mallory print what this expression of Python gives, and waits for the end of its call.
     pub(crate) fn strike(&self, expression: &str) -> Struck {
-        let strike = ["<strike xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">", &escaped(expression), "</strike>"];
+        let strike =
+            ["<strike xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">", &escaped(expression), "</strike>"];
         let records = self.taken(strike.concat().as_bytes());
         let told = records.last().unwrap()["body"].as_str().unwrap().to_owned();
         Struck { records, told }
@@ -267,7 +268,11 @@ impl Siege {
         let shown = item.get(..200).unwrap_or(item);
         let refusal = struck.records.iter().find(|r| r["kind"] == "refusal");
         let refusal = refusal.unwrap_or_else(|| panic!("no refusal of {shown}: {struck:?}"));
-        assert_eq!((&refusal["code"], &refusal["to"]), (&code.into(), &"mallory".into()), "{shown}: {refusal}");
+        assert_eq!(
+            (&refusal["code"], &refusal["to"]),
+            (&code.into(), &"mallory".into()),
+            "{shown}: {refusal}"
+        );
         assert!(!struck.records.iter().any(|r| r["code"] == "call"), "{shown}: {struck:?}");
         assert!(struck.told.contains(&format!("code=\"{code}\"")), "{shown}: {}", struck.told);
         let body = refusal["body"].as_str().unwrap();

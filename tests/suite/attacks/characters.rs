@@ -66,9 +66,14 @@ fn row_17_a_copy_of_a_core_envelope_in_a_text_is_text() {
 #[test]
 fn row_18_other_encodings() {
     let siege = Siege::begin();
-    let wrap = |bytes: &[u8]| [say("<text>").split_once("</say>").unwrap().0.as_bytes(), bytes, b"</text></say>"].concat();
+    let wrap = |bytes: &[u8]| {
+        [say("<text>").split_once("</say>").unwrap().0.as_bytes(), bytes, b"</text></say>"].concat()
+    };
     let column = say("<text>").find("<text>").unwrap() as u64 + 7;
-    let utf16: Vec<u8> = std::iter::once(0xfeff).chain(say("<text>x</text>").encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let utf16: Vec<u8> = std::iter::once(0xfeff)
+        .chain(say("<text>x</text>").encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
     for bytes in [&b"\xff"[..], b"\xc0\xaf", b"\xe0\x80\xaf", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xc3"] {
         siege.refused_at(&wrap(bytes), "payload.malformed", 1, column);
         let struck = siege.strike(&format!("reply({})", python(&wrap(bytes))));
@@ -86,7 +91,19 @@ fn row_18_other_encodings() {
 #[test]
 fn row_19_characters_that_xml_forbids() {
     let siege = Siege::begin();
-    for character in ["\0", "\u{1}", "\u{b}", "\u{1b}", "\u{fffe}", "\u{ffff}", "&#0;", "&#x1;", "&#xD800;", "&#x110000;", "&#xFFFE;"] {
+    for character in [
+        "\0",
+        "\u{1}",
+        "\u{b}",
+        "\u{1b}",
+        "\u{fffe}",
+        "\u{ffff}",
+        "&#0;",
+        "&#x1;",
+        "&#xD800;",
+        "&#x110000;",
+        "&#xFFFE;",
+    ] {
         let document = say(&format!("<text>\n{character}</text>"));
         siege.refused_at(document.as_bytes(), "payload.malformed", 2, 1);
         let struck = siege.strike(&format!("reply({})", python(document.as_bytes())));

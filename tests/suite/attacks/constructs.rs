@@ -72,7 +72,8 @@ fn opened(siege: &Siege, deed: impl FnOnce()) -> Vec<String> {
         siege.post(b"");
     }
     deed();
-    rustix::process::kill_process(rustix::process::Pid::from_child(&strace), rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&strace), rustix::process::Signal::INT)
+        .unwrap();
     strace.wait().unwrap();
     // SQLite may open its own files for another reader, and the C library counts processors.
     let known = ["accept4", "/hello.db", "/sys/devices/system/cpu/"];
@@ -110,7 +111,9 @@ fn row_4_a_schema_location_is_never_fetched() {
     let url = format!("http://{}/x.xsd", net.local_addr().unwrap());
     let xsi = "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"";
     let located = |ns: &str| {
-        format!("<text {xsi} xsi:schemaLocation=\"{ns} {url}\">x</text><z xmlns=\"urn:z\" {xsi} xsi:schemaLocation=\"urn:z {url}\"/>")
+        format!(
+            "<text {xsi} xsi:schemaLocation=\"{ns} {url}\">x</text><z xmlns=\"urn:z\" {xsi} xsi:schemaLocation=\"urn:z {url}\"/>"
+        )
     };
     let document = say(&located("https://xml-pipeline.org/ns/echo/v1"));
     let opened = opened(&siege, || {
@@ -161,9 +164,15 @@ fn row_7_prefixes_are_not_names() {
         assert!(struck.records.iter().any(|r| r["code"] == "call" && r["to"] == "echo"), "{struck:?}");
     }
     for (document, code) in [
-        (format!("<p:say xmlns:p=\"{echo}\" xmlns:q=\"urn:q\"><q:text>x</q:text></p:say>"), "payload.invalid"),
+        (
+            format!("<p:say xmlns:p=\"{echo}\" xmlns:q=\"urn:q\"><q:text>x</q:text></p:say>"),
+            "payload.invalid",
+        ),
         (format!("<say xmlns=\"{echo}\"><text xmlns=\"\">x</text></say>"), "payload.invalid"),
-        (format!("<echo:say xmlns:echo=\"urn:q\" xmlns:q=\"{echo}\"><q:text>x</q:text></echo:say>"), "route.not-a-peer"),
+        (
+            format!("<echo:say xmlns:echo=\"urn:q\" xmlns:q=\"{echo}\"><q:text>x</q:text></echo:say>"),
+            "route.not-a-peer",
+        ),
         (format!("<say xmlns=\"{echo}\" xmlns:xml=\"urn:q\"><text>x</text></say>"), "payload.malformed"),
         (format!("<say xmlns=\"{echo}\" xmlns:xmlns=\"urn:q\"><text>x</text></say>"), "payload.malformed"),
         (format!("<say xmlns=\"{echo}\" xmlns:p=\"\"><text>x</text></say>"), "payload.malformed"),

@@ -25,7 +25,8 @@ fn row_26_messages_for_nobody_and_for_what_has_ended() {
     let ended = siege.post_to(&format!("/v1/threads/{thread}/cancel"), &[], b"");
     assert_eq!(ended.status, 200, "{ended:?}");
     let before = siege.last();
-    let late = siege.post_to(&format!("/v1/messages?thread={thread}"), &[], say("<text>late</text>").as_bytes());
+    let late =
+        siege.post_to(&format!("/v1/messages?thread={thread}"), &[], say("<text>late</text>").as_bytes());
     assert_eq!((late.status, &late.json["code"]), (422, &"thread.ended".into()));
     let records = siege.after(before);
     assert_eq!(records.len(), 1, "{records:?}");
@@ -47,7 +48,8 @@ fn rows_27_and_28_the_same_key_again() {
     assert_eq!(requests, 0, "no effect");
     let (status, other) = keyed(&siege, "k1", "/v1/messages", &say("<text>two</text>"));
     assert_eq!((status, &other["code"]), (409, &"payload.id-conflict".into()));
-    let refusal = siege.after(before).into_iter().rfind(|(_, r)| r.header.kind.as_str() == "refusal").unwrap().1;
+    let refusal =
+        siege.after(before).into_iter().rfind(|(_, r)| r.header.kind.as_str() == "refusal").unwrap().1;
     let told = String::from_utf8(refusal.body.to_vec()).unwrap();
     for document in [say("<text>one</text>"), say("<text>two</text>")] {
         let hash = systole::words::ids::Digest::of(document.as_bytes()).to_string();

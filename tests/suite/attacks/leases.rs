@@ -24,7 +24,8 @@ def deliveries():
 for line, delivery in deliveries():
 "#;
 
-const VICTIM: &str = "    open('token', 'w').write(delivery)\n    said('victim', delivery, open('gate').read())\n";
+const VICTIM: &str =
+    "    open('token', 'w').write(delivery)\n    said('victim', delivery, open('gate').read())\n";
 const THIEF: &str = "    said('victim', open('token').read(), 'stolen')\n    said('thief', open('token').read(), 'stolen')\n    said('thief', '0' * 64, 'made up')\n    said('thief', delivery, 'mine')\n    said('thief', delivery, 'twice')\n";
 const SLOTH: &str = "    if line.startswith('<cancel'): said('sloth', delivery, 'late')\n";
 
@@ -68,7 +69,10 @@ fn row_33_a_reply_counts_only_from_who_holds_the_lease_and_while_it_does() {
     post("thief");
     for _ in 0..3 {
         let refused = until(&|r| r["code"] == "reply.stale-lease");
-        assert_eq!((&refused["kind"], &refused["to"], &refused["thread"]), (&"refusal".into(), &"thief".into(), &"sys".into()));
+        assert_eq!(
+            (&refused["kind"], &refused["to"], &refused["thread"]),
+            (&"refusal".into(), &"thief".into(), &"sys".into())
+        );
         assert!(refused["body"].as_str().unwrap().contains("hash=\""), "{refused}");
         assert!(!refused["body"].as_str().unwrap().contains(&token), "a live token is not told: {refused}");
     }
@@ -86,14 +90,19 @@ fn row_33_a_reply_counts_only_from_who_holds_the_lease_and_while_it_does() {
     let outcome = until(&|r| r["kind"] == "outcome" && r["code"] == "listener.timeout");
     assert_eq!(outcome["thread"], slow["thread"]);
     let late = until(&|r| r["code"] == "reply.stale-lease");
-    assert_eq!((&late["to"], &late["thread"]), (&"sloth".into(), &slow["thread"]), "it is told where it belongs");
+    assert_eq!(
+        (&late["to"], &late["thread"]),
+        (&"sloth".into(), &slow["thread"]),
+        "it is told where it belongs"
+    );
     assert_eq!(organism.interrupt().code, Some(130));
 }
 
 #[test]
 fn row_33_a_notice_under_a_delivery_that_is_over_is_not_taken() {
     let siege = Siege::begin();
-    let notice = "b'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + D + b'\" code=\"x\">late</notice>'";
+    let notice =
+        "b'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + D + b'\" code=\"x\">late</notice>'";
     let struck = siege.strike(&format!("[struck('first'), {notice}]"));
     assert!(struck.told.contains("first"), "{struck:?}");
     siege.serves("meanwhile");

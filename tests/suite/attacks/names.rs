@@ -13,7 +13,9 @@ const ECHO: &str = "https://xml-pipeline.org/ns/echo/v1";
 #[test]
 fn row_8_only_the_core_speaks_as_the_core() {
     let siege = Siege::begin();
-    for local in ["timer-fired", "approval-decided", "thread-finished", "system-error", "boot", "handled", "made-up"] {
+    for local in
+        ["timer-fired", "approval-decided", "thread-finished", "system-error", "boot", "handled", "made-up"]
+    {
         for document in [
             format!("<{local} xmlns=\"{CORE}\"/>"),
             format!("<x:{local} xmlns:x=\"{CORE}\"/>"),
@@ -49,7 +51,8 @@ fn row_9_namespaces_that_look_alike_are_others() {
 
 fn names_in(siege: &Siege) -> Vec<String> {
     let entries = std::fs::read_dir(siege.folder.path()).unwrap();
-    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> =
+        entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
 }
@@ -60,9 +63,21 @@ fn row_30_thread_ids_are_grammar_and_nothing_else() {
     let before = names_in(&siege);
     let long = format!("sess-{}", "a".repeat(4_096));
     let ids = [
-        "../../etc/passwd", "sess-../x", &long, "*", ">", "sess-0123456789ab.>", "sess-0123456789ab *", "sys.x",
-        "SESS-0123456789AB", "sess-0123456789ab.", "sess-0123456789ab/x", "$JS.API", "sess-0123456789ab.\u{202e}x",
-        "sess-000000000000", "sys",
+        "../../etc/passwd",
+        "sess-../x",
+        &long,
+        "*",
+        ">",
+        "sess-0123456789ab.>",
+        "sess-0123456789ab *",
+        "sys.x",
+        "SESS-0123456789AB",
+        "sess-0123456789ab.",
+        "sess-0123456789ab/x",
+        "$JS.API",
+        "sess-0123456789ab.\u{202e}x",
+        "sess-000000000000",
+        "sys",
     ];
     for id in ids {
         let envelope = format!(
@@ -93,8 +108,8 @@ fn row_30_thread_ids_are_grammar_and_nothing_else() {
 fn row_31_a_name_outside_the_grammar_is_refused_at_registration() {
     let long = "a".repeat(64);
     let names = [
-        "a.>", "$JS.API", "*", "a b", "../x", "A", "a.", ".a", "a..b", "-a", "1a", "a\\u0000", "a\\n", "é", "core",
-        "sys", "cli", "console", "person", "operator", "<script>", "a_b", "a/b", &long,
+        "a.>", "$JS.API", "*", "a b", "../x", "A", "a.", ".a", "a..b", "-a", "1a", "a\\u0000", "a\\n", "é",
+        "core", "sys", "cli", "console", "person", "operator", "<script>", "a_b", "a/b", &long,
     ];
     for name in names {
         let yaml = HOUSE.replace("\n  echo:", &format!("\n  \"{name}\":"));
@@ -103,13 +118,16 @@ fn row_31_a_name_outside_the_grammar_is_refused_at_registration() {
             Err(refused) => refused.to_string(),
             Ok(_) => panic!("{name} was taken"),
         };
-        assert!(refused.contains("config.value") && refused.contains("organism.yaml:3:"), "{name}: {refused}");
+        assert!(
+            refused.contains("config.value") && refused.contains("organism.yaml:3:"),
+            "{name}: {refused}"
+        );
         assert!(!refused.contains('\0'), "{name}: {refused:?}");
     }
 }
 
 #[test]
-fn row_32_lies_about_the_sender_change_nothing() {
+fn a6_row_32_lies_about_the_sender_change_nothing() {
     let siege = Siege::begin();
     let stamp = "<stamp xmlns=\"urn:systole:stamp:v1\" id=\"0\" seq=\"1\" call=\"9\" turn=\"1\" delivery=\"x\" attempt=\"1\" key=\"k\"/>";
     let envelope = |meta: &str| {
@@ -130,7 +148,8 @@ fn row_32_lies_about_the_sender_change_nothing() {
 
         let item = envelope(&format!("<from>{from}</from>{stamp}"));
         let struck = siege.strike(&format!("reply({})", python(item.as_bytes())));
-        let call = struck.records.iter().find(|r| r["code"] == "call").unwrap_or_else(|| panic!("{struck:?}"));
+        let call =
+            struck.records.iter().find(|r| r["code"] == "call").unwrap_or_else(|| panic!("{struck:?}"));
         assert_eq!((&call["from"], &call["to"]), (&"mallory".into(), &"echo".into()), "{liar}");
     }
     siege.ends_well();

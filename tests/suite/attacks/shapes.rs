@@ -17,7 +17,7 @@ fn row_10_duplicate_attributes() {
 }
 
 #[test]
-fn row_11_attributes_and_declarations_without_number() {
+fn a5_row_11_attributes_and_declarations_without_number() {
     let siege = Siege::begin();
     let attributes: String = (0..80_000).map(|n| format!(" a{n}=\"\"")).collect();
     let declarations: String = (0..40_000).map(|n| format!(" xmlns:a{n}=\"urn:a\"")).collect();
@@ -56,12 +56,19 @@ fn row_13_large_texts_and_messages() {
     let answer = siege.post(large.as_bytes());
     assert_eq!((answer.status, &answer.json["code"]), (413, &"payload.too-large".into()));
     // What only the schema refuses is kept no more of.
-    let told = siege.refused(say(&format!("<txt>{}</txt>", "x".repeat(900_000))).as_bytes(), "payload.invalid");
+    let told =
+        siege.refused(say(&format!("<txt>{}</txt>", "x".repeat(900_000))).as_bytes(), "payload.invalid");
     assert!(told["told"].as_str().unwrap().len() < 2_000, "nor is it shown: {told}");
-    let item = |size: u32| format!("b'<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>' + b'x' * {size} + b'</text></say>'");
+    let item = |size: u32| {
+        format!(
+            "b'<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>' + b'x' * {size} + b'</text></say>'"
+        )
+    };
     siege.foiled(&item(1_100_000), "payload.too-large");
     let struck = siege.strike(&format!("reply({})", item(900_000)));
-    assert!(struck.records.iter().any(|r| r["code"] == "answer" && r["from"] == "core" || r["from"] == "echo"));
+    assert!(
+        struck.records.iter().any(|r| r["code"] == "answer" && r["from"] == "core" || r["from"] == "echo")
+    );
     siege.ends_well();
 }
 
@@ -112,7 +119,8 @@ fn row_22_documents_that_are_not_exactly_one() {
         siege.refused(document.as_bytes(), "payload.malformed");
     }
     for behind in ["junk", "<x/>", "<!DOCTYPE x>"] {
-        let struck = siege.strike(&format!("reply({}) + {}", python(whole.as_bytes()), python(behind.as_bytes())));
+        let struck =
+            siege.strike(&format!("reply({}) + {}", python(whole.as_bytes()), python(behind.as_bytes())));
         let refusal = struck.records.iter().find(|r| r["kind"] == "refusal").unwrap();
         siege.refusal_in(&struck, refusal["code"].as_str().unwrap(), behind);
     }
@@ -145,7 +153,10 @@ fn row_23_every_prefix_of_a_reply_is_refused() {
     let length: usize = whole.split_once('>').unwrap().1.split_once('<').unwrap().0.parse().unwrap();
     for cut in 1..length {
         let struck = siege.strike(&format!("[struck('cut')[:{cut}], struck('behind')]"));
-        assert!(struck.told.contains("behind") || struck.told.contains("payload.malformed"), "{cut}: {struck:?}");
+        assert!(
+            struck.told.contains("behind") || struck.told.contains("payload.malformed"),
+            "{cut}: {struck:?}"
+        );
     }
     for (_, record) in siege.after(before) {
         let body = String::from_utf8_lossy(&record.body);
@@ -158,7 +169,8 @@ fn row_23_every_prefix_of_a_reply_is_refused() {
 #[test]
 fn row_25_many_elements_are_taken_within_the_size() {
     let siege = Siege::begin();
-    let many = format!("<many xmlns=\"https://xml-pipeline.org/ns/echo/v1\">{}</many>", "<i/>".repeat(65_000));
+    let many =
+        format!("<many xmlns=\"https://xml-pipeline.org/ns/echo/v1\">{}</many>", "<i/>".repeat(65_000));
     let answer = siege.taken(many.as_bytes()).pop().unwrap();
     assert!(answer["body"].as_str().unwrap().contains(">65000<"), "{answer}");
     let item = "b'<many xmlns=\"https://xml-pipeline.org/ns/echo/v1\">' + b'<i/>' * 65000 + b'</many>'";
@@ -191,12 +203,13 @@ fn what_a_listener_says_of_itself_is_bounded() {
     let before = siege.last();
     // Words of four megabytes, and a code that no schema takes.
     let failure = open("failure", "b'c' * 5000", "b'w' * 4000000");
-    let struck = siege.strike(&format!("reply({}.replace(b'<failure', b'<failure retry=\"false\"'))", failure));
+    let struck =
+        siege.strike(&format!("reply({}.replace(b'<failure', b'<failure retry=\"false\"'))", failure));
     assert!(struck.told.contains("listener.failed") && struck.told.len() < 100_000, "{}", struck.told.len());
     let again = open("again", "b'c' * 5000", "b'w' * 4000000");
     let struck = siege.strike(&format!("reply({again})"));
     assert!(struck.told.len() < 400_000, "{}", struck.told.len());
-    let notice = format!("b'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + D + b'\" code=\"' + b'c' * 5000 + b'\">' + b'w' * 4000000 + b'</notice>'");
+    let notice = "b'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + D + b'\" code=\"' + b'c' * 5000 + b'\">' + b'w' * 4000000 + b'</notice>'";
     siege.strike(&format!("[{notice}, struck('heard')]"));
     for (position, record) in siege.after(before) {
         assert!(record.body.len() < 400_000, "{} bytes at {position:?}", record.body.len());

@@ -53,7 +53,9 @@ async fn b14_every_answer_carries_its_own_question() {
     ])
     .await;
     let plan = |n: usize| {
-        format!("[[say('oracle', 'first {n} end'), say('oracle', 'second {n} end')], lambda turn: [said(' '.join(turn.answers()))]]")
+        format!(
+            "[[say('oracle', 'first {n} end'), say('oracle', 'second {n} end')], lambda turn: [said(' '.join(turn.answers()))]]"
+        )
     };
     let receipts = house.send_all((0..200).map(|n| say("boss", &plan(n))).collect()).await;
     let outcomes = house.outcomes(&receipts).await;
@@ -63,8 +65,14 @@ async fn b14_every_answer_carries_its_own_question() {
     let records = house.records();
     // The answers did come out of order: else nothing was shown.
     let threads_of = |role: &str| -> Vec<_> {
-        let from_oracle = |r: &&systole::words::record::Record| role != "final" || r.header.from.as_str() == "oracle";
-        records.iter().filter(|r| code(r) == role).filter(from_oracle).map(|r| r.header.thread.clone()).collect()
+        let from_oracle =
+            |r: &&systole::words::record::Record| role != "final" || r.header.from.as_str() == "oracle";
+        records
+            .iter()
+            .filter(|r| code(r) == role)
+            .filter(from_oracle)
+            .map(|r| r.header.thread.clone())
+            .collect()
     };
     assert_eq!((threads_of("call").len(), threads_of("final").len()), (400, 400));
     assert_ne!(threads_of("call"), threads_of("final"));
@@ -96,9 +104,12 @@ async fn d5_a_hung_listener_delays_only_its_own_calls() {
 async fn d3_a_shell_script_is_a_listener() {
     let folder = super::cast::cast(&[("stays", "entry: true", ""), ("comes", "mode: once, entry: true", "")]);
     let yaml = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
-    let yaml = yaml.replace("[python3, stays.py]", "[sh, stays.sh]").replace("[python3, comes.py]", "[sh, comes.sh]");
+    let yaml = yaml
+        .replace("[python3, stays.py]", "[sh, stays.sh]")
+        .replace("[python3, comes.py]", "[sh, comes.sh]");
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
-    let answer = |who: &str| format!("<said xmlns=\"https://xml-pipeline.org/ns/{who}/v1\"><text>$text</text></said>");
+    let answer =
+        |who: &str| format!("<said xmlns=\"https://xml-pipeline.org/ns/{who}/v1\"><text>$text</text></said>");
     let text = "text=${line#*<text>}; text=${text%%</text>*}";
     let stays = format!(
         "while IFS= read -r line; do {text}; d=${{line#*delivery=\\\"}}; d=${{d%%\\\"*}}\nprintf '%s\\n' \"<reply xmlns=\\\"urn:systole:listener:v1\\\" delivery=\\\"$d\\\">{}</reply>\"; done\n",

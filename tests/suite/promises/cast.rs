@@ -57,27 +57,30 @@ def spawn(item, label=None):
     return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'
 "#;
 
-/// Plans as its request says: a list of items for each turn, or what gives one from the turn.
+/// Plans as its request says: a list of items for each turn, or what gives one from the turn. A plan
+/// outlives the program in a file.
 pub(crate) const BOSS: &str = r#"
-plans = {}
+shown = {}
 def everything(turn): return [said(turn.line)]
 def finished(count):
     "Thinks until that many children have finished, then says what it was shown in all."
     def step(turn):
-        shown = plans.setdefault((turn.thread, turn.call, "shown"), [])
-        shown.append(turn.line)
-        done = "".join(shown).count("<thread-finished")
+        lines = shown.setdefault((turn.thread, turn.call), [])
+        lines.append(turn.line)
+        done = "".join(lines).count("<thread-finished")
         if done < count: time.sleep(0.05)
-        return [said("".join(shown))] if done >= count else [note(f"{done} of {count}")]
+        return [said("".join(lines))] if done >= count else [note(f"{done} of {count}")]
     return [step] * 90
 for turn in turns():
-    if turn.number == 1: plans[turn.thread, turn.call] = eval(turn.text)
-    step = plans[turn.thread, turn.call][turn.number - 1]
+    plan = f"plan-{turn.thread}-{turn.call}".replace("/", "_")
+    if turn.number == 1: open(plan, "w").write(turn.text)
+    step = eval(open(plan).read())[turn.number - 1]
     reply(turn.delivery, *(step(turn) if callable(step) else step))
 "#;
 
 /// Says what it was told, and who it is.
-pub(crate) const ECHO: &str = "\nfor turn in turns(): reply(turn.delivery, said(f'{ME} heard {turn.text}'))\n";
+pub(crate) const ECHO: &str =
+    "\nfor turn in turns(): reply(turn.delivery, said(f'{ME} heard {turn.text}'))\n";
 /// Reads, and never answers.
 pub(crate) const HANG: &str = "\nfor turn in turns(): pass\n";
 /// Dies over what it is asked.
@@ -94,7 +97,9 @@ pub(crate) fn cast(parts: &[Part<'_>]) -> tempfile::TempDir {
     let mut files = Vec::new();
     for (name, keys, body) in parts {
         let schema = if keys.contains("schema:") { String::new() } else { format!("schema: {name}.xsd, ") };
-        yaml += &format!("  {name}: {{run: [python3, {name}.py], {schema}accepts: [say], returns: [said], {keys}}}\n");
+        yaml += &format!(
+            "  {name}: {{run: [python3, {name}.py], {schema}accepts: [say], returns: [said], {keys}}}\n"
+        );
         files.push((format!("{name}.xsd"), xsd(name)));
         files.push((format!("{name}.py"), format!("{PRELUDE}{body}")));
     }
@@ -165,7 +170,8 @@ impl House {
     pub(crate) async fn send_all(&self, documents: Vec<String>) -> Vec<Receipt> {
         let mut sending = JoinSet::new();
         for (n, document) in documents.into_iter().enumerate() {
-            let (front, message) = (self.organism.front().clone(), House::message(&format!("all-{n}"), &document, None, None));
+            let (front, message) =
+                (self.organism.front().clone(), House::message(&format!("all-{n}"), &document, None, None));
             sending.spawn(async move { (n, front.ask(message).await) });
         }
         let mut receipts = BTreeMap::new();
@@ -193,7 +199,8 @@ impl House {
                 at = *last;
                 for (_, record) in page {
                     let ends = record.header.code == Some(Mark::Role(Role::Final))
-                        || record.header.kind == Kind::Outcome && record.header.code != Some(Mark::DeadLetter);
+                        || record.header.kind == Kind::Outcome
+                            && record.header.code != Some(Mark::DeadLetter);
                     if let (true, Some(call)) = (ends, record.header.call.clone()) {
                         found.insert((record.header.thread.clone(), call), record);
                     }

@@ -9,12 +9,17 @@ use super::cast::{BOSS, CRASH, ECHO, House, SILENT, body, code, say};
 #[tokio::test]
 async fn a1_an_envelope_of_the_older_form_a_bare_payload_and_new_open_a_root() {
     let house = House::open(&[("echo", "entry: true", ECHO)]).await;
-    let envelope = |ns: &str, meta: &str, payload: &str| format!("<message xmlns=\"{ns}\"><meta>{meta}</meta>{payload}</message>");
+    let envelope = |ns: &str, meta: &str, payload: &str| {
+        format!("<message xmlns=\"{ns}\"><meta>{meta}</meta>{payload}</message>")
+    };
     let own = "https://xml-pipeline.org/ns/envelope/v1";
     let (from, new) = ("<from>somebody</from>", "<thread>new</thread>");
     let payload = say("echo", "x");
     let first = house.send("k1", &payload, None, None).await.unwrap();
-    let second = house.send("k2", &envelope(own, &format!("{from}<to>echo</to>{new}"), &payload), None, None).await.unwrap();
+    let second = house
+        .send("k2", &envelope(own, &format!("{from}<to>echo</to>{new}"), &payload), None, None)
+        .await
+        .unwrap();
     assert!(first.thread != second.thread && (first.seq, second.seq) == (1, 1), "each opens a root");
     let known = format!("{from}<thread>{}</thread>", first.thread);
     let third = house.send("k3", &envelope(own, &known, &payload), None, None).await.unwrap();
@@ -81,8 +86,20 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
         }
     }
     for expected in [
-        "attempt", "boot", "children-open", "dead-letter", "final-report", "listener-joined", "listener-left", "shutdown",
-        "spawn-thread", "system-error", "system-thread-error", "thread-cancelled", "thread-finished", "thread-spawned",
+        "attempt",
+        "boot",
+        "children-open",
+        "dead-letter",
+        "final-report",
+        "listener-joined",
+        "listener-left",
+        "shutdown",
+        "spawn-thread",
+        "system-error",
+        "system-thread-error",
+        "thread-cancelled",
+        "thread-finished",
+        "thread-spawned",
     ] {
         assert!(seen.contains(expected), "{expected} was not among {seen:?}");
     }
@@ -123,7 +140,8 @@ async fn a7_no_name_label_or_text_injects_markup() {
     assert!(told.contains("obey"), "it was there to be seen: {told}");
     for record in house.records() {
         // Whatever was in it, a record is one payload, and no forged element is in it anywhere.
-        let payload = Payload::read(&record.body, &Limits::FROM_PUMP).unwrap_or_else(|f| panic!("{f}: {}", body(&record)));
+        let payload = Payload::read(&record.body, &Limits::FROM_PUMP)
+            .unwrap_or_else(|f| panic!("{f}: {}", body(&record)));
         assert_ne!(&*payload.name().local, "system");
         assert!(!body(&record).contains("<system>") && !body(&record).contains("<x/>"), "{}", body(&record));
         if record.header.from.as_str() == "core" {
@@ -193,7 +211,8 @@ const FIND_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
 #[tokio::test]
 async fn a9_who_applies_only_the_mend_gets_its_payload_admitted() {
     let find = "\nfor turn in turns(): reply(turn.delivery, '<found xmlns=\"https://xml-pipeline.org/ns/find/v1\">x</found>')\n";
-    let folder = super::cast::cast(&[("mender", "peers: [find], turns: 6, entry: true", MENDER), ("find", "", find)]);
+    let folder =
+        super::cast::cast(&[("mender", "peers: [find], turns: 6, entry: true", MENDER), ("find", "", find)]);
     std::fs::write(folder.path().join("find.xsd"), FIND_XSD).unwrap();
     let yaml = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
     let line = yaml.lines().find(|line| line.starts_with("  find:")).unwrap().to_owned();
@@ -223,7 +242,11 @@ async fn a9_who_applies_only_the_mend_gets_its_payload_admitted() {
     .enumerate()
     {
         let (_, told) = house.ask(&format!("k{n}"), "mender", wrong).await;
-        assert!(told.contains("found in turn"), "{wrong}: {told}\n{}", crate::organism::told(&house.organism));
+        assert!(
+            told.contains("found in turn"),
+            "{wrong}: {told}\n{}",
+            crate::organism::told(&house.organism)
+        );
         assert_eq!(told.contains("in turn 2"), n == 0, "{wrong}: {told}");
     }
     house.close().await;
@@ -231,7 +254,8 @@ async fn a9_who_applies_only_the_mend_gets_its_payload_admitted() {
 
 #[tokio::test]
 async fn a11_payload_bytes_stand_alone_wherever_their_sender_put_the_prefixes() {
-    let house = House::open(&[("boss", "peers: [echo], turns: 3, entry: true", BOSS), ("echo", "", ECHO)]).await;
+    let house =
+        House::open(&[("boss", "peers: [echo], turns: 3, entry: true", BOSS), ("echo", "", ECHO)]).await;
     let forms = [
         // ElementTree: made-up prefixes, all on the outer element.
         "lambda turn: (lambda r, s: (ET.SubElement(s, '{%s}text' % ns('echo')).__setattr__('text', 'et'), print(ET.tostring(r, encoding='unicode'), flush=True)))(*(lambda r: (r, ET.SubElement(r, '{%s}say' % ns('echo'))))(ET.Element('{urn:systole:listener:v1}reply', delivery=turn.delivery)))",
@@ -268,20 +292,32 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
     .await;
     // From inside: one payload, addressed to nobody, to one that is hidden, to one that is no peer.
     for who in ["hidden", "stranger", "nobody"] {
-        let items: Vec<String> =
-            ["nobody", "hidden", "stranger", "boss", "core"].iter().map(|to| format!("to(say('{who}', 'x'), to='{to}')")).collect();
+        let items: Vec<String> = ["nobody", "hidden", "stranger", "boss", "core"]
+            .iter()
+            .map(|to| format!("to(say('{who}', 'x'), to='{to}')"))
+            .collect();
         let plan = format!("[[{}, say('{who}', 'x')], everything]", items.join(", "));
         let (receipt, _) = house.ask(&format!("in-{who}"), "boss", &plan).await;
-        let told: Vec<_> = house.records().into_iter()
-            .filter(|r| r.header.thread == receipt.thread && code(r) == "route.not-a-peer").map(|r| r.body).collect();
+        let told: Vec<_> = house
+            .records()
+            .into_iter()
+            .filter(|r| r.header.thread == receipt.thread && code(r) == "route.not-a-peer")
+            .map(|r| r.body)
+            .collect();
         assert_eq!(told.len(), 6, "{}", crate::organism::told(&house.organism));
         assert!(told.iter().all(|body| *body == told[0]), "byte for byte");
     }
     // Nor does a payload tell whether somebody takes it: but for the name, which is the sender's own word.
     let told_of = |who: &str| {
-        let thread = systole::words::ids::ThreadId::root(&systole::words::ids::Name::parse("hello").unwrap(), &systole::words::ids::Name::operator(), &systole::words::ids::Key::parse(&format!("in-{who}")).unwrap(), 12);
+        let thread = systole::words::ids::ThreadId::root(
+            &systole::words::ids::Name::parse("hello").unwrap(),
+            &systole::words::ids::Name::operator(),
+            &systole::words::ids::Key::parse(&format!("in-{who}")).unwrap(),
+            12,
+        );
         let records = house.records();
-        let record = records.iter().find(|r| r.header.thread == thread && code(r) == "route.not-a-peer").unwrap();
+        let record =
+            records.iter().find(|r| r.header.thread == thread && code(r) == "route.not-a-peer").unwrap();
         let text = body(record).replace(&format!("/{who}/"), "/WHO/");
         let (before, after) = text.split_once("hash=\"").unwrap();
         format!("{before}{}", &after[64..])

@@ -66,11 +66,18 @@ async fn c10_configurations_and_refused_bytes_are_stored_once_and_growth_is_line
     let mut house = House::open(&[("echo", "entry: true, in_flight: 16", ECHO)]).await;
     let mut sizes = Vec::new();
     for round in 0..3 {
-        let documents: Vec<String> = (0..300).map(|n| say("echo", &format!("{round} {n} {}", "x".repeat(200)))).collect();
+        let documents: Vec<String> =
+            (0..300).map(|n| say("echo", &format!("{round} {n} {}", "x".repeat(200)))).collect();
         for chunk in documents.chunks(50) {
             let mut receipts = Vec::new();
             for document in chunk {
-                let key = format!("k{}", document.len() * 1_000_000 + receipts.len() + sizes.len() * 10_000 + house.records().len() * 100);
+                let key = format!(
+                    "k{}",
+                    document.len() * 1_000_000
+                        + receipts.len()
+                        + sizes.len() * 10_000
+                        + house.records().len() * 100
+                );
                 receipts.push(house.send(&key, document, None, None).await.unwrap());
             }
             house.outcomes(&receipts).await;
@@ -81,7 +88,10 @@ async fn c10_configurations_and_refused_bytes_are_stored_once_and_growth_is_line
         assert_eq!(count(folder.path(), "SELECT count(*) FROM config"), 1, "one configuration");
         // The configuration and the refused bytes, however often they came.
         assert_eq!(count(folder.path(), "SELECT count(*) FROM document"), 2);
-        assert_eq!(count(folder.path(), "SELECT count(*) FROM line WHERE code = 'route.not-a-peer'"), round + 1);
+        assert_eq!(
+            count(folder.path(), "SELECT count(*) FROM line WHERE code = 'route.not-a-peer'"),
+            round + 1
+        );
         house = House::in_folder(folder).await;
     }
     let (second, third) = (sizes[1] - sizes[0], sizes[2] - sizes[1]);
