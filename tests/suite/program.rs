@@ -234,6 +234,7 @@ impl Events {
     pub(crate) fn next(&mut self) -> Option<(u64, String, serde_json::Value)> {
         let (mut id, mut name, mut data) = (None, None, None);
         let mut line = String::new();
+        let mut still_there = 0;
         loop {
             line.clear();
             if self.0.read_line(&mut line).unwrap() == 0 {
@@ -242,6 +243,11 @@ impl Events {
             match line.trim_end().split_once(": ") {
                 Some(("id", text)) => id = Some(text.parse().unwrap()),
                 Some(("event", text)) => name = Some(text.to_owned()),
+                // A stream on which nothing comes says every fifteen seconds that it is still there.
+                None if line.starts_with(':') => {
+                    still_there += 1;
+                    assert!(still_there < 4, "no event came");
+                }
                 Some(("data", text)) => data = Some(serde_json::from_str(text).unwrap()),
                 _ if line.trim().is_empty() => {
                     if let (Some(id), Some(name), Some(data)) = (id, name.take(), data.take()) {

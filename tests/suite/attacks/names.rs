@@ -127,7 +127,7 @@ fn row_31_a_name_outside_the_grammar_is_refused_at_registration() {
 }
 
 #[test]
-fn row_32_lies_about_the_sender_change_nothing() {
+fn a6_row_32_lies_about_the_sender_change_nothing() {
     let siege = Siege::begin();
     let stamp = "<stamp xmlns=\"urn:systole:stamp:v1\" id=\"0\" seq=\"1\" call=\"9\" turn=\"1\" delivery=\"x\" attempt=\"1\" key=\"k\"/>";
     let envelope = |meta: &str| {

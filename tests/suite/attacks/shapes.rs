@@ -17,7 +17,7 @@ fn row_10_duplicate_attributes() {
 }
 
 #[test]
-fn row_11_attributes_and_declarations_without_number() {
+fn a5_row_11_attributes_and_declarations_without_number() {
     let siege = Siege::begin();
     let attributes: String = (0..80_000).map(|n| format!(" a{n}=\"\"")).collect();
     let declarations: String = (0..40_000).map(|n| format!(" xmlns:a{n}=\"urn:a\"")).collect();
@@ -209,9 +209,7 @@ fn what_a_listener_says_of_itself_is_bounded() {
     let again = open("again", "b'c' * 5000", "b'w' * 4000000");
     let struck = siege.strike(&format!("reply({again})"));
     assert!(struck.told.len() < 400_000, "{}", struck.told.len());
-    let notice = format!(
-        "b'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + D + b'\" code=\"' + b'c' * 5000 + b'\">' + b'w' * 4000000 + b'</notice>'"
-    );
+    let notice = "b'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + D + b'\" code=\"' + b'c' * 5000 + b'\">' + b'w' * 4000000 + b'</notice>'";
     siege.strike(&format!("[{notice}, struck('heard')]"));
     for (position, record) in siege.after(before) {
         assert!(record.body.len() < 400_000, "{} bytes at {position:?}", record.body.len());

@@ -1,4 +1,11 @@
-//! A promise of `docs/capabilities.md` each, named after its id, against whole organisms with real programs.
+//! A promise of `docs/capabilities.md` each, named after its id, against whole organisms with real
+//! programs. What attackers try stands beside this, in `attacks`.
+
+mod carriers;
+mod cast;
+mod contracts;
+mod log;
+mod threads;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::CORE_XSD;

@@ -1,0 +1,264 @@
+//! A cast of programs for whole organisms. Every listener takes a `say` and gives a `said` in a namespace
+//! of its own; the boss does what the text of its request plans, turn by turn, in Python.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use systole::organism::running::{Message, Organism};
+use systole::organism::waiting::Reply;
+use systole::pump::run::Ended;
+use systole::words::flow::Receipt;
+use systole::words::ids::{Key, Name};
+use systole::words::ports::Position;
+use systole::words::record::{Kind, Mark, Record, Role};
+use tokio::task::JoinSet;
+
+use crate::organism::{folder, start};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What every program begins with.
+const PRELUDE: &str = r#"import os, random, re, select, sqlite3, sys, time
+from xml.sax.saxutils import escape, unescape
+import xml.etree.ElementTree as ET
+CORE = "https://xml-pipeline.org/ns/core/v1"
+ME = os.environ["SYSTOLE_LISTENER"]
+
+def ns(who): return f"https://xml-pipeline.org/ns/{who}/v1"
+
+class Turn:
+    def __init__(self, line):
+        self.line = line.strip()
+        self.message = ET.fromstring(line)
+        self.payload = self.message[1]
+        stamp = self.message[0].find("{urn:systole:stamp:v1}stamp")
+        self.stamp = dict(stamp.attrib)
+        self.delivery, self.call, self.number = stamp.get("delivery"), stamp.get("call"), int(stamp.get("turn"))
+        self.thread = self.message[0].findtext("{https://xml-pipeline.org/ns/envelope/v1}thread")
+        self.text = self.payload.findtext(f"{{{ns(ME)}}}text")
+    def answers(self): return [said.text for said in self.message.iter() if said.tag.endswith("}text")]
+
+def turns():
+    for line in sys.stdin:
+        if line.startswith("<message"): yield Turn(line)
+
+def reply(delivery, *items):
+    print(f'<reply xmlns="urn:systole:listener:v1" delivery="{delivery}">{"".join(items)}</reply>', flush=True)
+
+def say(who, text): return f'<say xmlns="{ns(who)}"><text>{escape(text)}</text></say>'
+def said(text): return f'<said xmlns="{ns(ME)}"><text>{escape(text)}</text></said>'
+def note(text): return f'<{ME} xmlns="{ns(ME)}">{escape(text)}</{ME}>'
+def to(item, **meta):
+    meta = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in meta.items())
+    return f'<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta>{meta}</meta>{item}</message>'
+def spawn(item, label=None):
+    label = f' suggested_sub_id="{escape(label, {chr(34): "&quot;"})}"' if label else ""
+    return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'
+"#;
+
+/// Plans as its request says: a list of items for each turn, or what gives one from the turn. A plan
+/// outlives the program in a file.
+pub(crate) const BOSS: &str = r#"
+shown = {}
+def everything(turn): return [said(turn.line)]
+def finished(count):
+    "Thinks until that many children have finished, then says what it was shown in all."
+    def step(turn):
+        lines = shown.setdefault((turn.thread, turn.call), [])
+        lines.append(turn.line)
+        done = "".join(lines).count("<thread-finished")
+        if done < count: time.sleep(0.05)
+        return [said("".join(lines))] if done >= count else [note(f"{done} of {count}")]
+    return [step] * 90
+for turn in turns():
+    plan = f"plan-{turn.thread}-{turn.call}".replace("/", "_")
+    if turn.number == 1: open(plan, "w").write(turn.text)
+    step = eval(open(plan).read())[turn.number - 1]
+    reply(turn.delivery, *(step(turn) if callable(step) else step))
+"#;
+
+/// Says what it was told, and who it is.
+pub(crate) const ECHO: &str =
+    "\nfor turn in turns(): reply(turn.delivery, said(f'{ME} heard {turn.text}'))\n";
+/// Reads, and never answers.
+pub(crate) const HANG: &str = "\nfor turn in turns(): pass\n";
+/// Dies over what it is asked.
+pub(crate) const CRASH: &str = "\nfor turn in turns(): sys.exit('no luck')\n";
+/// Owes an answer and gives none.
+pub(crate) const SILENT: &str = "\nfor turn in turns(): reply(turn.delivery)\n";
+
+/// A listener: its name, its further keys in the organism's file, its program.
+pub(crate) type Part<'a> = (&'a str, &'a str, &'a str);
+
+/// The folder of an organism with these listeners.
+pub(crate) fn cast(parts: &[Part<'_>]) -> tempfile::TempDir {
+    let mut yaml = "organism: {name: hello}\nlisteners:\n".to_owned();
+    let mut files = Vec::new();
+    for (name, keys, body) in parts {
+        let schema = if keys.contains("schema:") { String::new() } else { format!("schema: {name}.xsd, ") };
+        yaml += &format!(
+            "  {name}: {{run: [python3, {name}.py], {schema}accepts: [say], returns: [said], {keys}}}\n"
+        );
+        files.push((format!("{name}.xsd"), xsd(name)));
+        files.push((format!("{name}.py"), format!("{PRELUDE}{body}")));
+    }
+    yaml += "log: {path: ./hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n";
+    files.push(("organism.yaml".to_owned(), yaml));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    folder(&files)
+}
+
+fn xsd(name: &str) -> String {
+    format!(
+        r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/{name}/v1" elementFormDefault="qualified">
+  <xs:element name="say"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
+  <xs:element name="said"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
+  <xs:element name="{name}" type="xs:string"/>
+</xs:schema>"#
+    )
+}
+
+/// A request to that listener.
+pub(crate) fn say(who: &str, text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    format!("<say xmlns=\"https://xml-pipeline.org/ns/{who}/v1\"><text>{text}</text></say>")
+}
+
+/// An organism that runs in this process, with programs of its own.
+pub(crate) struct House {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) organism: Organism,
+}
+
+impl House {
+    pub(crate) async fn open(parts: &[Part<'_>]) -> House {
+        House::in_folder(cast(parts)).await
+    }
+
+    pub(crate) async fn in_folder(folder: tempfile::TempDir) -> House {
+        let organism = start(folder.path()).await;
+        House { folder, organism }
+    }
+
+    fn message(key: &str, document: &str, to: Option<&str>, thread: Option<&str>) -> Message {
+        Message {
+            client: Name::operator(),
+            key: Key::parse(key).unwrap(),
+            document: document.as_bytes().to_vec(),
+            to: to.map(str::to_owned),
+            thread: thread.map(str::to_owned),
+        }
+    }
+
+    /// Sends a document, which is taken or refused.
+    pub(crate) async fn send(
+        &self,
+        key: &str,
+        document: &str,
+        to: Option<&str>,
+        thread: Option<&str>,
+    ) -> Result<Receipt, String> {
+        match self.organism.ask(House::message(key, document, to, thread)).await.expect("the pump answers") {
+            Reply::Receipt(receipt, _) => Ok(receipt),
+            Reply::Refused(refusal) => Err(refusal.code.as_str().to_owned()),
+            Reply::Done => panic!("a message is not an order"),
+        }
+    }
+
+    /// Sends many documents at once; their receipts come in order.
+    pub(crate) async fn send_all(&self, documents: Vec<String>) -> Vec<Receipt> {
+        let mut sending = JoinSet::new();
+        for (n, document) in documents.into_iter().enumerate() {
+            let (front, message) =
+                (self.organism.front().clone(), House::message(&format!("all-{n}"), &document, None, None));
+            sending.spawn(async move { (n, front.ask(message).await) });
+        }
+        let mut receipts = BTreeMap::new();
+        while let Some(sent) = sending.join_next().await {
+            let (n, Some(Reply::Receipt(receipt, _))) = sent.unwrap() else { panic!("refused") };
+            receipts.insert(n, receipt);
+        }
+        receipts.into_values().collect()
+    }
+
+    /// The outcomes of these calls, in order, each as its record.
+    pub(crate) async fn outcomes(&self, receipts: &[Receipt]) -> Vec<Record> {
+        let mut tail = self.organism.tail();
+        let (mut at, mut found) = (Position(0), BTreeMap::new());
+        let waits = async {
+            loop {
+                let page = self.organism.reader().after(at, 1_000).unwrap();
+                let Some((last, _)) = page.last() else {
+                    if receipts.iter().all(|r| found.contains_key(&(r.thread.clone(), r.call.clone()))) {
+                        return;
+                    }
+                    tail.changed().await.expect("the pump runs");
+                    continue;
+                };
+                at = *last;
+                for (_, record) in page {
+                    let ends = record.header.code == Some(Mark::Role(Role::Final))
+                        || record.header.kind == Kind::Outcome
+                            && record.header.code != Some(Mark::DeadLetter);
+                    if let (true, Some(call)) = (ends, record.header.call.clone()) {
+                        found.insert((record.header.thread.clone(), call), record);
+                    }
+                }
+            }
+        };
+        let came = tokio::time::timeout(PATIENCE, waits).await;
+        assert!(came.is_ok(), "not every outcome came:\n{}", crate::organism::told(&self.organism));
+        receipts.iter().map(|r| found[&(r.thread.clone(), r.call.clone())].clone()).collect()
+    }
+
+    /// Asks a listener and gives the receipt and what it answered.
+    pub(crate) async fn ask(&self, key: &str, who: &str, text: &str) -> (Receipt, String) {
+        let receipt = self.send(key, &say(who, text), None, None).await.unwrap();
+        let outcome = self.outcomes(std::slice::from_ref(&receipt)).await.remove(0);
+        (receipt, plain(&outcome))
+    }
+
+    /// Every record, in order.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let records = self.organism.reader().after(Position(0), 100_000).unwrap();
+        records.into_iter().map(|(_, record)| record).collect()
+    }
+
+    /// Waits until a record is there that is so.
+    pub(crate) async fn until(&self, what: &str, so: impl Fn(&Record) -> bool) -> Record {
+        let mut tail = self.organism.tail();
+        let waits = async {
+            loop {
+                if let Some(record) = self.records().into_iter().find(&so) {
+                    return record;
+                }
+                tail.changed().await.expect("the pump runs");
+            }
+        };
+        let came = tokio::time::timeout(PATIENCE, waits).await;
+        came.unwrap_or_else(|_| panic!("no record: {what}\n{}", crate::organism::told(&self.organism)))
+    }
+
+    pub(crate) async fn close(self) -> tempfile::TempDir {
+        let ended = self.organism.stop(Duration::from_millis(100)).await;
+        assert!(matches!(ended, Ended::Drained(_)), "{ended:?}");
+        self.folder
+    }
+}
+
+/// The body of a record, with the entities of text read.
+pub(crate) fn plain(record: &Record) -> String {
+    let body = String::from_utf8(record.body.to_vec()).unwrap();
+    body.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+/// The body of a record as it is.
+pub(crate) fn body(record: &Record) -> &str {
+    std::str::from_utf8(&record.body).unwrap()
+}
+
+/// The word or code of a record.
+pub(crate) fn code(record: &Record) -> &str {
+    record.header.code.map_or("", |code| code.as_str())
+}

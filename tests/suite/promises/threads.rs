@@ -1,0 +1,304 @@
+//! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, what is cancelled, and what rests.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use systole::organism::waiting::Reply;
+use systole::words::ids::Name;
+use systole::words::record::Kind;
+
+use super::cast::{BOSS, ECHO, House, body, cast, code, plain, say};
+use crate::program::{Events, Running, ask, run_file};
+
+#[tokio::test]
+async fn b1_a_note_wakes_the_same_listener_in_the_same_call() {
+    let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
+    let plan = "[[note('first')], [note('second'), note('beside')], lambda turn: [said(f'call {turn.call} turn {turn.number}')]]";
+    let (receipt, told) = house.ask("k", "boss", plan).await;
+    assert!(told.contains("call 1 turn 3"), "{told}");
+    let records = house.records();
+    let thread: Vec<&str> = records.iter().filter(|r| r.header.thread == receipt.thread).map(code).collect();
+    assert_eq!(thread, ["request", "note", "note", "note", "final"]);
+    house.close().await;
+}
+
+/// Says whether the log already shows its thread's spawn as confirmed, as another process reads it.
+const WITNESS: &str = r#"
+log = sqlite3.connect("file:hello.db?mode=ro", uri=True)
+for turn in turns():
+    query = "SELECT count(*) FROM line WHERE thread = ? AND body LIKE '<thread-spawned %assigned_id=\"' || ? || '\"%'"
+    (confirmed,) = log.execute(query, (turn.thread.rsplit(".", 1)[0], turn.thread)).fetchone()
+    reply(turn.delivery, said(f"{turn.thread} confirmed {confirmed}"))
+"#;
+
+#[tokio::test]
+async fn b4_a_spawn_is_confirmed_before_the_childs_first_delivery() {
+    let house = House::open(&[
+        ("boss", "peers: [witness], turns: 99, entry: true", BOSS),
+        ("witness", "in_flight: 4", WITNESS),
+    ])
+    .await;
+    let plan = "[[spawn(say('witness', ''), 'heat'), spawn(say('witness', ''), 'heat'), spawn(say('witness', ''))]] + finished(3)";
+    let (receipt, told) = house.ask("k", "boss", plan).await;
+    for label in ["heat", "heat-1"] {
+        assert!(told.contains(&format!("{}.{label} confirmed 1", receipt.thread)), "{told}");
+    }
+    assert_eq!(told.matches("confirmed 1").count(), 3, "{told}");
+    // Nobody chooses a whole id.
+    let plan = "[[spawn(say('witness', ''), 'sess-0123456789ab'), spawn(say('witness', ''), 'a.b'), spawn(say('witness', ''), '../x')]] + finished(1)";
+    let (receipt, told) = house.ask("k2", "boss", plan).await;
+    assert_eq!(told.matches("suggested_sub_id is no label of a thread").count(), 2, "{told}");
+    let begun: Vec<_> = house
+        .records()
+        .into_iter()
+        .filter(|r| code(r) == "begin" && r.header.thread.is_within(&receipt.thread))
+        .collect();
+    assert_eq!(begun.len(), 1);
+    assert_eq!(
+        begun[0].header.thread.as_str(),
+        format!("{}.sess-0123456789ab", receipt.thread),
+        "a label, below its parent"
+    );
+    house.close().await;
+}
+
+/// Goes on only when all of its kind are there and the gate is open.
+const MEET: &str = r#"
+for turn in turns():
+    open(f"here-{turn.text}", "w").close()
+    while not all(os.path.exists(name) for name in ["here-0", "here-1", "here-2", "gate"]): time.sleep(0.01)
+    print(said(f"met {turn.text}"), flush=True)
+"#;
+
+/// A boss, and three that can only go on together.
+fn meeting() -> tempfile::TempDir {
+    let retry = "retry: {attempts: 5, backoff: 1ms..1ms}";
+    cast(&[
+        ("boss", &format!("peers: [meet], turns: 99, entry: true, {retry}"), BOSS),
+        ("meet", &format!("mode: once, in_flight: 3, {retry}"), MEET),
+    ])
+}
+
+const MEETING: &str = "[[spawn(say('meet', str(n)), f'kid{n}') for n in range(3)]] + finished(3)";
+
+#[tokio::test]
+async fn b5_children_run_in_parallel_and_each_result_comes_once() {
+    let folder = meeting();
+    std::fs::write(folder.path().join("gate"), "").unwrap();
+    let house = House::in_folder(folder).await;
+    let (receipt, told) = house.ask("k", "boss", MEETING).await;
+    for n in 0..3 {
+        assert_eq!(told.matches(&format!("met {n}")).count(), 1, "{told}");
+    }
+    let inbox = |r: &systole::words::record::Record| r.header.thread == receipt.thread && code(r) == "inbox";
+    assert_eq!(house.records().into_iter().filter(inbox).count(), 3);
+    house.close().await;
+}
+
+#[test]
+fn b5_each_result_comes_once_although_the_organism_was_killed() {
+    let folder = meeting();
+    let organism = Running::organism(folder.path());
+    let taken = ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("boss", MEETING));
+    assert_eq!(taken.status, 202, "{taken:?}");
+    let thread = taken.json["thread"].as_str().unwrap().to_owned();
+    let mut events = Events::open(&run_file(folder.path()), "?from=0", &[]);
+    while events.next().expect("it runs").2["code"] != "answer" {}
+    organism.signal(Signal::KILL);
+    organism.end();
+
+    std::fs::write(folder.path().join("gate"), "").unwrap();
+    let organism = Running::organism(folder.path());
+    let mut events = Events::open(&run_file(folder.path()), &format!("?from=0&thread={thread}"), &[]);
+    let (mut finished, mut finals) = (Vec::new(), 0);
+    loop {
+        let (_, _, record) = events.next().expect("it runs");
+        let body = record["body"].as_str().unwrap().to_owned();
+        if record["code"] == "inbox" {
+            finished.push(body);
+        } else if record["code"] == "final" {
+            finals += 1;
+            if record["thread"] == thread.as_str() {
+                assert!((0..3).all(|n| body.contains(&format!("met {n}"))), "{body}");
+                break;
+            }
+        }
+    }
+    assert_eq!((finished.len(), finals), (3, 4), "{finished:?}");
+    assert_eq!(organism.interrupt().code, Some(130));
+}
+
+#[tokio::test]
+async fn b6_an_item_for_a_thread_that_is_not_ones_own_creates_nothing() {
+    let house =
+        House::open(&[("boss", "peers: [echo], turns: 4, entry: true", BOSS), ("echo", "entry: true", ECHO)])
+            .await;
+    let (foreign, _) = house.ask("k1", "echo", "x").await;
+    for (n, id) in [foreign.thread.as_str(), "sess-000000000000", "sys", "../x"].into_iter().enumerate() {
+        let plan = format!("[[to(say('echo', ''), thread='{id}')], everything]");
+        let before = house.records();
+        let (receipt, told) = house.ask(&format!("k{}", n + 2), "boss", &plan).await;
+        assert!(told.contains("<system-thread-error") && told.contains("code=\"unknown_thread\""), "{told}");
+        assert!(told.contains("Unknown thread; emit &lt;spawn-thread/&gt; to create."), "{told}");
+        let new: Vec<_> =
+            house.records().drain(before.len()..).filter(|r| r.header.thread != receipt.thread).collect();
+        assert!(new.is_empty(), "{id}: {new:?}");
+    }
+    // The own thread is no other one.
+    let (_, told) = house
+        .ask("own", "boss", "[lambda turn: [to(say('echo', 'own'), thread=turn.thread)], everything]")
+        .await;
+    assert!(told.contains("echo heard own"), "{told}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn b10_cancelling_ends_a_subtree_and_what_comes_late_is_refused_and_logged() {
+    // It answers exactly when it is told that nobody wants the answer.
+    let sloth = "\nfor line in sys.stdin:\n    if line.startswith('<cancel'): reply(re.search('delivery=\"(.*?)\"', line).group(1), said('late'))\n";
+    let house = House::open(&[
+        ("boss", "peers: [boss, sloth], turns: 9, in_flight: 4, entry: true", BOSS),
+        ("sloth", "in_flight: 4, timeout: 60s", sloth),
+    ])
+    .await;
+    let plan = "[[spawn(say('boss', \"[[spawn(say('sloth', ''), 'grandchild'), say('sloth', '')]]\"), 'child'), say('sloth', '')]]";
+    let receipt = house.send("k", &say("boss", plan), None, None).await.unwrap();
+    house.until("the grandchild begins", |r| r.header.thread.as_str().ends_with(".child.grandchild")).await;
+    let done = house.organism.cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
+    assert!(matches!(done, Reply::Done), "{done:?}");
+    let ended: Vec<String> = house
+        .records()
+        .into_iter()
+        .filter(|r| r.header.kind == Kind::Terminal)
+        .map(|r| r.header.thread.to_string())
+        .collect();
+    let root = receipt.thread.as_str();
+    assert_eq!(ended, [format!("{root}.child.grandchild"), format!("{root}.child"), root.to_owned()]);
+    let mut tail = house.organism.tail();
+    let late = || house.records().into_iter().filter(|r| code(r) == "reply.stale-lease").collect::<Vec<_>>();
+    let all = async {
+        while late().len() < 3 {
+            tail.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), all)
+        .await
+        .unwrap_or_else(|_| panic!("{}", crate::organism::told(&house.organism)));
+    for refusal in late() {
+        assert!(refusal.header.thread.is_sys(), "nothing is appended to what has ended");
+        assert!(body(&refusal).contains("hash=") && body(&refusal).contains(root), "{}", body(&refusal));
+    }
+    let again = house.send("k2", &say("boss", "[]"), None, Some(root)).await.unwrap_err();
+    assert_eq!(again, "thread.ended");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn b12_several_items_of_one_reply_are_judged_alone_and_answered_in_order() {
+    let house = House::open(&[
+        ("boss", "peers: [echo, other], turns: 3, entry: true", BOSS),
+        ("echo", "", ECHO),
+        ("other", "", ECHO),
+    ])
+    .await;
+    let bad = "say('echo', '').replace('text', 'txt')";
+    let plan = format!(
+        "[[say('echo', 'one'), {bad}, say('other', 'two'), '<x xmlns=\"urn:x\"/>', note('three'), say('echo', 'four'), said('five')], everything]"
+    );
+    let (_, told) = house.ask("k", "boss", &plan).await;
+    let items: Vec<&str> = told.split("<item ordinal=\"").skip(1).collect();
+    assert_eq!(items.len(), 7, "{told}\n{}", crate::organism::told(&house.organism));
+    for (n, wanted) in [
+        "echo heard one",
+        "payload.invalid",
+        "other heard two",
+        "route.not-a-peer",
+        "from=\"core\"",
+        "echo heard four",
+        "reply.final-not-alone",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert!(
+            items[n].starts_with(&format!("{n}\"")) && items[n].contains(wanted),
+            "{n} {wanted}: {}",
+            items[n]
+        );
+    }
+    house.close().await;
+}
+
+/// The memory that a process holds.
+fn resident(running: &Running) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b17_idle_threads_leave_memory_and_wake() {
+    const MESSAGES: usize = 2_000;
+    let parts = [("echo", "in_flight: 16, entry: true", ECHO)];
+    let house = House::open(&parts).await;
+    let receipts = house.send_all((0..MESSAGES).map(|n| say("echo", &n.to_string())).collect()).await;
+    house.outcomes(&receipts).await;
+    let many = house.close().await;
+    // As many messages, which opening a log verifies, in as few threads as may wait behind one another.
+    let house = House::open(&parts).await;
+    let mut roots = house.send_all((0..MESSAGES / 16).map(|n| say("echo", &n.to_string())).collect()).await;
+    for round in 1..16 {
+        for root in &mut roots {
+            let key = format!("{}-{round}", root.thread);
+            *root = house.send(&key, &say("echo", "more"), None, Some(root.thread.as_str())).await.unwrap();
+        }
+    }
+    house.outcomes(&roots).await;
+    let few = house.close().await;
+
+    let (full, sparse) = (Running::organism(many.path()), Running::organism(few.path()));
+    let post = |running: &std::path::Path, path: &str| {
+        let taken = ask(&run_file(running), "POST", path, &[], &say("echo", "awake"));
+        assert_eq!(taken.status, 202, "{taken:?}");
+        let (position, thread) =
+            (taken.json["position"].as_u64().unwrap(), taken.json["thread"].as_str().unwrap());
+        let mut events = Events::open(&run_file(running), &format!("?from={position}&thread={thread}"), &[]);
+        assert_eq!(events.next().unwrap().2["code"], "final");
+        taken.json
+    };
+    post(many.path(), "/v1/messages");
+    post(few.path(), "/v1/messages");
+    let (with, without) = (resident(&full), resident(&sparse));
+    let idle = (MESSAGES - MESSAGES / 16) as u64;
+    assert!(with < without + 400 * idle, "{with} bytes with {idle} more idle threads, {without} without");
+    for receipt in [&receipts[0], &receipts[MESSAGES / 2], &receipts[MESSAGES - 1]] {
+        let woken = post(many.path(), &format!("/v1/messages?thread={}", receipt.thread));
+        assert_eq!((&woken["call"], &woken["seq"]), (&"2".into(), &3.into()), "it goes on where it was");
+    }
+    full.interrupt();
+    sparse.interrupt();
+}
+
+#[tokio::test]
+async fn b18_a_root_rests_and_goes_on_with_the_same_memory() {
+    let parts = [("boss", "peers: [echo], turns: 4, entry: true", BOSS), ("echo", "", ECHO)];
+    let mut house = House::open(&parts).await;
+    let plan = "[[say('echo', 'x')], lambda turn: [said(f'{turn.thread} call {turn.call}')]]";
+    let (first, _) = house.ask("k1", "boss", plan).await;
+    let thread = first.thread.to_string();
+    for n in 2..5 {
+        let more = house.send(&format!("k{n}"), &say("boss", plan), None, Some(&thread)).await.unwrap();
+        assert_eq!((more.thread.as_str(), more.call.as_str()), (&*thread, n.to_string().as_str()));
+        let outcome = house.outcomes(&[more]).await.remove(0);
+        assert!(plain(&outcome).contains(&format!("{thread} call {n}")), "{}", body(&outcome));
+        if n == 3 {
+            house = House::in_folder(house.close().await).await;
+        }
+    }
+    let records: Vec<_> = house.records().into_iter().filter(|r| r.header.thread == first.thread).collect();
+    let seqs: Vec<u64> = records.iter().map(|r| r.header.seq).collect();
+    assert_eq!(seqs, (1..=records.len() as u64).collect::<Vec<_>>(), "one chain");
+    assert_eq!(records.iter().filter(|r| code(r) == "request").count(), 4);
+    assert!(!records.iter().any(|r| r.header.kind == Kind::Terminal), "it rests, it has not ended");
+    house.close().await;
+}
