@@ -1,7 +1,6 @@
 //! Deciding on a message from outside: it opens a root, or a further top call of one, or meets the
 //! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
 
-
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
