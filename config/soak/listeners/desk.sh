@@ -3,6 +3,7 @@
 ns=https://xml-pipeline.org/ns
 stamp() { echo "<stamp xmlns=\"$ns/press/v1\"><token>$token</token><copies>$1</copies><mark>$2</mark></stamp>"; }
 while IFS= read -r line; do
+  case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
   token=${line#*<token>} token=${token%%<*}
   case $line in

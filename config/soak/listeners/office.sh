@@ -1,6 +1,7 @@
 # Has a stamp put under a check, and says so.
 ns=https://xml-pipeline.org/ns
 while IFS= read -r line; do
+  case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
   token=${line#*<token>} token=${token%%<*}
   case $line in

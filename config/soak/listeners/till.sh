@@ -1,6 +1,7 @@
 # Takes payments. The book shows whether one was asked for twice: a line for each time, with the key of the
 # work, which is the same over all attempts at it.
 while IFS= read -r line; do
+  case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
   key=${line#* key=\"} key=${key%%\"*}
   token=${line#*<token>} token=${token%%<*}

@@ -20,7 +20,7 @@ const START_MS: u64 = 80;
 /// How long a failpoint may take to be met; if it is not, the life is ended like any other.
 const FAILPOINT_MS: u64 = 500;
 /// The longest time that a stopping organism is let stop, in milliseconds.
-const STOP_MS: u64 = 60;
+const STOP_MS: u64 = 300;
 /// How often the step of a failpoint is passed before it strikes.
 const PASSED: u64 = 40;
 
