@@ -16,6 +16,7 @@ mod delivery_ends;
 mod delivery_inline;
 mod delivery_once;
 mod delivery_process;
+mod demo;
 mod disk;
 mod first_listeners;
 mod following;
