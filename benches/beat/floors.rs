@@ -61,6 +61,7 @@ pub(crate) fn inserts(folder: &Path, log: &Path, records: &[Record], batch: usiz
     to.pragma_update(None, "journal_mode", "WAL").unwrap();
     to.pragma_update(None, "synchronous", "FULL").unwrap();
     to.pragma_update(None, "wal_autocheckpoint", 2048).unwrap();
+    to.pragma_update(None, "cache_size", -32_768).unwrap();
     schema.iter().for_each(|sql| to.execute_batch(sql).unwrap());
     let mut numbers = std::collections::HashMap::new();
     let threads: Vec<i64> = records

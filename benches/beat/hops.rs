@@ -1,191 +1,119 @@
-//! Hops: a payload from bytes in hand to committed and handed to its listener. A walker sends a tool
-//! one payload after the other, in as many threads as there shall be hops in flight; a call and its
-//! answer are two.
+//! Hops: a payload from bytes in hand to committed and handed to its listener, durable and in memory,
+//! and the latency of one hop alone. Only what happens between two commits in the middle of a walk is
+//! counted: every walker is on its way before the first and goes on after the second.
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use systole::edges::delivery::{Answering, answering};
-use systole::edges::failpoint::Failpoint;
 use systole::edges::log::memory::Memory;
-use systole::organism::file;
-use systole::organism::running::{LogPlace, Message, Organism, Plan};
-use systole::organism::waiting::Reply;
-use systole::words::ids::{Key, Name};
-use systole_kit::reply::{Item, Said};
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload};
+use systole::organism::running::{LogPlace, Organism};
 
-use crate::floors;
-use crate::report::{Table, median};
+use crate::report::{Table, median, quantile, sized};
+use crate::walk::{self, Course, GRACE, Stage};
+use crate::{floors, route};
 
 /// Bytes of text in each payload of a hop.
 const TEXT: usize = 512;
 
-fn written(ns: &'static str, name: &'static str, number: u64, text: &str) -> Item {
-    let mut writer = Writer::with_capacity(TEXT + 128);
-    writer.open(name).xmlns(ns).content(|inside| {
-        inside.open("number").text(&number.to_string());
-        inside.open("text").text(text);
-    });
-    Item::plain(Payload::read(&writer.finish(), &Limits::default()).unwrap())
+/// Hops a second with that many in flight, after a tenth as many that are not counted.
+async fn rate(organism: &Organism, course: &Arc<Course>, in_flight: usize, hops: u64) -> f64 {
+    walk::begin(organism, course, (0..in_flight).map(|n| format!("walk-{n}"))).await;
+    course.gathered(in_flight).await;
+    let gathered = organism.tail().borrow().0;
+    course.is_now(Stage::Walk(u32::MAX));
+    let (from, began) = walk::reached(organism, gathered + hops / 10).await;
+    let (to, ended) = walk::reached(organism, from + hops).await;
+    course.is_now(Stage::Home);
+    (to - from) as f64 / (ended - began).as_secs_f64()
 }
 
-fn walked() -> Item {
-    let document = b"<walked xmlns=\"https://xml-pipeline.org/ns/walker/v1\"><steps>1</steps></walked>";
-    Item::plain(Payload::read(document, &Limits::default()).unwrap())
-}
-
-const TOOLS: [&str; 2] = ["https://xml-pipeline.org/ns/tool/v1", "https://xml-pipeline.org/ns/tool-b/v1"];
-
-/// The listeners: a walker that goes on until `steps` are used up, and two tools.
-pub(crate) fn listeners(steps: &Arc<AtomicU64>, tools: usize) -> BTreeMap<Name, Arc<dyn Answering>> {
-    let text: Arc<str> = "x".repeat(TEXT).into();
-    let steps = steps.clone();
-    let words = text.clone();
-    let walker = answering(move |asked| {
-        let item = match steps.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)) {
-            Ok(left) => {
-                let tool = asked.thread.bytes().last().map_or(0, usize::from) % tools;
-                written(TOOLS.get(tool).copied().unwrap_or(TOOLS[0]), "work", left % 1000, &words)
-            }
-            Err(_) => walked(),
-        };
-        async move { Said::Items(vec![item]) }
-    });
-    let tool = |ns: &'static str| {
-        let text = text.clone();
-        answering(move |_| {
-            let item = written(ns, "worked", 1, &text);
-            async move { Said::Items(vec![item]) }
-        })
-    };
-    let name = |n| Name::parse(n).unwrap();
-    BTreeMap::from([
-        (name("walker"), walker),
-        (name("tool"), tool(TOOLS[0])),
-        (name("tool-b"), tool(TOOLS[1])),
-    ])
-}
-
-pub(crate) async fn start(log: LogPlace, steps: &Arc<AtomicU64>, validators: usize) -> Organism {
-    let mut file =
-        file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
-    // A walk is longer than the file may let any call be.
-    file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
-    Organism::start(Plan {
-        composition: file.composition,
-        directory: "config/bench".into(),
-        log,
-        inline: listeners(steps, validators.min(2)),
-        validators,
-        surroundings: BTreeMap::new(),
-        steps: Arc::new(Failpoint::read(None).unwrap()),
-    })
-    .await
-    .unwrap()
-}
-
-pub(crate) async fn ask(organism: &Organism, key: String, document: &str) {
-    let message = Message {
-        client: Name::operator(),
-        key: Key::parse(&key).unwrap(),
-        document: document.as_bytes().to_vec(),
-        to: None,
-        thread: None,
-    };
-    let taken = matches!(organism.ask(message).await, Some(Reply::Receipt(..)));
-    assert!(taken, "a walk is taken");
-}
-
-pub(crate) const WALK: &str = "<walk xmlns=\"https://xml-pipeline.org/ns/walker/v1\"><steps>1</steps></walk>";
-
-/// Hops a second with that many in flight.
-async fn walk(organism: &Organism, steps: &Arc<AtomicU64>, in_flight: usize, hops: u64, round: usize) -> f64 {
-    steps.store(hops / 2, Ordering::SeqCst);
-    let before = organism.tail().borrow().0;
-    let mut tail = organism.tail();
-    let asks = (0..in_flight).map(|n| format!("{round}-{in_flight}-{n}"));
-    let (took, hopped) = {
-        #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-        let began = std::time::Instant::now();
-        for key in asks {
-            ask(organism, key, WALK).await;
-        }
-        let all = before + hops + 2 * in_flight as u64;
-        let hopped = loop {
-            let at = tail.borrow_and_update().0;
-            if at >= all || steps.load(Ordering::SeqCst) == 0 && at >= all.saturating_sub(1) {
-                break at - before;
-            }
-            tail.changed().await.unwrap();
-        };
-        (began.elapsed().as_secs_f64(), hopped)
-    };
-    hopped as f64 / took
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
-}
-
-/// Durable hops beside plain inserts of the same records, and one hop alone beside one fdatasync.
+/// Durable hops beside plain inserts of the same records.
 pub(crate) fn durable(table: &mut Table) {
-    for (in_flight, hops, target) in [(1usize, 4_000u64, ""), (64, 60_000, "0.5"), (1024, 200_000, "0.6")] {
+    let most = sized("HOPS", 200_000) as u64;
+    for (in_flight, hops, target) in
+        [(64, most / 4, "at least 0.5"), (1024, most, "at least 0.6, and 80,000/s")]
+    {
         let mut pairs = Vec::new();
-        let mut alone = Vec::new();
-        for round in 0..table.runs {
+        for _ in 0..table.runs {
             let folder = tempfile::tempdir_in("target").unwrap();
             let log = folder.path().join("bench.db");
-            let steps = Arc::new(AtomicU64::new(0));
-            let rate = runtime().block_on(async {
-                let organism = start(LogPlace::File(log.clone()), &steps, 1).await;
-                let rate = walk(&organism, &steps, in_flight, hops, round).await;
-                organism.stop(Duration::from_secs(2)).await;
+            let course = Course::new(TEXT, 1, Stage::Gather);
+            let rate = walk::runtime().block_on(async {
+                let organism = walk::start(LogPlace::File(log.clone()), &course, 1).await;
+                let rate = rate(&organism, &course, in_flight, hops).await;
+                organism.stop(GRACE).await;
                 rate
             });
             let records = floors::records(&systole::edges::log::sqlite::open_reading(&log).unwrap());
             let floor = floors::inserts(folder.path(), &log, &records, in_flight);
             pairs.push((rate, records.len() as f64 / floor));
-            if in_flight == 1 {
-                let syncs = floors::fdatasync(folder.path(), 1024, 500);
-                alone.push((1e6 / rate, median(&syncs) * 1e6));
-            }
         }
-        table.rate(&format!("durable hops, {in_flight} in flight"), "/s", target, &pairs);
-        if in_flight == 1 {
-            table.cost("one durable hop alone beside one fdatasync", "us", "2", &alone);
-        }
+        table.add(&format!("durable hops, {in_flight} in flight"), "/s", target, &pairs);
     }
 }
 
-/// The same without a disk.
+/// One hop alone, each measured by itself: from the moment at which one listener has its delivery to
+/// the moment at which the next one has the answer. Beside it the sync of as many bytes appended.
+pub(crate) fn alone(table: &mut Table) {
+    let hops = sized("ALONE", 2_000);
+    let (mut p50, mut p99) = (Vec::new(), Vec::new());
+    for _ in 0..table.runs {
+        let folder = tempfile::tempdir_in("target").unwrap();
+        let course = Course::watched(TEXT);
+        let mut syncs = floors::fdatasync(folder.path(), 1024, hops / 2);
+        let took = walk::runtime().block_on(async {
+            let log = LogPlace::File(folder.path().join("bench.db"));
+            let organism = walk::start(log, &course, 1).await;
+            walk::begin(&organism, &course, std::iter::once("walk".to_owned())).await;
+            course.gathered(1).await;
+            let gathered = organism.tail().borrow().0;
+            course.is_now(Stage::Walk(u32::MAX));
+            let (warm, _) = walk::reached(&organism, gathered + hops as u64 / 10).await;
+            course.anew();
+            walk::reached(&organism, warm + hops as u64).await;
+            let took = course.between();
+            course.is_now(Stage::Home);
+            organism.stop(GRACE).await;
+            took
+        });
+        // Half of them before and half after, so that a disk that changes its pace meets both.
+        syncs.extend(floors::fdatasync(folder.path(), 1024, hops / 2));
+        p50.push((median(&took) * 1e6, median(&syncs) * 1e6));
+        p99.push((quantile(&took, 0.99) * 1e6, quantile(&syncs, 0.99) * 1e6));
+    }
+    table.add("one durable hop alone, p50, beside an fdatasync", "us", "at most 2", &p50);
+    table.add("one durable hop alone, p99, beside an fdatasync", "us", "", &p99);
+}
+
+/// The same without a disk, beside the same payloads judged and handed on by nothing but a loop.
 pub(crate) fn in_memory(table: &mut Table) {
-    for validators in [1, 2] {
-        let mut pairs = Vec::new();
-        for round in 0..table.runs {
-            let steps = Arc::new(AtomicU64::new(0));
-            let rate = runtime().block_on(async {
-                let organism = start(LogPlace::Memory(Memory::new()), &steps, validators).await;
-                let rate = walk(&organism, &steps, 1024, 200_000, round).await;
-                organism.stop(Duration::from_secs(2)).await;
+    let hops = sized("HOPS", 200_000) as u64;
+    let mut rates = [Vec::new(), Vec::new()];
+    for _ in 0..table.runs {
+        for (validators, rates) in (1..).zip(&mut rates) {
+            let course = Course::new(TEXT, validators, Stage::Gather);
+            let rate = walk::runtime().block_on(async {
+                let organism = walk::start(LogPlace::Memory(Memory::new()), &course, validators).await;
+                let rate = rate(&organism, &course, 1024, hops).await;
+                organism.stop(GRACE).await;
                 rate
             });
-            pairs.push((rate, f64::NAN));
+            rates.push((rate, route::route(validators, 1024, hops, TEXT)));
         }
-        table.rate(&format!("memory log, 1024 in flight, {validators} validators"), "/s", "", &pairs);
     }
+    let [one, two] = rates;
+    table.add("memory log, 1,024 in flight, one validator", "/s", "at least 0.65", &one);
+    table.add("memory log, 1,024 in flight, two validators", "/s", "", &two);
+    let gain: Vec<_> = two.iter().zip(&one).map(|(two, one)| (two.0 / one.0, two.1 / one.1)).collect();
+    table.add("what the second validator gives", "times", "1.8", &gain);
 }
 
 /// A short run on the memory log, to be looked at by a profiler.
 pub(crate) fn profile() {
-    let steps = Arc::new(AtomicU64::new(0));
-    runtime().block_on(async {
-        let organism = start(LogPlace::Memory(Memory::new()), &steps, 1).await;
-        walk(&organism, &steps, 64, 10_000, 0).await;
+    let course = Course::new(TEXT, 1, Stage::Gather);
+    walk::runtime().block_on(async {
+        let organism = walk::start(LogPlace::Memory(Memory::new()), &course, 1).await;
+        rate(&organism, &course, 64, sized("HOPS", 10_000) as u64).await;
         organism.stop(Duration::from_secs(2)).await;
     });
 }

@@ -1,30 +1,55 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
-//! the job, written as plainly as possible. Figures are medians; a wide spread is said.
+//! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
+//! parts (`hops`, `memory`, `cold`, `idle`, `size`, `reopen`, `threads`); `docs/reference/performance.md`
+//! lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
+#![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
 
+mod child;
+mod cold;
 mod floors;
+mod grown;
 mod hops;
+mod reopen;
 mod report;
+mod route;
+mod size;
+mod walk;
 
 use report::Table;
 
+/// The parts, in the order in which they run.
+const PARTS: [(&str, fn(&mut Table)); 8] = [
+    ("hops", hops::durable),
+    ("alone", hops::alone),
+    ("memory", hops::in_memory),
+    ("cold", cold::start),
+    ("idle", cold::idle),
+    ("size", size::on_disk),
+    ("reopen", reopen::messages),
+    ("threads", reopen::threads),
+];
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("--child", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return child::run(rest);
+    }
     // `cargo test --benches` would run this for nothing.
-    if std::env::args().any(|a| a == "--test") {
+    if arguments.iter().any(|a| a == "--test") {
         return;
     }
-    let only = std::env::args().skip(1).find(|a| !a.starts_with('-'));
-    let runs = std::env::var("RUNS").ok().and_then(|r| r.parse().ok()).unwrap_or(5);
-    let mut table = Table::new(runs);
-    table.machine();
-    let wanted = |name: &str| only.as_deref().is_none_or(|o| name.contains(o));
-    if wanted("hops") {
-        hops::durable(&mut table);
-        hops::in_memory(&mut table);
+    if arguments.iter().any(|a| a == "profile") {
+        return hops::profile();
     }
-    if only.as_deref() == Some("profile") {
-        hops::profile();
+    let chosen: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let mut table = Table::new(report::sized("RUNS", 5));
+    table.machine();
+    for (name, measure) in PARTS {
+        if chosen.is_empty() || chosen.iter().any(|c| *c == name) {
+            measure(&mut table);
+        }
     }
     println!("\n{table}");
 }

@@ -1,4 +1,5 @@
-//! Figures, floors and ratios, and how far they spread.
+//! Figures, floors and ratios, and how far they spread. Each line is printed as soon as it is known and
+//! once more in the table at the end.
 
 use std::fmt;
 use std::time::Instant;
@@ -10,7 +11,6 @@ struct Line {
     floors: Vec<f64>,
     unit: &'static str,
     target: &'static str,
-    less_is_better: bool,
 }
 
 /// The table.
@@ -20,16 +20,33 @@ pub(crate) struct Table {
     lines: Vec<Line>,
 }
 
-pub(crate) fn median(values: &[f64]) -> f64 {
+/// The value below which that share of the values lies.
+pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    // The places of values are far below what a float counts exactly.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
+    let place = (sorted.len() as f64 * share) as usize;
+    sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+}
+
+pub(crate) fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// A size that the environment may change.
+pub(crate) fn sized(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
 }
 
 /// Seconds that some work takes.
 pub(crate) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-    let began = Instant::now();
+    let began = now();
     let made = work();
     (began.elapsed().as_secs_f64(), made)
 }
@@ -50,43 +67,14 @@ impl Table {
         println!("{} runs each; the median is quoted, and the spread as lowest to highest", self.runs);
     }
 
-    /// Adds figures of which more is better, with their floors run by run.
-    pub(crate) fn rate(
-        &mut self,
-        what: &str,
-        unit: &'static str,
-        target: &'static str,
-        pairs: &[(f64, f64)],
-    ) {
-        self.add(what, unit, target, pairs, false);
-    }
-
-    /// Adds figures of which less is better.
-    pub(crate) fn cost(
-        &mut self,
-        what: &str,
-        unit: &'static str,
-        target: &'static str,
-        pairs: &[(f64, f64)],
-    ) {
-        self.add(what, unit, target, pairs, true);
-    }
-
-    fn add(
-        &mut self,
-        what: &str,
-        unit: &'static str,
-        target: &'static str,
-        pairs: &[(f64, f64)],
-        less: bool,
-    ) {
+    /// Adds figures with their floors, run by run; a floor that is no number is none.
+    pub(crate) fn add(&mut self, what: &str, unit: &'static str, target: &'static str, pairs: &[(f64, f64)]) {
         let line = Line {
             what: what.to_owned(),
             figures: pairs.iter().map(|p| p.0).collect(),
             floors: pairs.iter().map(|p| p.1).collect(),
             unit,
             target,
-            less_is_better: less,
         };
         println!("{line}");
         self.lines.push(line);
@@ -99,18 +87,15 @@ impl fmt::Display for Line {
         let ratios: Vec<f64> = self.figures.iter().zip(&self.floors).map(|(a, b)| a / b).collect();
         let low = self.figures.iter().copied().fold(f64::INFINITY, f64::min);
         let high = self.figures.iter().copied().fold(0.0, f64::max);
-        write!(f, "{:<44} {figure:>10.1} {:<6}", self.what, self.unit)?;
+        write!(f, "{:<50} {figure:>10.1} {:<6}", self.what, self.unit)?;
         if floor.is_finite() {
             write!(f, " floor {floor:>10.1}  ratio {:>5.2}", median(&ratios))?;
+        } else {
+            write!(f, "{:<31}", "")?;
         }
         write!(f, "  ({low:.1} to {high:.1})")?;
         if !self.target.is_empty() {
-            write!(
-                f,
-                "  target {}{}",
-                if self.less_is_better { "at most " } else { "at least " },
-                self.target
-            )?;
+            write!(f, "  target {}", self.target)?;
         }
         Ok(())
     }

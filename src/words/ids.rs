@@ -284,11 +284,22 @@ impl Digest {
         }
         Ok(Digest(out))
     }
+
+    /// Its text. Every record's header holds some, so it is made without formatting.
+    pub fn hex(&self) -> [u8; 64] {
+        let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
+        let mut text = [0; 64];
+        for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(self.0) {
+            *pair = [digit(byte >> 4), digit(byte & 15)];
+        }
+        text
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|b| write!(f, "{b:02x}"))
+        // Hex digits are ASCII.
+        f.write_str(std::str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
 impl fmt::Debug for Digest {
@@ -312,6 +323,11 @@ impl MessageId {
         uuid::Uuid::try_parse(text)
             .map(|u| MessageId(*u.as_bytes()))
             .map_err(|_| malformed("message id", text, "a UUID"))
+    }
+
+    /// Its text, written into a buffer that has room for it.
+    pub fn text<'a>(&self, buffer: &'a mut [u8; 36]) -> &'a str {
+        uuid::Uuid::from_bytes(self.0).as_hyphenated().encode_lower(buffer)
     }
 }
 
@@ -379,6 +395,23 @@ mod tests {
         assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
         assert_eq!(path.top_number(), 3);
         assert!(path.is_within(&CallPath::top(3)) && !CallPath::top(31).is_within(&CallPath::top(3)));
+    }
+
+    #[test]
+    fn a_digest_is_lower_case_hex_of_every_byte() {
+        let bytes: [u8; 32] = std::array::from_fn(|n| u8::try_from(n * 8 + n % 8).unwrap());
+        let digest = Digest(bytes);
+        let expected: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(digest.to_string(), expected);
+        assert_eq!(Digest::parse(&expected), Ok(digest));
+    }
+
+    #[test]
+    fn a_message_id_has_one_text_form() {
+        let id = MessageId(std::array::from_fn(|n| u8::try_from(n * 17).unwrap()));
+        let mut buffer = [0; 36];
+        assert_eq!(id.text(&mut buffer), "00112233-4455-6677-8899-aabbccddeeff");
+        assert_eq!(id.to_string(), id.text(&mut buffer));
     }
 
     #[test]

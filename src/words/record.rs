@@ -168,48 +168,56 @@ pub struct Record {
     pub head: Digest,
 }
 
-fn field(out: &mut Vec<u8>, value: &[u8]) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut n = value.len();
+/// The decimal digits of a number, at the end of a buffer that has room for the longest.
+fn digits(buffer: &mut [u8; 20], number: u64) -> &[u8] {
+    let (mut at, mut left) = (buffer.len(), number);
     loop {
         at -= 1;
-        if let Some(d) = digits.get_mut(at) {
-            *d = b'0' + u8::try_from(n % 10).unwrap_or(0);
+        if let Some(place) = buffer.get_mut(at) {
+            *place = b'0' + u8::try_from(left % 10).unwrap_or(0);
         }
-        n /= 10;
-        if n == 0 {
-            break;
+        left /= 10;
+        if left == 0 {
+            return buffer.get(at..).unwrap_or_default();
         }
     }
-    out.extend_from_slice(digits.get(at..).unwrap_or_default());
+}
+
+fn field(out: &mut Vec<u8>, value: &[u8]) {
+    out.extend_from_slice(digits(&mut [0; 20], value.len() as u64));
     out.push(b':');
     out.extend_from_slice(value);
     out.push(b'\n');
 }
 
+fn number_field(out: &mut Vec<u8>, number: Option<u64>) {
+    let mut buffer = [0; 20];
+    field(out, number.map_or(&[], |n| digits(&mut buffer, n)));
+}
+
 impl Header {
-    /// The header as it is hashed: length-prefixed fields in their fixed order.
+    /// The header as it is hashed: length-prefixed fields in their fixed order. It is made for every
+    /// record that is written or verified, so nothing in it is formatted or allocated on its own.
     pub fn bytes(&self, body_length: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(384);
-        let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+        let mut out = Vec::with_capacity(512);
+        let mut id = [0; 36];
         field(&mut out, b"systole record v1");
         field(&mut out, self.thread.as_str().as_bytes());
-        field(&mut out, self.seq.to_string().as_bytes());
-        field(&mut out, self.id.to_string().as_bytes());
+        number_field(&mut out, Some(self.seq));
+        field(&mut out, self.id.text(&mut id).as_bytes());
         field(&mut out, self.kind.as_str().as_bytes());
         field(&mut out, self.from.as_str().as_bytes());
         field(&mut out, self.to.as_ref().map_or("", Name::as_str).as_bytes());
         field(&mut out, self.call.as_ref().map_or("", CallPath::as_str).as_bytes());
-        field(&mut out, number(self.turn).as_bytes());
-        field(&mut out, number(self.ordinal).as_bytes());
-        field(&mut out, self.cause.map(|c| c.to_string()).unwrap_or_default().as_bytes());
+        number_field(&mut out, self.turn.map(u64::from));
+        number_field(&mut out, self.ordinal.map(u64::from));
+        field(&mut out, self.cause.as_ref().map_or("", |cause| cause.text(&mut id)).as_bytes());
         field(&mut out, self.key.as_ref().map_or("", Key::as_str).as_bytes());
-        field(&mut out, self.origin.map(|o| o.to_string()).unwrap_or_default().as_bytes());
-        field(&mut out, self.time.to_string().as_bytes());
-        field(&mut out, self.config.to_string().as_bytes());
+        field(&mut out, self.origin.map(|origin| origin.hex()).as_ref().map_or(&[], |hex| &hex[..]));
+        field(&mut out, &self.time.text());
+        field(&mut out, &self.config.hex());
         field(&mut out, self.code.map_or("", Mark::as_str).as_bytes());
-        field(&mut out, body_length.to_string().as_bytes());
+        number_field(&mut out, Some(body_length as u64));
         field(&mut out, b"");
         out
     }

@@ -24,13 +24,41 @@ impl Millis {
         let stamp: jiff::Timestamp = text.parse().ok()?;
         u64::try_from(stamp.as_millisecond()).ok().map(Millis)
     }
+
+    /// RFC 3339 with milliseconds, in UTC, as records and stamps carry it: four digits of the year and
+    /// so always as long. A moment that the calendar has no date for is written as its last one.
+    pub fn text(self) -> [u8; 24] {
+        let stamp = i64::try_from(self.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+        let at = jiff::tz::Offset::UTC.to_datetime(stamp.unwrap_or(jiff::Timestamp::MAX));
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        // Of each part the place of its last digit: digits are put before it until none is left.
+        let parts = [
+            (3, at.year()),
+            (6, at.month().into()),
+            (9, at.day().into()),
+            (12, at.hour().into()),
+            (15, at.minute().into()),
+            (18, at.second().into()),
+            (22, at.millisecond()),
+        ];
+        for (last, part) in parts {
+            let mut left = part.unsigned_abs();
+            for place in text.iter_mut().take(last + 1).rev() {
+                if left == 0 {
+                    break;
+                }
+                *place = b'0' + u8::try_from(left % 10).unwrap_or(0);
+                left /= 10;
+            }
+        }
+        text
+    }
 }
 
 impl fmt::Display for Millis {
-    /// RFC 3339 with milliseconds, in UTC, as records and stamps carry it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stamp = i64::try_from(self.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-        write!(f, "{:.3}", stamp.unwrap_or(jiff::Timestamp::MAX))
+        // Digits and signs are ASCII.
+        f.write_str(std::str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 
@@ -58,6 +86,16 @@ mod tests {
         assert_eq!(at.to_string(), "2026-11-20T07:00:00.007Z");
         assert_eq!(Millis::parse(&at.to_string()), Some(at));
         assert_eq!(Millis(0).to_string(), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn every_moment_is_written_as_the_calendar_has_it() {
+        let leap_day = 951_782_399_999;
+        for ms in [1, 999, 86_399_999, leap_day, leap_day + 1, 1_795_158_000_007, 253_402_207_199_999] {
+            let stamp = jiff::Timestamp::from_millisecond(ms).unwrap();
+            assert_eq!(Millis(ms.unsigned_abs()).to_string(), format!("{stamp:.3}"));
+        }
+        assert_eq!(Millis(u64::MAX).to_string(), format!("{:.3}", jiff::Timestamp::MAX));
     }
 
     #[test]

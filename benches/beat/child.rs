@@ -1,0 +1,73 @@
+//! Measured in a process of its own: this program starts itself again with `--child`, and what the
+//! child finds it prints, one word and one number a line. Whoever starts it reads that and nothing else.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::report::now;
+use crate::{cold, reopen};
+
+/// What `/proc` says of a process's memory, in megabytes.
+pub(crate) fn resident_mb(process: &str) -> f64 {
+    let status = std::fs::read_to_string(["/proc/", process, "/status"].concat()).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.arg("--child").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Seconds until a child has said its first line; it is waited for.
+pub(crate) fn until_first_word(arguments: &[&str]) -> f64 {
+    let began = now();
+    let mut child = start(arguments);
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let took = began.elapsed().as_secs_f64();
+    assert!(!line.is_empty() && child.wait().unwrap().success(), "the child {arguments:?} says its word");
+    took
+}
+
+/// Megabytes of a child that has said its first line and does nothing since.
+pub(crate) fn resident_of_nothing() -> f64 {
+    let mut child = start(&["wait"]);
+    let mut line = String::new();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    let resident = resident_mb(&child.id().to_string());
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success(), "the child that waits ends with its input");
+    resident
+}
+
+/// Everything a child says: words with numbers.
+pub(crate) fn said(arguments: &[&str]) -> Vec<(String, f64)> {
+    let child = start(arguments);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "the child {arguments:?} ends well");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let word = |line: &str| line.split_once(' ').map(|(word, n)| (word.to_owned(), n.parse().unwrap()));
+    text.lines().filter_map(word).collect()
+}
+
+/// The numbers said with that word.
+pub(crate) fn numbers(said: &[(String, f64)], word: &str) -> Vec<f64> {
+    said.iter().filter(|(said, _)| said == word).map(|(_, number)| *number).collect()
+}
+
+/// What a child does.
+pub(crate) fn run(arguments: &[String]) {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["nothing"] => println!("ready 0"),
+        ["wait"] => {
+            println!("ready 0");
+            std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+        }
+        ["first-delivery", folder] => cold::first_delivery(folder.as_ref()),
+        ["reopen", log, kind, count] => reopen::open(log.as_ref(), kind, count.parse().unwrap()),
+        _ => unreachable!("no child does {arguments:?}"),
+    }
+}

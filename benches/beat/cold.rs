@@ -1,0 +1,143 @@
+//! A cold start, and an organism with nothing to do: how long from the start of the process to the first
+//! durable delivery with ten listeners, how much memory `systole run` holds, and whether it polls.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use systole::edges::delivery::{Answering, answering};
+use systole::edges::failpoint::Failpoint;
+use systole::organism::file;
+use systole::organism::running::{LogPlace, Organism, Plan};
+use systole::words::ids::Name;
+use systole_kit::reply::{Item, Said};
+
+use crate::child::{resident_mb, resident_of_nothing, until_first_word};
+use crate::report::{Table, median, sized};
+use crate::walk::{self, filled};
+
+const LISTENERS: usize = 10;
+
+/// Writes an organism of ten listeners, each with a schema of its own.
+fn lay_out(folder: &Path, run: &str) {
+    let xsd = fs::read_to_string("config/bench/schemas/tool.xsd").unwrap();
+    let mut text =
+        String::from("organism: {name: ten, entry: l0}\nconsole: {listen: \"127.0.0.1:0\"}\nlisteners:\n");
+    for n in 0..LISTENERS {
+        let ns = format!("ns/tool{}/v1", if n == 0 { String::new() } else { format!("-{n}") });
+        fs::write(folder.join(format!("s{n}.xsd")), xsd.replace("ns/tool/v1", &ns)).unwrap();
+        text.push_str(&format!(
+            "  l{n}: {{schema: s{n}.xsd, accepts: [work], returns: [worked], entry: true{run}}}\n"
+        ));
+    }
+    fs::write(folder.join("organism.yaml"), text).unwrap();
+}
+
+/// The child: starts that organism with Rust listeners on a new log, sends one message, and says so
+/// when it is delivered, which is after it is on disk.
+pub(crate) fn first_delivery(folder: &Path) {
+    let names: Vec<String> = (0..LISTENERS).map(|n| format!("l{n}")).collect();
+    let given: Vec<&str> = names.iter().map(String::as_str).collect();
+    let listener: Arc<dyn Answering> = answering(|asked| {
+        println!("delivered 1");
+        async move { Said::Items(vec![Item::plain(asked.payload)]) }
+    });
+    let inline: BTreeMap<_, _> = names.iter().map(|n| (Name::parse(n).unwrap(), listener.clone())).collect();
+    walk::runtime().block_on(async {
+        let file = file::load_given(&folder.join("organism.yaml"), &given).unwrap();
+        let organism = Organism::start(Plan {
+            composition: file.composition,
+            directory: folder.into(),
+            log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),
+            inline,
+            validators: 1,
+            surroundings: BTreeMap::new(),
+            steps: Arc::new(Failpoint::read(None).unwrap()),
+        })
+        .await
+        .unwrap();
+        walk::ask(&organism, walk::message("first", filled(walk::TOOLS[0], "work", "x"), None)).await;
+        organism.stop(walk::GRACE).await;
+    });
+}
+
+/// From the start of the process to the first durable delivery, beside a process that does nothing.
+pub(crate) fn start(table: &mut Table) {
+    let starts = sized("STARTS", 20);
+    let mut pairs = Vec::new();
+    for _ in 0..table.runs {
+        let folder = tempfile::tempdir_in("target").unwrap();
+        lay_out(folder.path(), "");
+        let path = folder.path().to_str().unwrap();
+        let (took, nothing): (Vec<f64>, Vec<f64>) = (0..starts)
+            .map(|_| (until_first_word(&["first-delivery", path]), until_first_word(&["nothing"])))
+            .unzip();
+        pairs.push((median(&took) * 1e3, median(&nothing) * 1e3));
+    }
+    table.add("cold start to first durable delivery, ten inline", "ms", "30 ms", &pairs);
+}
+
+/// How often the threads of a process went to sleep by themselves.
+fn switches(process: &str) -> f64 {
+    let tasks = fs::read_dir(["/proc/", process, "/task"].concat()).unwrap();
+    let one = |status: String| {
+        let line = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse::<f64>().unwrap()
+    };
+    tasks.map(|task| one(fs::read_to_string(task.unwrap().path().join("status")).unwrap())).sum()
+}
+
+/// Whether nothing is said for that long.
+fn silent(said: &Receiver<String>, long: Duration) -> bool {
+    match said.recv_timeout(long) {
+        Err(RecvTimeoutError::Timeout) => true,
+        Err(RecvTimeoutError::Disconnected) => unreachable!("the organism ended"),
+        Ok(_) => false,
+    }
+}
+
+/// `systole run` with ten programs and no work, beside a process of this kind that only waits.
+pub(crate) fn idle(table: &mut Table) {
+    let (mut memory, mut wakes) = (Vec::new(), Vec::new());
+    for _ in 0..table.runs {
+        let folder = tempfile::tempdir_in("target").unwrap();
+        lay_out(folder.path(), ", run: [cat]");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_systole"))
+            .args(["run", "-f"])
+            .arg(folder.path().join("organism.yaml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let process = child.id().to_string();
+        // Room for all it says: it talks at its start and then no more.
+        let (says, said) = sync_channel(256);
+        let talk = BufReader::new(child.stderr.take().unwrap());
+        let hearing = std::thread::spawn(move || {
+            talk.lines().map_while(Result::ok).for_each(|line| drop(says.send(line)));
+        });
+        assert!(said.recv().is_ok(), "the organism says that it runs");
+        // The fold is written out a second after the last record.
+        while !silent(&said, Duration::from_secs(3)) {}
+        let before = switches(&process);
+        let quiet = silent(&said, Duration::from_secs(5));
+        wakes.push((switches(&process) - before, f64::NAN));
+        memory.push((resident_mb(&process), resident_of_nothing()));
+        assert!(quiet, "nothing happens while it is looked at");
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        child.wait().unwrap();
+        hearing.join().unwrap();
+    }
+    table.add("idle `systole run`, ten programs, resident", "MB", "20 MB", &memory);
+    table.add("the same, times a thread of it woke in 5 s", "", "0", &wakes);
+}

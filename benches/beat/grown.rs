@@ -1,0 +1,91 @@
+//! A large log, made in less time than an organism takes: the records of one thread, as an organism wrote
+//! them, are sealed again under other ids and written in large batches, with the fold of each thread.
+//! Every chain and every row is what it would be had each thread been walked.
+
+use std::path::Path;
+
+use systole::edges::log::memory::Memory;
+use systole::edges::log::sqlite::{self, Appender};
+use systole::organism::running::LogPlace;
+use systole::pump::fold::apply_to;
+use systole::pump::state::Thread;
+use systole::words::ids::{Key, MessageId, Name, ThreadId};
+use systole::words::limits;
+use systole::words::ports::{Batch, Commit, LogWriter as _};
+use systole::words::record::Record;
+
+use crate::walk::{self, Course, GRACE, Stage};
+
+/// The root that the operator opened with that key.
+pub(crate) fn root(key: &str) -> ThreadId {
+    let organism = Name::parse("bench").unwrap();
+    ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12)
+}
+
+/// The records of one walk of so many turns, with a text of that length.
+pub(crate) fn pattern(turns: u32, text: usize) -> Vec<Record> {
+    let course = Course::new(text, 1, Stage::Walk(turns));
+    walk::runtime().block_on(async {
+        let organism = walk::start(LogPlace::Memory(Memory::new()), &course, 1).await;
+        walk::begin(&organism, &course, std::iter::once("pattern".to_owned())).await;
+        let (reader, id) = (organism.reader().clone(), root("pattern"));
+        let last = walk::records(turns);
+        let there = |_: &_| !reader.of_thread(&id, last, 1).unwrap().is_empty();
+        drop(organism.tail().wait_for(there).await.unwrap());
+        let records = reader.of_thread(&id, 1, usize::MAX).unwrap();
+        organism.stop(GRACE).await;
+        records.into_iter().map(|(_, record)| record).collect()
+    })
+}
+
+/// A log that is being made.
+pub(crate) struct Growing {
+    writer: Appender,
+    batch: Batch,
+    threads: u32,
+}
+
+impl Growing {
+    /// A new log.
+    pub(crate) fn new(path: &Path) -> Growing {
+        Growing { writer: sqlite::open(path).unwrap().writer, batch: Batch::default(), threads: 0 }
+    }
+
+    /// Adds a thread that the operator opened with this key.
+    pub(crate) fn add(&mut self, pattern: &[Record], key: &str) {
+        self.threads += 1;
+        let mark = self.threads.to_be_bytes();
+        // The rest of an id tells the records of the pattern apart, and the end of it the threads.
+        let renamed = |id: MessageId| {
+            let mut bytes = id.0;
+            bytes[12..].copy_from_slice(&mark);
+            MessageId(bytes)
+        };
+        let mut thread = Thread::blank(root(key));
+        for record in pattern {
+            let mut header = record.header.clone();
+            header.thread = thread.id.clone();
+            header.id = renamed(header.id);
+            header.cause = header.cause.map(renamed);
+            header.key = header.key.map(|_| Key::parse(key).unwrap());
+            let sealed = header.seal(record.body.clone(), record.salt, thread.head);
+            apply_to(&mut thread, &sealed);
+            self.batch.records.push(sealed);
+        }
+        self.batch.rows.push(thread.to_row());
+        if self.batch.records.len() >= limits::CHECKPOINT_RECORDS {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        let batch = Batch { checkpoint: true, ..std::mem::take(&mut self.batch) };
+        let committed = self.writer.commit(&batch);
+        assert!(matches!(committed, Commit::Committed(_)), "a batch is written: {committed:?}");
+    }
+
+    /// Writes what is left and closes the log in peace.
+    pub(crate) fn close(mut self) {
+        self.write();
+    }
+}

@@ -1,0 +1,232 @@
+//! The organism that is measured: a walker sends a tool one payload after the other, in as many threads
+//! as there shall be hops in flight; a call and its answer are two hops. Walkers wait at a gate until
+//! all have arrived, so that what is counted begins with every one of them on its way.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use systole::edges::delivery::{Answering, answering};
+use systole::edges::failpoint::Failpoint;
+use systole::organism::file;
+use systole::organism::running::{LogPlace, Message, Organism, Plan};
+use systole::organism::waiting::Reply;
+use systole::words::ids::{Key, Name, ThreadId};
+use systole_kit::reply::{Item, Said};
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::report::now;
+
+/// What walkers do at the moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// They wait at the gate.
+    Gather,
+    /// They walk until they are called home, or until they have had so many turns.
+    Walk(u32),
+    /// The next answer of each is its last.
+    Home,
+}
+
+/// What the walkers of one organism share with whoever measures them.
+pub(crate) struct Course {
+    stage: watch::Sender<Stage>,
+    /// One permit for each walker that waits at the gate.
+    arrived: Semaphore,
+    /// When each delivery reached its listener, where hops are measured one by one.
+    stamps: Option<Mutex<Vec<Instant>>>,
+    /// What payloads are filled up with.
+    text: String,
+    tools: usize,
+}
+
+/// The namespaces of the two tools.
+pub(crate) const TOOLS: [&str; 2] =
+    ["https://xml-pipeline.org/ns/tool/v1", "https://xml-pipeline.org/ns/tool-b/v1"];
+const WALKER: &str = "https://xml-pipeline.org/ns/walker/v1";
+/// The bytes of a tool's payload beside its text.
+pub(crate) const MARKUP: usize = 88;
+
+/// A payload of a tool.
+pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(text.len() + 128);
+    writer.open(name).xmlns(ns).content(|inside| {
+        inside.open("number").text("1");
+        inside.open("text").text(text);
+    });
+    writer.finish()
+}
+
+/// A payload of the walker's: noughts before a number change its length and not its worth.
+fn counted(name: &'static str, length: usize) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(length + 128);
+    writer.open(name).xmlns(WALKER).content(|inside| {
+        inside.open("steps").text(&[&"0".repeat(length), "1"].concat());
+    });
+    writer.finish()
+}
+
+fn item(document: &[u8]) -> Item {
+    Item::plain(Payload::read(document, &Limits::default()).unwrap())
+}
+
+impl Course {
+    /// A course whose payloads have a text of that length, with one tool or two.
+    pub(crate) fn new(text: usize, tools: usize, stage: Stage) -> Arc<Course> {
+        let text = "x".repeat(text);
+        let stage = watch::channel(stage).0;
+        Arc::new(Course { stage, arrived: Semaphore::new(0), stamps: None, text, tools: tools.clamp(1, 2) })
+    }
+
+    /// One on which every arrival of a delivery is noted.
+    pub(crate) fn watched(text: usize) -> Arc<Course> {
+        let stage = watch::channel(Stage::Gather).0;
+        let stamps = Some(Mutex::new(Vec::new()));
+        Arc::new(Course { stage, arrived: Semaphore::new(0), stamps, text: "x".repeat(text), tools: 1 })
+    }
+
+    pub(crate) fn is_now(&self, stage: Stage) {
+        self.stage.send_replace(stage);
+    }
+
+    /// Waits until so many walkers stand at the gate.
+    pub(crate) async fn gathered(&self, walkers: usize) {
+        let all = u32::try_from(walkers).unwrap();
+        self.arrived.acquire_many(all).await.unwrap().forget();
+    }
+
+    /// Seconds between one arrival and the next.
+    pub(crate) fn between(&self) -> Vec<f64> {
+        let stamps = self.stamps.as_ref().unwrap().lock().unwrap();
+        stamps.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
+    }
+
+    /// Forgets the arrivals so far.
+    pub(crate) fn anew(&self) {
+        self.stamps.as_ref().unwrap().lock().unwrap().clear();
+    }
+
+    fn stamp(&self) {
+        if let Some(stamps) = &self.stamps {
+            stamps.lock().unwrap().push(now());
+        }
+    }
+
+    async fn step(&self, thread: &str, turn: u32) -> Said {
+        let mut stage = *self.stage.borrow();
+        if stage == Stage::Gather {
+            self.arrived.add_permits(1);
+            stage = *self.stage.subscribe().wait_for(|s| *s != Stage::Gather).await.unwrap();
+        }
+        let goes_on = matches!(stage, Stage::Walk(turns) if turn <= turns);
+        let document = if goes_on {
+            let tool = thread.bytes().last().map_or(0, usize::from) % self.tools;
+            filled(TOOLS[tool], "work", &self.text)
+        } else {
+            // As long as a payload of the tool's.
+            counted("walked", self.text.len())
+        };
+        Said::Items(vec![item(&document)])
+    }
+
+    /// The document that a walk begins with.
+    pub(crate) fn walk(&self) -> Vec<u8> {
+        counted("walk", self.text.len())
+    }
+}
+
+/// The listeners: a walker and two tools.
+fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
+    let shared = course.clone();
+    let walker = answering(move |asked| {
+        let course = shared.clone();
+        async move {
+            course.stamp();
+            course.step(&asked.thread, asked.stamp.turn).await
+        }
+    });
+    let tool = |ns: &'static str| {
+        let course = course.clone();
+        answering(move |_| {
+            course.stamp();
+            let said = Said::Items(vec![item(&filled(ns, "worked", &course.text))]);
+            async move { said }
+        })
+    };
+    let name = |n| Name::parse(n).unwrap();
+    BTreeMap::from([
+        (name("walker"), walker),
+        (name("tool"), tool(TOOLS[0])),
+        (name("tool-b"), tool(TOOLS[1])),
+    ])
+}
+
+/// Starts the organism of the benchmark.
+pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize) -> Organism {
+    let mut file =
+        file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
+    // A walk is longer than the file may let any call be.
+    file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
+    Organism::start(Plan {
+        composition: file.composition,
+        directory: "config/bench".into(),
+        log,
+        inline: listeners(course),
+        validators,
+        surroundings: BTreeMap::new(),
+        steps: Arc::new(Failpoint::read(None).unwrap()),
+    })
+    .await
+    .unwrap()
+}
+
+/// A message of the operator's.
+pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -> Message {
+    Message {
+        client: Name::operator(),
+        key: Key::parse(key).unwrap(),
+        document,
+        to: None,
+        thread: thread.map(ToString::to_string),
+    }
+}
+
+/// Sends a message and waits for its receipt.
+pub(crate) async fn ask(organism: &Organism, message: Message) {
+    let reply = organism.ask(message).await;
+    assert!(matches!(reply, Some(Reply::Receipt(..))), "a message is taken: {reply:?}");
+}
+
+/// Begins so many walks at once and waits for their receipts.
+pub(crate) async fn begin(organism: &Organism, course: &Course, keys: impl Iterator<Item = String>) {
+    let mut asks = JoinSet::new();
+    for key in keys {
+        let (front, message) = (organism.front().clone(), message(&key, course.walk(), None));
+        asks.spawn(async move { matches!(front.ask(message).await, Some(Reply::Receipt(..))) });
+    }
+    assert!(asks.join_all().await.into_iter().all(|taken| taken), "every walk is taken");
+}
+
+/// Waits until the log holds so many records, and says how many it holds then and when that was.
+pub(crate) async fn reached(organism: &Organism, records: u64) -> (u64, Instant) {
+    let mut tail = organism.tail();
+    let at = tail.wait_for(|at| at.0 >= records).await.unwrap().0;
+    (at, now())
+}
+
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Records of a thread in which one walk of so many turns was made: the message that began it, a call and
+/// an answer each turn, and the walker's last word.
+pub(crate) fn records(turns: u32) -> u64 {
+    2 + 2 * u64::from(turns)
+}
+
+/// How long a stop waits for walkers to come home.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
