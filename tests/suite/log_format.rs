@@ -59,7 +59,7 @@ fn make_the_fixture_of_a_new_format() {
 }
 
 #[test]
-fn a_log_of_format_1_opens_verifies_and_is_written_on() {
+fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     let folder = Folder::new();
     std::fs::copy(fixture(1), folder.log()).unwrap();
     let saw = Summary { records: 6, threads: 3, documents: 1, last: Position(6) };

@@ -17,7 +17,7 @@ mod value;
 mod yaml;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::words::codes::Code;
@@ -68,6 +68,11 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refus
     check("stored configuration", text, &stored, directory, Given::Any).map(|whole| whole.composition)
 }
 
+/// The path without the `.` that it may hold: people read it.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
 /// The one check that loading, `check` and reading back share.
 fn check(
     file: &str,
@@ -100,7 +105,7 @@ fn check(
     Ok(OrganismFile {
         composition,
         description: declared.description,
-        log: directory.join(declared.log),
+        log: plain(&directory.join(declared.log)),
         listen: declared.listen,
     })
 }
