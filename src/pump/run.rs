@@ -60,7 +60,11 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
             grace = &mut lines.stop => break grace.unwrap_or_default(),
             written = lines.written.recv() => match written {
                 Some(written) => {
-                    heart.input(Input::Written(written));
+                    heart.hear_writer(written);
+                    if let Some(ended) = settle(&mut heart, &lines) {
+                        return ended;
+                    }
+                    heart.route_recorded();
                     heart.tick();
                 }
                 None => return gone("writer"),
@@ -69,7 +73,13 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
                 if count == 0 {
                     break Duration::ZERO;
                 }
-                came.drain(..).for_each(|input| heart.input(input));
+                for input in came.drain(..) {
+                    heart.input(input);
+                    // The writer is not left idle while a whole batch could be on its way.
+                    if let Some(ended) = settle(&mut heart, &lines) {
+                        return ended;
+                    }
+                }
                 heart.tick();
             }
             () = tokio::time::sleep(pause) => {

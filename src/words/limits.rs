@@ -36,9 +36,14 @@ pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 pub const CONFIG_DEPTH: usize = 16;
 /// Most entries in any list or map of an organism file, and so most listeners.
 pub const CONFIG_ENTRIES: usize = 1024;
-/// Records between two checkpoints of the fold.
+/// Fewest records between two checkpoints of the fold.
 pub const CHECKPOINT_RECORDS: usize = 4096;
+/// Records for each row that a checkpoint writes, where many threads are at work.
+pub const RECORDS_PER_ROW: usize = 8;
+/// Most records between two checkpoints: what opening a log may have to fold.
+pub const RECORDS_TO_FOLD: usize = 16_384;
 
 // A thread id has room for as many labels as the depth allows, or a legal spawn could not be named.
 const _: () = assert!("sess-".len() + 64 + DEPTH * 33 <= THREAD_ID_BYTES);
+const _: () = assert!(CHECKPOINT_RECORDS <= RECORDS_TO_FOLD);
 const _: () = assert!(EXCERPT_BYTES < MESSAGE_BYTES && LAST_WORDS_BYTES < MESSAGE_BYTES);

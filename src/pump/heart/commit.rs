@@ -90,7 +90,7 @@ impl Heart {
         }
         let mut filling = std::mem::take(&mut self.filling);
         self.since_checkpoint += filling.batch.records.len();
-        if self.since_checkpoint >= limits::CHECKPOINT_RECORDS || filling.checkpoint {
+        if self.is_checkpoint_due() || filling.checkpoint {
             self.since_checkpoint = 0;
             filling.batch.checkpoint = true;
             let dirty = std::mem::take(&mut self.dirty);
@@ -107,6 +107,16 @@ impl Heart {
         Some(batch)
     }
 
+    /// A checkpoint writes a row for every thread touched since the last one, so it comes the later the
+    /// more threads are at work: rows stay few beside records. Two bounds end the waiting: the records
+    /// that opening would have to fold, and the threads that cannot leave memory before their row.
+    fn is_checkpoint_due(&self) -> bool {
+        let (records, rows) = (self.since_checkpoint, self.dirty.len());
+        let few = records >= rows.saturating_mul(limits::RECORDS_PER_ROW);
+        let most = records >= limits::RECORDS_TO_FOLD || rows >= limits::CHECKPOINT_RECORDS;
+        records >= limits::CHECKPOINT_RECORDS && (few || most)
+    }
+
     /// Whether there is room for what further inputs bring about. Without it only the writer is heard.
     pub fn has_room(&self) -> bool {
         self.filling.bytes < WAITING_BYTES
@@ -119,7 +129,8 @@ impl Heart {
         }
     }
 
-    pub(super) fn written(&mut self, written: Written) {
+    /// Hears what the writer says. What follows from it waits for `route_recorded`.
+    pub fn hear_writer(&mut self, written: Written) {
         match written {
             Written::Committed(last) => self.committed(last),
             Written::Stalled(words) => self.stall(words),
@@ -139,7 +150,15 @@ impl Heart {
             self.ports.steps.passed(Step::ReplyStored);
         }
         self.let_sleep(rows);
-        self.route(Recorded { effects });
+        self.recorded.push_back(Recorded { effects });
+    }
+
+    /// Routes what the writer said is on disk. Apart from hearing it, so that the writer can have its
+    /// next batch first and works while this one is routed.
+    pub fn route_recorded(&mut self) {
+        while let Some(recorded) = self.recorded.pop_front() {
+            self.route(recorded);
+        }
     }
 
     /// Threads at rest leave memory once their row is on disk, unless something came since. What was

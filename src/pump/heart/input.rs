@@ -72,7 +72,10 @@ impl Heart {
     /// Takes something in.
     pub fn input(&mut self, input: Input) {
         match input {
-            Input::Written(written) => self.written(written),
+            Input::Written(written) => {
+                self.hear_writer(written);
+                self.route_recorded();
+            }
             Input::Many(inputs) => inputs.into_iter().for_each(|input| self.input(input)),
             input if self.ended => self.too_late(&input),
             input => self.take_in(input),

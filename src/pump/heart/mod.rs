@@ -52,6 +52,8 @@ pub struct Heart {
     filling: commit::Filling,
     /// The batch that the writer has.
     writing: Option<commit::Writing>,
+    /// What is on disk and not routed yet.
+    recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
     dirty: HashSet<ThreadId>,
     /// Records made and threads woken since then: threads leave memory with a checkpoint, so one that
@@ -86,6 +88,7 @@ impl Heart {
             ports,
             filling: commit::Filling::default(),
             writing: None,
+            recorded: VecDeque::new(),
             dirty: HashSet::new(),
             // Those that die again and again would leave ever more to be folded to those after them.
             since_checkpoint,
