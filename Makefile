@@ -25,9 +25,9 @@ lint: prepare
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 
-# Figures beside their floors, in the same run.
+# Figures beside their floors, in the same run; docs/reference/performance.md says how to run a part of it.
 bench: prepare
-	@$(CARGO) bench --workspace --locked
+	@$(CARGO) bench --package systole --bench beat --locked
 
 # A thousand kills of a whole organism, then the tests that are slow by nature, measured ones among them.
 soak: prepare-test

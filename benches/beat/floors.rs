@@ -2,7 +2,7 @@
 //! uses the code that it is compared with.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
@@ -11,10 +11,24 @@ use systole::words::record::Record;
 
 use crate::report::seconds;
 
-/// Seconds of one fdatasync after an append of `bytes`, each.
-pub(crate) fn fdatasync(folder: &Path, bytes: usize, count: usize) -> Vec<f64> {
+/// What the bytes of an fdatasync are written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// The end of a file, which grows with it: the file system has its own books to keep.
+    Grown,
+    /// Bytes that the file has already, as in a write-ahead log that began anew. The least there is.
+    Prepared,
+}
+
+/// Seconds of one fdatasync after a write of `bytes`, each.
+pub(crate) fn fdatasync(folder: &Path, ground: Ground, bytes: usize, count: usize) -> Vec<f64> {
     let mut file = File::create(folder.join("floor.raw")).unwrap();
     let block = vec![b'x'; bytes];
+    if ground == Ground::Prepared {
+        (0..count).for_each(|_| file.write_all(&block).unwrap());
+        file.sync_all().unwrap();
+        file.rewind().unwrap();
+    }
     (0..count)
         .map(|_| {
             let (took, ()) = seconds(|| {

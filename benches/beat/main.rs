@@ -1,6 +1,6 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `memory`, `cold`, `idle`, `size`, `reopen`, `threads`); `docs/reference/performance.md`
+//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `size`, `reopen`, `threads`); `docs/reference/performance.md`
 //! lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -19,8 +19,11 @@ mod walk;
 
 use report::Table;
 
+/// Measures something and adds it to the table.
+type Measure = fn(&mut Table);
+
 /// The parts, in the order in which they run.
-const PARTS: [(&str, fn(&mut Table)); 8] = [
+const PARTS: [(&str, Measure); 8] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),

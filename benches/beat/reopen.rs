@@ -9,7 +9,7 @@ use systole::organism::running::LogPlace;
 
 use crate::child::{numbers, resident_mb, said};
 use crate::grown::{Growing, pattern, root};
-use crate::report::{Table, median, now, seconds, sized};
+use crate::report::{Table, median, now, seconds, sized, worked};
 use crate::walk::{self, Course, GRACE, Stage};
 
 /// The child: opens the log, says how long that took and what it holds, sends so many messages one after
@@ -17,9 +17,10 @@ use crate::walk::{self, Course, GRACE, Stage};
 pub(crate) fn open(log: &Path, kind: &str, count: usize) {
     let course = Course::new(1, 1, Stage::Home);
     walk::runtime().block_on(async {
-        let began = now();
+        let (before, began) = (worked().0, now());
         let organism = walk::start(LogPlace::File(log.to_owned()), &course, 1).await;
         println!("opened {}", began.elapsed().as_secs_f64());
+        println!("worked {}", worked().0 - before);
         println!("resident {}", resident_mb("self"));
         let words: &[&str] = if kind == "both" { &["long", "short"] } else { &[kind] };
         for n in 0..count {
@@ -70,15 +71,17 @@ pub(crate) fn messages(table: &mut Table) {
         growing.close();
     });
     println!("a log of {all} records was made in {took:.1} s, {long} of its threads with {LONG} each");
-    let (mut opened, mut woken, mut awake) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut opened, mut work, mut woken, mut awake) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..table.runs {
         let floor = plain_reading(&log);
         let said = said(&["reopen", log.to_str().unwrap(), "both", &long.to_string()]);
         opened.push((numbers(&said, "opened")[0] * 1e3, floor * 1e3));
+        work.push((numbers(&said, "worked")[0] * 1e3, f64::NAN));
         woken.push((median(&numbers(&said, "long")) * 1e6, median(&numbers(&said, "short")) * 1e6));
         awake.push((numbers(&said, "resident")[0], f64::NAN));
     }
     table.add(&format!("reopening a log of {all} messages"), "ms", "50 ms", &opened);
+    table.add("  processor time of that", "ms", "", &work);
     table.add("next message, thread of 10,000 beside one of 10", "us", "at most 1.2", &woken);
     table.add("resident after reopening", "MB", "", &awake);
 }

@@ -12,7 +12,8 @@ use quick_xml::events::Event;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::JoinSet;
 
-use crate::report::now;
+use crate::hops::Pace;
+use crate::report::{now, worked};
 use crate::walk::{self, TOOLS, filled};
 
 /// Messages taken from a channel at once.
@@ -65,8 +66,8 @@ async fn answer(mut deliveries: Receiver<Vec<u8>>, validator: Sender<Vec<u8>>) {
     }
 }
 
-/// Hops a second with so many validator threads and so many payloads under way.
-pub(crate) fn route(validators: usize, in_flight: usize, hops: u64, text: usize) -> f64 {
+/// The pace with so many validator threads and so many payloads under way.
+pub(crate) fn route(validators: usize, in_flight: usize, hops: u64, text: usize) -> Pace {
     let payload = filled(TOOLS[0], "work", &"x".repeat(text));
     walk::runtime().block_on(async {
         // Every channel has room for all there is: nobody who sends on the ring ever waits.
@@ -92,13 +93,13 @@ pub(crate) fn route(validators: usize, in_flight: usize, hops: u64, text: usize)
         }
         drop(doors);
         let mut came = Vec::with_capacity(AT_ONCE);
-        let (mut done, mut began) = (0_u64, now());
+        let (mut done, mut began, mut before) = (0_u64, now(), 0.0);
         let warm = hops / 10;
         while routed.recv_many(&mut came, AT_ONCE).await > 0 {
             for payload in came.drain(..) {
                 done += 1;
                 if done == warm {
-                    began = now();
+                    (began, before) = (now(), worked().0);
                 }
                 seats[usize::from(done % 2 == 0)].send(payload).await.unwrap();
             }
@@ -106,6 +107,6 @@ pub(crate) fn route(validators: usize, in_flight: usize, hops: u64, text: usize)
                 break;
             }
         }
-        (done - warm) as f64 / began.elapsed().as_secs_f64()
+        Pace::of(done - warm, began.elapsed().as_secs_f64(), worked().0 - before)
     })
 }

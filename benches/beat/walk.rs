@@ -39,9 +39,12 @@ pub(crate) struct Course {
     arrived: Semaphore,
     /// When each delivery reached its listener, where hops are measured one by one.
     stamps: Option<Mutex<Vec<Instant>>>,
-    /// What payloads are filled up with.
-    text: String,
-    tools: usize,
+    /// What is said, made before anything is measured: writing it is the listeners' work.
+    work: Vec<Item>,
+    worked: [Item; 2],
+    walked: Item,
+    /// The document that a walk begins with.
+    walk: Vec<u8>,
 }
 
 /// The namespaces of the two tools.
@@ -77,16 +80,26 @@ fn item(document: &[u8]) -> Item {
 impl Course {
     /// A course whose payloads have a text of that length, with one tool or two.
     pub(crate) fn new(text: usize, tools: usize, stage: Stage) -> Arc<Course> {
-        let text = "x".repeat(text);
-        let stage = watch::channel(stage).0;
-        Arc::new(Course { stage, arrived: Semaphore::new(0), stamps: None, text, tools: tools.clamp(1, 2) })
+        Arc::new(Course::laid_out(text, tools, stage, None))
     }
 
     /// One on which every arrival of a delivery is noted.
     pub(crate) fn watched(text: usize) -> Arc<Course> {
-        let stage = watch::channel(Stage::Gather).0;
-        let stamps = Some(Mutex::new(Vec::new()));
-        Arc::new(Course { stage, arrived: Semaphore::new(0), stamps, text: "x".repeat(text), tools: 1 })
+        Arc::new(Course::laid_out(text, 1, Stage::Gather, Some(Mutex::default())))
+    }
+
+    fn laid_out(length: usize, tools: usize, stage: Stage, stamps: Option<Mutex<Vec<Instant>>>) -> Course {
+        let text = "x".repeat(length);
+        Course {
+            stage: watch::channel(stage).0,
+            arrived: Semaphore::new(0),
+            stamps,
+            work: TOOLS.iter().take(tools).map(|ns| item(&filled(ns, "work", &text))).collect(),
+            worked: TOOLS.map(|ns| item(&filled(ns, "worked", &text))),
+            // As long as a payload of the tool's.
+            walked: item(&counted("walked", length)),
+            walk: counted("walk", length),
+        }
     }
 
     pub(crate) fn is_now(&self, stage: Stage) {
@@ -123,19 +136,13 @@ impl Course {
             stage = *self.stage.subscribe().wait_for(|s| *s != Stage::Gather).await.unwrap();
         }
         let goes_on = matches!(stage, Stage::Walk(turns) if turn <= turns);
-        let document = if goes_on {
-            let tool = thread.bytes().last().map_or(0, usize::from) % self.tools;
-            filled(TOOLS[tool], "work", &self.text)
-        } else {
-            // As long as a payload of the tool's.
-            counted("walked", self.text.len())
-        };
-        Said::Items(vec![item(&document)])
+        let tool = thread.bytes().last().map_or(0, usize::from) % self.work.len();
+        Said::Items(vec![if goes_on { self.work[tool].clone() } else { self.walked.clone() }])
     }
 
     /// The document that a walk begins with.
     pub(crate) fn walk(&self) -> Vec<u8> {
-        counted("walk", self.text.len())
+        self.walk.clone()
     }
 }
 
@@ -149,20 +156,16 @@ fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
             course.step(&asked.thread, asked.stamp.turn).await
         }
     });
-    let tool = |ns: &'static str| {
+    let tool = |n: usize| {
         let course = course.clone();
         answering(move |_| {
             course.stamp();
-            let said = Said::Items(vec![item(&filled(ns, "worked", &course.text))]);
+            let said = Said::Items(vec![course.worked[n].clone()]);
             async move { said }
         })
     };
     let name = |n| Name::parse(n).unwrap();
-    BTreeMap::from([
-        (name("walker"), walker),
-        (name("tool"), tool(TOOLS[0])),
-        (name("tool-b"), tool(TOOLS[1])),
-    ])
+    BTreeMap::from([(name("walker"), walker), (name("tool"), tool(0)), (name("tool-b"), tool(1))])
 }
 
 /// Starts the organism of the benchmark.
