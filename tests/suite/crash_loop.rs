@@ -2,6 +2,7 @@
 //! fold more and more.
 
 use systole::edges::log::memory::Memory;
+use systole::words::limits;
 use systole::words::ports::{LogReader as _, LogWriter as _};
 
 use crate::log_records::{Author, batch, root};
@@ -11,10 +12,12 @@ use crate::stalled;
 #[tokio::test]
 async fn what_was_folded_at_the_start_counts_towards_the_next_checkpoint() {
     let (mut log, mut author) = (Memory::new(), Author::default());
-    for _ in 0..5 {
+    // As many lives as it takes, each with fewer records than a checkpoint waits for by itself.
+    let lives = limits::RECORDS_TO_FOLD / 1_000 + 1;
+    for _ in 0..lives {
         log.commit(&batch((0..1_000).map(|n| author.note(&root(n), 10))));
     }
-    assert_eq!(log.opening().unwrap().records.len(), 5_000, "nothing was folded out yet");
+    assert_eq!(log.opening().unwrap().records.len(), lives * 1_000, "nothing was folded out yet");
     let folder = echo();
     let organism = stalled::start(folder.path(), &log).await;
     ask(&organism, "k1", &say("hello"), None).await.unwrap();
