@@ -33,6 +33,26 @@ fn every_character_is_written_readable() {
 }
 
 #[test]
+fn a_character_is_written_alike_alone_and_among_others() {
+    let in_text = |text: &str| {
+        let mut writer = Writer::new();
+        writer.open("a").text(text);
+        String::from_utf8(writer.finish()).expect("UTF-8")
+    };
+    let in_attribute = |text: &str| {
+        let mut writer = Writer::new();
+        writer.open("a").attr("b", text).empty();
+        String::from_utf8(writer.finish()).expect("UTF-8")
+    };
+    // Those that need care lie at both ends: ASCII, and the non-characters below U+10000.
+    for character in ('\0'..'\u{800}').chain('\u{ff00}'..'\u{10100}') {
+        let (alone, among) = (character.to_string(), format!("&{character}"));
+        assert_eq!(in_text(&alone), in_text(&among).replacen("&amp;", "", 1), "{character:?}");
+        assert_eq!(in_attribute(&alone), in_attribute(&among).replacen("&amp;", "", 1), "{character:?}");
+    }
+}
+
+#[test]
 fn an_element_that_is_let_go_is_closed() {
     let mut writer = Writer::new();
     writer.open("a").content(|inside| {
