@@ -238,7 +238,7 @@ fn resident(running: &Running) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn b17_idle_threads_leave_memory_and_wake() {
-    const MESSAGES: usize = 2_000;
+    const MESSAGES: usize = 4_000;
     let parts = [("echo", "in_flight: 16, entry: true", ECHO)];
     let house = House::open(&parts).await;
     let receipts = house.send_all((0..MESSAGES).map(|n| say("echo", &n.to_string())).collect()).await;
@@ -270,7 +270,10 @@ async fn b17_idle_threads_leave_memory_and_wake() {
     post(few.path(), "/v1/messages");
     let (with, without) = (resident(&full), resident(&sparse));
     let idle = (MESSAGES - MESSAGES / 16) as u64;
-    assert!(with < without + 400 * idle, "{with} bytes with {idle} more idle threads, {without} without");
+    // Two processes that do the same differ by a part of a megabyte; a thread in memory takes about one
+    // kilobyte, so that all of them would still show.
+    let most = without + (1 << 20) + 400 * idle;
+    assert!(with < most, "{with} bytes with {idle} more idle threads, {without} without");
     for receipt in [&receipts[0], &receipts[MESSAGES / 2], &receipts[MESSAGES - 1]] {
         let woken = post(many.path(), &format!("/v1/messages?thread={}", receipt.thread));
         assert_eq!((&woken["call"], &woken["seq"]), (&"2".into(), &3.into()), "it goes on where it was");
