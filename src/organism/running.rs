@@ -21,7 +21,7 @@ use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
-use crate::pump::run::{self, Ended, Lines};
+use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
@@ -203,7 +203,13 @@ impl Organism {
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
         let at_writer = writer.clone();
-        let hand = move |batch| at_writer.hand(batch).is_ok();
+        let hand = move |batch, hand| {
+            let taken = match hand {
+                Hand::Over => at_writer.hand(batch).map(|()| None),
+                Hand::AndWait => at_writer.commit_here(batch),
+            };
+            taken.map_or(Taken::Gone, |stored| stored.map_or(Taken::Over, Taken::Stored))
+        };
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
             inputs,
@@ -216,7 +222,7 @@ impl Organism {
         };
         let (end, ended) = oneshot::channel();
         let tasks = vec![
-            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()),
+            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()).map_err(machine)?,
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });
@@ -351,7 +357,12 @@ fn start_reader(
     Ok(lookups)
 }
 
-fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>, room: Arc<WaitingRoom>) -> Task {
+fn start_pump(
+    heart: Heart,
+    lines: Lines,
+    end: oneshot::Sender<Ended>,
+    room: Arc<WaitingRoom>,
+) -> std::io::Result<Task> {
     let to_close = room.clone();
     let work = async move {
         // Whoever stops the organism takes this word; if nobody does, the process is ending.
@@ -359,7 +370,7 @@ fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>, room: Arc
         room.close();
     };
     // Whoever still waits for a receipt is told that nobody answers.
-    tasks::start(Kind::Pump, work, async move |_| to_close.close())
+    tasks::start_apart("pump", Kind::Pump, work, async move |_| to_close.close())
 }
 
 /// Sorts what carriers report: documents to the validators, everything else straight to the pump.
