@@ -26,7 +26,7 @@ use crate::pump::state::{Book, State};
 use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
+use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
 /// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
 /// few milliseconds at most, and whoever fills it is slowed down.
@@ -202,19 +202,11 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let at_writer = writer.clone();
-        let hand = move |batch, hand| {
-            let taken = match hand {
-                Hand::Over => at_writer.hand(batch).map(|()| None),
-                Hand::AndWait => at_writer.commit_here(batch),
-            };
-            taken.map_or(Taken::Gone, |stored| stored.map_or(Taken::Over, Taken::Stored))
-        };
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
             inputs,
             written,
-            batches: Box::new(hand),
+            batches: hand_to(writer.clone()),
             lookups,
             tail,
             stop: stopped,
@@ -338,6 +330,17 @@ fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::
         drop(pump.blocking_send(written));
     })?;
     Ok((Arc::new(writer), settled))
+}
+
+/// How the pump hands its batches to the writer.
+fn hand_to(writer: Arc<Writer>) -> Box<dyn Fn(Batch, Hand) -> Taken + Send> {
+    Box::new(move |batch, hand| {
+        let taken = match hand {
+            Hand::Over => writer.hand(batch).map(|()| None),
+            Hand::AndWait => writer.commit_here(batch),
+        };
+        taken.map_or(Taken::Gone, |stored| stored.map_or(Taken::Over, Taken::Stored))
+    })
 }
 
 /// The thread that reads the log for the pump.
