@@ -153,7 +153,9 @@ impl Soak {
             strikes.programs += struck.programs;
             match struck.status.success() {
                 true => strikes.stops += 1,
-                false if self.at.is_empty() || struck.at_step => (strikes.kills, missed) = (strikes.kills + 1, 0),
+                false if self.at.is_empty() || struck.at_step => {
+                    (strikes.kills, missed) = (strikes.kills + 1, 0)
+                }
                 false if missed == MISSES => return Err(Amiss::Hung("pass the step", REST)),
                 false => missed += 1,
             }

@@ -127,7 +127,8 @@ pub fn judge_word(
 /// The first sender that an item names and that is not its own, as much of it as a name may have.
 fn false_name(word: &Word, sender: &Name) -> Option<String> {
     let Word::Reply { said: reply::Said::Items(items), .. } = word else { return None };
-    let claimed = items.iter().filter_map(|item| item.from.as_deref()).find(|from| *from != sender.as_str())?;
+    let claimed =
+        items.iter().filter_map(|item| item.from.as_deref()).find(|from| *from != sender.as_str())?;
     Some(bounded(claimed.to_owned(), limits::NAME_BYTES))
 }
 

@@ -223,8 +223,7 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
 
 /// What an `<attempt>` says.
 pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
-    let [number, due, code, with_pump] =
-        attributes(body, "attempt", ["number", "due", "code", "with_pump"])?;
+    let [number, due, code, with_pump] = attributes(body, "attempt", ["number", "due", "code", "with_pump"])?;
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let mut words = String::new();
     loop {

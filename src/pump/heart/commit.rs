@@ -146,7 +146,8 @@ impl Heart {
     }
 
     fn committed(&mut self, last: Position) {
-        let Some(Writing { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take() else {
+        let Some(Writing { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take()
+        else {
             return;
         };
         self.stalled = None;
