@@ -54,8 +54,8 @@ pub(super) struct Soak {
     /// How often it is killed
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
-    /// Kill only at these steps, such as C4,C6; lives that do not come so far are not counted
-    #[arg(long, value_name = "STEP", value_delimiter = ',', value_parser = steps())]
+    /// Kill only at these steps, such as C4,C6; no other kill is counted
+    #[arg(long, value_name = "STEP", value_delimiter = ',', value_parser = steps(), hide_possible_values = true)]
     at: Vec<String>,
     /// The seed of all choices; without it one is drawn and shown
     #[arg(long, value_name = "S")]
