@@ -108,7 +108,10 @@ fn what(record: &Record) -> Option<What> {
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
             seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
         }
-        (Kind::Message, _) => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+        (Kind::Message, _) => match core_payload::error_words(record.body.as_bytes()) {
+            Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Colour::Bad),
+            None => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+        },
         (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Colour::Good),
         (Kind::Refusal | Kind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);

@@ -138,6 +138,8 @@ pub struct Call {
     pub items: Vec<Item>,
     /// Attempts at the due turn that are recorded; the first is implied unless it had to be recorded.
     pub attempts: u32,
+    /// How many of the due turn's attempts died with the pump, which no listener is blamed for.
+    pub lost_with_pump: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
     /// Records for its inbox that no settled turn has shown.
@@ -222,6 +224,11 @@ impl Call {
         self.stand() == Stand::Ready { turn, attempt }
     }
 
+    /// Which attempt of its listener's own the due one is: those that died with the pump do not count.
+    pub fn own_attempt(&self) -> u32 {
+        self.attempts.max(1).saturating_sub(self.lost_with_pump)
+    }
+
     /// Its children that have not ended.
     pub fn running(&self) -> impl Iterator<Item = &ThreadId> {
         self.children.iter().filter(|child| !child.ended).map(|child| &child.id)
@@ -261,7 +268,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSION: u8 = 2;
 
 impl Thread {
     /// A thread before its first record.

@@ -18,7 +18,8 @@ pub const QUEUED_TOP_CALLS: usize = 16;
 pub const DEPTH: usize = 16;
 /// Children of one call that may be open at once.
 pub const OPEN_CHILDREN: usize = 32;
-/// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter.
+/// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter; more only
+/// for a listener that may be tried more often than that.
 pub const LOST_WITH_PUMP: u32 = 5;
 /// Bytes of a refused message from outside that are kept beside its hash.
 pub const EXCERPT_BYTES: usize = 1024;

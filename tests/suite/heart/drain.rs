@@ -34,7 +34,11 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
 
     let talking = async move {
         let said = || Said::Progress { words: "still here".into() };
-        while pump.send(Input::Judged(Judged { lease: lease.clone(), said: said() })).await.is_ok() {}
+        while pump
+            .send(Input::Judged(Judged { lease: lease.clone(), said: said(), claimed: None }))
+            .await
+            .is_ok()
+        {}
     };
     stop.send(Duration::from_millis(100)).unwrap();
     let all = async { tokio::join!(run(heart, lines), talking).0 };
