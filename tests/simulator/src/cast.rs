@@ -47,7 +47,24 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
     }
 }
 
-/// The composition of the run.
+/// The compositions that a run may start with: as it was written, and as somebody changed it since.
+pub(crate) fn compositions() -> Vec<Composition> {
+    let as_written = composition();
+    let changed = |hash: u8, change: &dyn Fn(&mut Composition)| {
+        let mut changed = Composition { hash: Digest([hash; 32]), ..as_written.clone() };
+        change(&mut changed);
+        changed
+    };
+    let narrow = changed(8, &|c| c.listeners.values_mut().for_each(|l| l.in_flight = 1));
+    let hasty = changed(9, &|c| {
+        c.listeners.remove(OTHER);
+        c.listeners.values_mut().for_each(|l| (l.turns, l.timeout_ms) = (l.turns.min(2), 4_000));
+    });
+    let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
+    vec![as_written, narrow, hasty, bold]
+}
+
+/// The composition as it was written.
 pub(crate) fn composition() -> Composition {
     let other = Listener { in_flight: 1, idle_ms: Some(10_000), ..listener(OTHER, &[], 1, &["done"]) };
     let careful = Listener { on_unknown: OnUnknown::Fail, ..listener(CAREFUL, &[], 1, &["done"]) };

@@ -28,6 +28,8 @@ pub(crate) struct Weather {
     pub(crate) deadly: u64,
     /// Of such deaths, those that come at one of the first steps of a life.
     pub(crate) early: u64,
+    /// A start finds another configuration.
+    pub(crate) changed: u64,
     /// The wall clock is set.
     pub(crate) clock: u64,
 }
@@ -48,7 +50,8 @@ impl Weather {
             stubborn: up_to(800),
             deadly: 400 + up_to(600),
             early: up_to(600),
-            clock: up_to(300),
+            changed: up_to(500),
+            clock: up_to(500),
         }
     }
 

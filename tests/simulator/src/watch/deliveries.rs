@@ -52,12 +52,14 @@ impl Deliveries {
         }
     }
 
-    /// A delivery goes out, while its thread stands on disk as given.
+    /// A delivery goes out, while its thread stands on disk as given. `seated` is its listener as the pump
+    /// has it now, `pinned` as it was when the call began.
     pub(crate) fn goes_out(
         &mut self,
         delivery: &Delivery,
         on_disk: Option<&Thread>,
-        listener: Option<&Listener>,
+        seated: Option<&Listener>,
+        pinned: Option<&Listener>,
     ) -> Vec<(&'static str, String)> {
         let lease = &delivery.lease;
         let token = &lease.token.0;
@@ -71,7 +73,7 @@ impl Deliveries {
         }
         let out = self.out.entry(lease.listener.clone()).or_default();
         *out += 1;
-        let slots = listener.map_or(0, |l| l.in_flight);
+        let slots = seated.map_or(0, |l| l.in_flight);
         if *out > slots {
             wrong.push((
                 "slots",
@@ -84,7 +86,7 @@ impl Deliveries {
             wrong.push(("shown", format!("{token} shows other bytes than an attempt before it")));
         }
         wrong.extend(self.one_conversation(lease, body));
-        if listener.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
+        if pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
             && self.careful.insert(turn_of(lease), false) == Some(false)
         {
             wrong.push(("repeated", format!("{token} repeats an attempt whose outcome nobody knows")));

@@ -55,7 +55,7 @@ impl World {
         }
         let wrong = self.folds.differs_from_start(&recovered.state);
         self.find_all("start", wrong);
-        recovered.state.book = Book::open_at(self.composition.clone());
+        recovered.state.book = self.opened_book();
         let leases = Arc::new(LeaseTable::default());
         let outside = &self.outside;
         let ports = Ports {
@@ -83,6 +83,20 @@ impl World {
         self.settles();
     }
 
+    /// The configuration of this life, and those that calls of earlier ones may have begun with.
+    fn opened_book(&mut self) -> Book {
+        let dice = &mut self.throws.lives;
+        if dice.permille(self.weather.changed)
+            && let Some(other) = dice.one_of(&self.compositions)
+        {
+            self.current = other.clone();
+            self.count("other configurations");
+        }
+        let mut book = Book::open_at(self.current.clone());
+        self.compositions.iter().for_each(|page| book.add(page.clone()));
+        book
+    }
+
     /// How this life is to end; gives the step at which it dies, if it is to be at one.
     fn planned_death(&mut self) -> Option<u64> {
         let (dice, life) = (&mut self.throws.lives, self.lives);
@@ -92,18 +106,18 @@ impl World {
         let idle_ms = dice.delay_ms(5_000);
         self.agenda.after(idle_ms, Due::Idles { life });
         if !dice.permille(self.weather.deadly) {
-            let after_ms = dice.between(1_000, 60_000);
+            let after_ms = dice.delay_ms(10_000) + 1;
             self.agenda.after(after_ms, Due::Drains { life });
             return None;
         }
         match dice.below(3) {
             0 => {
-                let after_ms = dice.between(1, 40_000);
+                let after_ms = dice.delay_ms(5_000) + 1;
                 self.agenda.after(after_ms, Due::Dies { life });
                 None
             }
             _ if dice.permille(self.weather.early) => Some(dice.between(1, 25)),
-            _ => Some(dice.between(1, 500)),
+            _ => Some(dice.between(1, 150)),
         }
     }
 

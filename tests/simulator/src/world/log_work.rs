@@ -81,7 +81,7 @@ impl World {
         self.folds.handed_over(life.heart.state(), &batch);
         let records = batch.records.len() as u64;
         life.scribe = Some(Scribe::new(batch));
-        let after_ms = dice.delay_ms(10);
+        let after_ms = dice.delay_ms(30);
         self.agenda.after(after_ms, Due::Commits { life: number });
         if self.plant == Some(Plant::AckBeforeSync) {
             let early = Written::Committed(Position(self.disk.last().0 + records));

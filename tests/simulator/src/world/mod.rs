@@ -101,7 +101,9 @@ struct Throws {
 pub(crate) struct World {
     seed: u64,
     plant: Option<Plant>,
-    composition: Arc<Composition>,
+    compositions: Vec<Arc<Composition>>,
+    /// The one that this life started with.
+    current: Arc<Composition>,
     agenda: Agenda<Due>,
     outside: Arc<Outside>,
     disk: Disk,
@@ -134,10 +136,12 @@ impl World {
             disk: dice.apart(4),
             lives: dice.apart(5),
         };
+        let compositions: Vec<Arc<Composition>> = cast::compositions().into_iter().map(Arc::new).collect();
         World {
             seed,
             plant,
-            composition: Arc::new(cast::composition()),
+            current: compositions.first().cloned().unwrap_or_else(|| Arc::new(cast::composition())),
+            compositions,
             agenda: Agenda::new(),
             outside: Arc::new(Outside::new(seed)),
             disk: Disk::new(plant),
@@ -253,7 +257,7 @@ impl World {
         let number = self.troupe.number();
         let dice = &mut self.throws.clients;
         let Some((ticket, pending)) = self.crowd.acts(client, number, &threads, dice) else { return };
-        let next = dice.delay_ms(2_000);
+        let next = dice.delay_ms(1_500);
         self.agenda.after(next, Due::ClientActs(client));
         if let Some(pending) = pending {
             self.agenda.after(PATIENCE_MS, Due::Again(pending));

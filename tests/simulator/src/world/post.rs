@@ -76,8 +76,10 @@ impl World {
         self.count("deliveries");
         let lease = &delivery.lease;
         let on_disk = self.folds.durable().get(&lease.thread);
-        let listener = self.composition.listener(&lease.listener);
-        let wrong = self.deliveries.goes_out(delivery, on_disk, listener);
+        let seated = self.current.listener(&lease.listener);
+        let page = self.compositions.iter().find(|page| page.hash == lease.config);
+        let pinned = page.and_then(|page| page.listener(&lease.listener));
+        let wrong = self.deliveries.goes_out(delivery, on_disk, seated, pinned);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let script = self.troupe.plays(delivery, &self.weather, &mut self.throws.listeners);
         let life = self.lives;

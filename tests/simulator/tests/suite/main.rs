@@ -2,5 +2,6 @@
 //! did not.
 #![cfg(test)]
 
+mod model;
 mod planted;
 mod seeds;
