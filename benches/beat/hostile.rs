@@ -9,7 +9,7 @@ use systole::organism::file;
 use systole::rules::admit;
 use systole::words::flow::{Item, Said};
 use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::ports::{Lease, Token};
+use systole::words::ports::{Lease, Speech, Token};
 use systole_kit::Limits;
 
 #[expect(dead_code, reason = "where reading ends is for the tests to count")]
@@ -71,9 +71,10 @@ impl House {
     fn reply(&mut self, document: &[u8]) -> bool {
         let mallory = self.lease.listener.clone();
         let lease = self.lease.clone();
-        let read = admit::listener_word(&mallory, document, &Limits::default(), |_| Some(lease.clone()));
+        let speech = Speech::Bytes(document.to_vec());
+        let read = admit::listener_word(&mallory, &speech, &Limits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
-        let judged = admit::judge_word(&self.composition, lease, word, document, &mut self.bench);
+        let judged = admit::judge_word(&self.composition, lease, word, &speech, &mut self.bench);
         matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Call {
     held: bool,
     turn: u32,
     attempt: u32,
+    /// Attempts of this turn that the pump itself died with; they are no failures of the party.
+    died: u32,
     /// Whether the first attempt is on record.
     recorded: bool,
     /// The items of the last reply; none is the answer that has not come.
@@ -116,7 +118,7 @@ impl Call {
 
     /// The last answer came: the next turn is due, and shows whatever came until now.
     fn turns_to(&mut self, turn: u32) {
-        (self.turn, self.attempt, self.recorded) = (turn, 1, false);
+        (self.turn, self.attempt, self.died, self.recorded) = (turn, 1, 0, false);
         self.showing.append(&mut self.waiting);
     }
 }
@@ -154,6 +156,7 @@ impl Naive {
             held,
             turn: 1,
             attempt: 1,
+            died: 0,
             recorded: false,
             items: Vec::new(),
             showing: Vec::new(),
@@ -187,8 +190,10 @@ impl Naive {
     /// An attempt failed, or nobody knows.
     pub(crate) fn fails(&mut self, thread: &str, path: &str, code: &str, known: bool, with_pump: bool) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        let most = if with_pump { ATTEMPTS_WITH_PUMP } else { ATTEMPTS };
-        if (known || call.party.repeats_unknown) && call.attempt < most {
+        let own = call.attempt - call.died;
+        let another = if with_pump { call.died + 1 < ATTEMPTS_WITH_PUMP } else { own < ATTEMPTS };
+        if (known || call.party.repeats_unknown) && another {
+            call.died += u32::from(with_pump);
             (call.attempt, call.recorded) = (call.attempt + 1, true);
         } else {
             self.closes(thread, path, "failed", code.to_owned());
@@ -345,7 +350,7 @@ impl Naive {
                 if call.items.iter().all(Option::is_some) {
                     call.turns_to(turn + 1);
                 } else {
-                    (call.turn, call.attempt, call.recorded) = (turn + 1, 1, false);
+                    (call.turn, call.attempt, call.died, call.recorded) = (turn + 1, 1, 0, false);
                 }
             }
         }

@@ -127,7 +127,7 @@ impl Real {
         for fact in facts {
             apply(&mut self.state, &fact);
             self.closed.extend(closing(&fact));
-            self.records.insert((fact.header.thread.clone(), fact.header.seq), Arc::new(fact));
+            self.records.insert((fact.header.thread.clone(), fact.header.seq), fact);
         }
         for effect in effects {
             if let Effect::Ready(work) = effect {
@@ -173,7 +173,7 @@ impl Real {
     }
 
     fn says(&mut self, lease: Arc<Lease>, said: Said) {
-        self.happens(Happening::Replied(Judged { lease, said }));
+        self.happens(Happening::Replied(Judged { lease, said, claimed: None }));
     }
 
     pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
