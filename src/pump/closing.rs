@@ -4,6 +4,7 @@
 
 use super::draft::{Draft, Fact};
 use super::event::Effect;
+use super::state::Life;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, Name, ThreadId};
@@ -17,6 +18,8 @@ pub(super) enum Outcome {
     Answered,
     Handled,
     Failed,
+    Rejected,
+    Expired,
     Cancelled,
     Budget,
 }
@@ -27,6 +30,8 @@ impl Outcome {
             Outcome::Answered => "answered",
             Outcome::Handled => "handled",
             Outcome::Failed => "failed",
+            Outcome::Rejected => "rejected",
+            Outcome::Expired => "expired",
             Outcome::Cancelled => "cancelled",
             Outcome::Budget => "budget",
         }
@@ -84,6 +89,18 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
                     .under(open.config);
             d.record(thread, fact);
         }
+    }
+}
+
+/// Why an order about a thread cannot be carried out; none if it lives.
+pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
+    match life {
+        Some(Life::Working | Life::Resting) => None,
+        Some(Life::Ended) => {
+            let words = ["the thread has ended; there is nothing to ", order].concat();
+            Some(Refusal::new(Code::EndedThread, words))
+        }
+        None => Some(Refusal::new(Code::UnknownThread, "there is no such thread")),
     }
 }
 

@@ -2,11 +2,11 @@
 //! record, whatever version or configuration reads it. Each record changes its own thread alone, so
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
-use super::state::{Answer, Call, Child, Item, Opener, RecentKey, State, Thread};
-use crate::rules::{core_payload, labels};
+use super::state::{Answer, Approval, Call, Child, Item, Opener, RecentKey, State, Thread};
+use crate::rules::{approval_payload, core_payload, labels};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
-use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
 use crate::words::time::Millis;
 
 /// Folds one record into the state.
@@ -43,7 +43,11 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
             thread.calls.clear();
             thread.ended = true;
         }
-        (Kind::Message, _) => {}
+        (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
+        (Kind::Steer, Some(Mark::Steering(what))) => {
+            thread.paused = (what == Steering::Paused).then_some(h.time);
+        }
+        (Kind::Message | Kind::Approval | Kind::Steer, _) => {}
     }
 }
 
@@ -70,7 +74,31 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             }
         }
         Role::Inbox => inbox(thread, record),
+        Role::Tell => open(thread, h, h.call.clone(), false),
         Role::Told => {}
+    }
+}
+
+/// A call waits for a person, or no longer does. One that was turned down waits until its outcome.
+fn approving(thread: &mut Thread, record: &Record, what: Approving) {
+    let h = &record.header;
+    if thread.id.is_sys() {
+        thread.approvals += u64::from(what == Approving::Requested);
+        return;
+    }
+    let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    match what {
+        Approving::Requested => {
+            let asked = h.time;
+            call.approval = approval_payload::read_requested(&record.body)
+                .map(|(id, hash, expires)| Approval { id, hash, asked, expires });
+        }
+        Approving::Amendment => call.request = h.seq,
+        Approving::Approved | Approving::Amended => {
+            call.approval = None;
+            call.ready_after(h.seq, h.id, h.time);
+        }
+        Approving::Rejected | Approving::Expired => {}
     }
 }
 
@@ -102,6 +130,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
         request: h.seq,
         opened: h.time,
         held,
+        approval: None,
         settled: 0,
         items: Vec::new(),
         attempts: 0,
@@ -186,7 +215,8 @@ fn close(thread: &mut Thread, h: &Header) {
         thread.ended = true;
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
-    if let Some((_, next)) = next {
+    // The one that closed may have waited for a person behind the one that is open.
+    if let Some((_, next)) = next.filter(|(_, next)| next.held) {
         next.held = false;
         next.ready_after(h.seq, h.id, h.time);
     }

@@ -15,7 +15,7 @@ use crate::words::time::Millis;
 
 type Body = Arc<[u8]>;
 
-fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
+pub(super) fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
     let mut writer = Writer::with_capacity(512);
     write(writer.open(name).xmlns(namespaces::CORE));
     Arc::from(writer.finish())
@@ -179,7 +179,11 @@ pub fn attempt(attempt: &Attempt) -> Body {
 }
 
 /// The attributes of a core payload's root, if it is the one of that name.
-fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) -> Option<[Option<String>; N]> {
+pub(super) fn attributes<const N: usize>(
+    body: &[u8],
+    name: &str,
+    wanted: [&str; N],
+) -> Option<[Option<String>; N]> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let Ok(Step::Open(tag)) = gate.step() else { return None };
     if tag.local != name || gate.ns(&tag) != Some(namespaces::CORE) {

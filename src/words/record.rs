@@ -44,8 +44,40 @@ words! {
         Outcome "outcome",
         /// A further attempt to hand a turn to its listener.
         Attempt "attempt",
+        /// A payload waits for a person, or waits no longer.
+        Approval "approval",
+        /// A person halts a thread or everything, or lets it go on.
+        Steer "steer",
         /// The end of a thread.
         Terminal "terminal",
+    }
+}
+
+words! {
+    /// What a record of kind `approval` does.
+    Approving {
+        /// Asks a person; from here on the call waits. In `sys` it counts the requests of the log.
+        Requested "requested",
+        /// The payload that a person puts in place of the one that waits; `amended` follows.
+        Amendment "amendment",
+        /// The call goes on.
+        Approved "approved",
+        /// The call goes on with the amendment.
+        Amended "amended",
+        /// The outcome of the call follows.
+        Rejected "rejected",
+        /// The outcome of the call follows.
+        Expired "expired",
+    }
+}
+
+words! {
+    /// What a record of kind `steer` does to its thread and all below it; in `sys`, to all threads.
+    Steering {
+        /// Nothing new goes out.
+        Paused "paused",
+        /// It goes on.
+        Resumed "resumed",
     }
 }
 
@@ -70,6 +102,8 @@ words! {
         Inbox "inbox",
         /// What the core tells the `sys` thread.
         Told "told",
+        /// A request for approval for a listener that is to be told; opens a call nobody waits for.
+        Tell "tell",
     }
 }
 
@@ -80,6 +114,10 @@ pub enum Mark {
     Role(Role),
     /// What went wrong.
     Code(Code),
+    /// What became of a request for approval.
+    Approving(Approving),
+    /// What a person orders.
+    Steering(Steering),
     /// A call that closed without a payload, as its `returns` allow.
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
@@ -94,6 +132,8 @@ impl Mark {
         match self {
             Mark::Role(role) => role.as_str(),
             Mark::Code(code) => code.as_str(),
+            Mark::Approving(what) => what.as_str(),
+            Mark::Steering(what) => what.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
             Mark::ChildrenOpen => "children-open",
@@ -106,7 +146,11 @@ impl Mark {
             "handled" => Some(Mark::Handled),
             "dead-letter" => Some(Mark::DeadLetter),
             "children-open" => Some(Mark::ChildrenOpen),
-            _ => Role::parse(text).map(Mark::Role).or_else(|| Code::parse(text).map(Mark::Code)),
+            _ => Role::parse(text)
+                .map(Mark::Role)
+                .or_else(|| Code::parse(text).map(Mark::Code))
+                .or_else(|| Approving::parse(text).map(Mark::Approving))
+                .or_else(|| Steering::parse(text).map(Mark::Steering)),
         }
     }
 }

@@ -239,7 +239,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
             waiting.push(*ticket);
             false
         }
-        Effect::Ready(_) | Effect::CallBack { .. } => true,
+        Effect::Ready(_) | Effect::CallBack { .. } | Effect::Expires { .. } | Effect::Resumed => true,
     });
     waiting
 }
