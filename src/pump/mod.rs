@@ -3,7 +3,7 @@
 
 mod asking;
 mod closing;
-mod compose;
+pub mod compose;
 pub mod decide;
 pub mod desk;
 mod draft;

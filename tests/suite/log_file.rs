@@ -186,9 +186,11 @@ fn a_log_that_was_cut_is_refused_untouched() {
 #[test]
 fn damage_further_back_is_for_verify_all() {
     let folder = Folder::new();
-    written(&folder, 20_050);
+    written(&folder, 10_050);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
-    assert!(sqlite::open(&folder.log()).is_ok(), "the newest 20,000 are as they were");
+    assert_eq!(position(&refused(&folder)), 50, "what opening would fold is verified, however much it is");
+    edit(&folder, "UPDATE mark SET value = 10050 WHERE name = 'checkpoint'");
+    assert!(sqlite::open(&folder.log()).is_ok(), "the newest 10,000 are as they were");
     assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 50);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 51");
     assert_eq!(position(&refused(&folder)), 51);
@@ -201,7 +203,7 @@ fn verify_all_counts_what_it_saw_and_touches_nothing() {
     let mut opened = sqlite::open(&folder.log()).unwrap();
     let page = Document { hash: systole::words::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
     let records = vec![author.note(&ThreadId::sys(), 5), author.full(&root(1)), author.note(&root(1), 9_000)];
-    let first = Batch { records, documents: vec![page], ..Batch::default() };
+    let first = Batch { documents: vec![page], ..batch(records) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
     let saw = Summary { records: 3, threads: 2, documents: 1, last: Position(3) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw), "while the organism runs");
