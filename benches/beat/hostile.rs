@@ -9,7 +9,7 @@ use systole::organism::file;
 use systole::rules::admit;
 use systole::words::flow::{Item, Said};
 use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::ports::{Lease, Token};
+use systole::words::ports::{Lease, Speech, Token};
 use systole_kit::Limits;
 
 #[expect(dead_code, reason = "where reading ends is for the tests to count")]
@@ -68,12 +68,12 @@ impl House {
     }
 
     /// Whether all of a reply is taken.
-    fn reply(&mut self, document: &[u8]) -> bool {
+    fn reply(&mut self, speech: &Speech) -> bool {
         let mallory = self.lease.listener.clone();
         let lease = self.lease.clone();
-        let read = admit::listener_word(&mallory, document, &Limits::default(), |_| Some(lease.clone()));
+        let read = admit::listener_word(&mallory, speech, &Limits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
-        let judged = admit::judge_word(&self.composition, lease, word, document, &mut self.bench);
+        let judged = admit::judge_word(&self.composition, lease, word, speech, &mut self.bench);
         matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
     }
 }
@@ -88,8 +88,8 @@ fn slowest(taken: bool, mut strike: impl FnMut() -> bool) -> f64 {
     tries.fold(0.0, f64::max)
 }
 
-fn inside(item: &[u8]) -> Vec<u8> {
-    [b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat()
+fn inside(item: &[u8]) -> Speech {
+    Speech::Bytes([b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat())
 }
 
 /// Every row at the door and inside a reply.

@@ -102,7 +102,7 @@ impl Heart {
                 dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
         }
         let batch = filling.batch;
-        let ends_a_child = batch.records.iter().any(is_news_of_a_child);
+        let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));
         if ends_a_child {
             self.ports.steps.passed(Step::ChildEnding);
         }

@@ -170,7 +170,7 @@ impl World {
         if self.plant == Some(Plant::ReplyTwice) && is_last && !was_running {
             known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
         }
-        self.input(Input::Judged(Judged { lease: known, said: speech.said() }));
+        self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None }));
     }
 }
 

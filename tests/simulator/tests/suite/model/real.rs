@@ -127,7 +127,7 @@ impl Real {
         for fact in facts {
             apply(&mut self.state, &fact);
             self.closed.extend(closing(&fact));
-            self.records.insert((fact.header.thread.clone(), fact.header.seq), Arc::new(fact));
+            self.records.insert((fact.header.thread.clone(), fact.header.seq), fact);
         }
         for effect in effects {
             if let Effect::Ready(work) = effect {
@@ -173,11 +173,14 @@ impl Real {
     }
 
     fn says(&mut self, lease: Arc<Lease>, said: Said) {
-        self.happens(Happening::Replied(Judged { lease, said }));
+        self.happens(Happening::Replied(Judged { lease, said, claimed: None }));
     }
 
-    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
-        self.says(self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+    /// A reply; `claimed` is the name of somebody else that it gives as its sender's.
+    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
+        let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+        let claimed = claimed.map(str::to_owned);
+        self.happens(Happening::Replied(Judged { lease, said, claimed }));
     }
 
     /// A reply to another turn, or to another attempt, than is due.
