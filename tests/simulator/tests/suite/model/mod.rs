@@ -134,6 +134,8 @@ fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     };
     let burst = prop_oneof![
         60 => drawn().prop_map(|drawn| vec![drawn]),
+        2 => any::<(u16, u8, bool)>()
+            .prop_map(|(call, code, with_pump)| vec![Drawn::IsLost { call, code, with_pump }; 6]),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];
