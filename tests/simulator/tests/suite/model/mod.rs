@@ -134,8 +134,11 @@ fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     };
     let burst = prop_oneof![
         60 => drawn().prop_map(|drawn| vec![drawn]),
-        2 => any::<(u16, u8, bool)>()
-            .prop_map(|(call, code, with_pump)| vec![Drawn::IsLost { call, code, with_pump }; 6]),
+        // As often as it takes: one more would strike another call.
+        15 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
+            let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
+            vec![Drawn::IsLost { call, code, with_pump }; often as usize]
+        }),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];

@@ -15,7 +15,8 @@ pub(crate) struct Party {
 
 /// Attempts at one turn.
 pub(crate) const ATTEMPTS: u32 = 3;
-const ATTEMPTS_WITH_PUMP: u32 = 5;
+/// The same of attempts that died with the pump.
+pub(crate) const ATTEMPTS_WITH_PUMP: u32 = 5;
 const DEEPEST: usize = 16;
 const MOST_CHILDREN: usize = 32;
 const MOST_WAITING: usize = 16;
