@@ -13,6 +13,8 @@ mod post;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
@@ -44,6 +46,8 @@ const PATIENCE_MS: u64 = 10_000;
 /// Something that is going to happen. Those with a life happen only if that life still goes on.
 enum Due {
     ClientActs(usize),
+    /// A carrier, or a guard at the door, tells something that concerns no call.
+    Told,
     Arrives(Ticket),
     /// A client has waited long enough for a word on its message.
     Again(Pending),
@@ -119,6 +123,8 @@ pub(crate) struct World {
     asked: BTreeSet<Ticket>,
     folds: Folds,
     deliveries: Deliveries,
+    /// Everything that the hearts gave out, in its order.
+    given: Sha256,
     /// How far clients have read the log.
     read: Position,
     is_over: bool,
@@ -150,11 +156,12 @@ impl World {
             life: None,
             lives: 0,
             crowd: Crowd::new(&mut dice.apart(7)),
-            troupe: Troupe::default(),
+            troupe: Troupe::new(&mut dice.apart(8)),
             running: BTreeMap::new(),
             asked: BTreeSet::new(),
             folds: Folds::default(),
             deliveries: Deliveries::default(),
+            given: Sha256::new(),
             read: Position(0),
             is_over: false,
             findings: Vec::new(),
@@ -175,6 +182,10 @@ impl World {
         if lives.permille(self.weather.clock) {
             let at = lives.below(storm_ms);
             self.agenda.at(at, Due::ClockIsSet);
+        }
+        for _ in 0..lives.below(4) {
+            let at = lives.below(storm_ms);
+            self.agenda.at(at, Due::Told);
         }
         let mut plans = 0;
         loop {
@@ -211,6 +222,7 @@ impl World {
     fn happens(&mut self, due: Due) {
         match due {
             Due::ClientActs(client) => self.client_acts(client),
+            Due::Told => self.told(),
             Due::Arrives(ticket) => self.arrives(ticket),
             Due::Again(pending) => self.again(pending),
             Due::ClientHears(ticket, word) => self.crowd.hears(ticket, &word),
@@ -257,7 +269,7 @@ impl World {
         let number = self.troupe.number();
         let dice = &mut self.throws.clients;
         let Some((ticket, pending)) = self.crowd.acts(client, number, &threads, dice) else { return };
-        let next = dice.delay_ms(1_500);
+        let next = dice.delay_ms(self.crowd.pause_ms());
         self.agenda.after(next, Due::ClientActs(client));
         if let Some(pending) = pending {
             self.agenda.after(PATIENCE_MS, Due::Again(pending));

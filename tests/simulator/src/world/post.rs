@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use sha2::Digest as _;
+
 use systole::pump::heart::Input;
 use systole::words::codes::Code;
 use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
@@ -11,6 +13,7 @@ use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as
 use systole::words::refusal::Refusal;
 
 use super::{Due, World};
+use crate::cast;
 use crate::clients::Word;
 use crate::listeners::{End, Speech};
 use crate::outside::Sent;
@@ -29,8 +32,21 @@ impl World {
         }
     }
 
+    /// Something is told that concerns no call: the pump writes it down.
+    pub(super) fn told(&mut self) {
+        let listener = cast::name(cast::TOOL);
+        let source = std::net::IpAddr::from([127, 0, 0, 1]);
+        let input = match self.throws.network.below(3) {
+            0 => Input::Joined(listener),
+            1 => Input::Left { listener, words: "exited 1".to_owned() },
+            _ => Input::Knocked { source, count: 3 },
+        };
+        self.input(input);
+    }
+
     /// Takes what the heart sent out.
     pub(super) fn takes(&mut self, sent: Sent) {
+        self.given.update(sent.name());
         match sent {
             Sent::Handed(delivery) => self.handed(&delivery),
             Sent::CalledBack(token, why) => self.called_back(token, why),
