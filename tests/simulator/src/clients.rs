@@ -211,6 +211,16 @@ impl Crowd {
         })
     }
 
+    /// The thread that a letter names.
+    pub(crate) fn thread_of(&self, ticket: Ticket) -> Option<&ThreadId> {
+        match self.letters.get(&ticket.0)? {
+            Letter::Cancel { thread, .. } => Some(thread),
+            Letter::Message { client, message, .. } => {
+                self.clients.get(*client)?.messages.get(*message)?.thread.as_ref()
+            }
+        }
+    }
+
     /// A client hears what came of a letter, and writes it down.
     pub(crate) fn hears(&mut self, ticket: Ticket, word: &Word) {
         let Some(Letter::Message { client, message, line, payload }) = self.letters.get(&ticket.0) else {

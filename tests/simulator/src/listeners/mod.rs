@@ -211,7 +211,7 @@ impl Troupe {
             token.clone_into(&mut conversation.token);
         }
         conversation.children.extend(cast::children(body).map(str::to_owned));
-        let is_brief = *weather == Weather::calm() || self.deliveries > LONG_ENOUGH;
+        let is_brief = weather.is_calm() || self.deliveries > LONG_ENOUGH;
         let deepest = if self.temper == Temper::Deep { usize::MAX } else { DEEP_ENOUGH };
         let mut cue = Cue {
             delivery,

@@ -55,7 +55,7 @@ impl World {
         let Some(life) = &mut self.life else { return };
         if let Some(words) = life.heart.broken() {
             let words = words.to_owned();
-            if self.weather == crate::weather::Weather::calm() {
+            if self.weather.is_calm() {
                 self.find("broken", words);
             }
             return self.dies();
@@ -152,7 +152,7 @@ impl World {
         let is_blind = dice.permille(self.weather.blind);
         let glass = Glass { log: self.disk.log().clone(), is_blind, forgets_rows: false };
         life.answers.push_back(answer(&glass, lookup));
-        let (number, after_ms) = (life.number, dice.delay_ms(2));
+        let (number, after_ms) = (life.number, dice.delay_ms(self.look_ms));
         self.agenda.after(after_ms, Due::Finds { life: number });
         if is_blind {
             self.count("blind looks");
@@ -182,8 +182,8 @@ impl World {
             life.heart.checkpoint_soon();
             self.count("checkpoints");
         }
-        if self.weather != crate::weather::Weather::calm() {
-            let after_ms = self.throws.disk.delay_ms(5_000);
+        if !self.weather.is_calm() {
+            let after_ms = 1 + self.throws.disk.delay_ms(self.idle_ms);
             self.agenda.after(after_ms, Due::Idles { life: number });
         }
         self.settles();

@@ -19,7 +19,7 @@ use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
 use systole::words::ids::ThreadId;
-use systole::words::ports::{Lease, LogReader as _, Position, Token};
+use systole::words::ports::{Lease, Position, Token};
 
 use crate::agenda::Agenda;
 use crate::cast;
@@ -46,7 +46,7 @@ const PATIENCE_MS: u64 = 10_000;
 /// Something that is going to happen. Those with a life happen only if that life still goes on.
 enum Due {
     ClientActs(usize),
-    /// A carrier, or a guard at the door, tells something that concerns no call.
+    /// A carrier, a guard at the door or a thread of the program tells something that concerns no call.
     Told,
     Arrives(Ticket),
     /// A client has waited long enough for a word on its message.
@@ -113,6 +113,10 @@ pub(crate) struct World {
     disk: Disk,
     weather: Weather,
     throws: Throws,
+    /// How long the pump is idle, usually, before it writes its state out.
+    idle_ms: u64,
+    /// How long a look into the log usually takes to come back.
+    look_ms: u64,
     life: Option<Life>,
     lives: u64,
     crowd: Crowd,
@@ -142,6 +146,7 @@ impl World {
             disk: dice.apart(4),
             lives: dice.apart(5),
         };
+        let mut pace = dice.apart(9);
         let compositions: Vec<Arc<Composition>> = cast::compositions().into_iter().map(Arc::new).collect();
         World {
             seed,
@@ -153,6 +158,8 @@ impl World {
             disk: Disk::new(plant),
             weather: Weather::of(&mut dice.apart(6)),
             throws,
+            idle_ms: pace.one_of(&[20, 200, 5_000]).copied().unwrap_or_default(),
+            look_ms: pace.one_of(&[2, 2, 200]).copied().unwrap_or_default(),
             life: None,
             lives: 0,
             crowd: Crowd::new(&mut dice.apart(7)),
@@ -317,11 +324,6 @@ impl World {
         self.is_over = true;
         self.agenda.after(0, Due::Drains { life: number });
         true
-    }
-
-    /// The log as it is now.
-    fn last(&self) -> Position {
-        self.disk.log().last().unwrap_or_default()
     }
 }
 

@@ -374,7 +374,7 @@ fn words(walk: &Walk) -> BTreeSet<String> {
 }
 
 #[test]
-fn two_pumps_that_share_no_code_say_the_same() {
+fn b19_two_pumps_that_share_no_code_say_the_same() {
     let asked = std::env::var("WALKS").ok().and_then(|walks| walks.parse().ok());
     let config = ProptestConfig {
         cases: asked.unwrap_or(WALKS),
