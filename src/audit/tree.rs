@@ -107,6 +107,11 @@ pub enum Leaf {
         /// The words.
         words: String,
     },
+    /// A wait for threads of its call.
+    Await {
+        /// Why it is over, if it is.
+        over: Option<String>,
+    },
     /// It opened a nested call.
     Call,
     /// It spawned a thread; none until the confirmation was read.
@@ -223,18 +228,24 @@ impl Tree {
                 self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
             }
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
+            Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Note => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
-            Role::Answer => {
-                let place = h.call.as_ref().and_then(CallPath::caller);
-                let child = core_payload::spawned_child(&record.body);
-                if let (Some((path, turn, ordinal)), Some(child)) = (place, child)
-                    && let Some(branch) = self.calls.get_mut(&path)
-                {
-                    branch.items.insert((turn, ordinal), Leaf::Spawned(Some(child)));
-                }
-            }
+            Role::Answer => self.answer(record),
             Role::Inbox | Role::Told => {}
+        }
+    }
+
+    /// An answer of the core completes what is known of its item.
+    fn answer(&mut self, record: &Record) {
+        let place = record.header.call.as_ref().and_then(CallPath::caller);
+        let item = place.and_then(|(path, turn, ordinal)| {
+            self.calls.get_mut(&path).and_then(|branch| branch.items.get_mut(&(turn, ordinal)))
+        });
+        match item {
+            Some(Leaf::Spawned(child)) => *child = core_payload::spawned_child(&record.body),
+            Some(Leaf::Await { over }) => *over = core_payload::await_reason(&record.body),
+            _ => {}
         }
     }
 

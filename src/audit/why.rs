@@ -81,6 +81,13 @@ pub enum Cause {
         /// All of them.
         items: usize,
     },
+    /// Threads that it spawned; those that are open stand below.
+    Awaiting {
+        /// Those of them that have finished.
+        finished: usize,
+        /// How many must have.
+        enough: usize,
+    },
     /// Its time, after a failed attempt.
     BackOff {
         /// When the next attempt may go out.
@@ -117,12 +124,18 @@ impl Cause {
         match self {
             Cause::Held { .. } => "held",
             Cause::Joining { .. } => "joining",
+            Cause::Awaiting { .. } => "awaiting",
             Cause::BackOff { .. } => "back-off",
             Cause::Queued { .. } => "queued",
             Cause::Out { .. } => "out",
             Cause::Stopped => "stopped",
             Cause::Unknown { .. } => "unknown",
         }
+    }
+
+    /// Whether it is over when what stands below is.
+    const fn joins(&self) -> bool {
+        matches!(self, Cause::Joining { .. } | Cause::Awaiting { .. })
     }
 }
 
@@ -192,8 +205,7 @@ impl Standing {
                 continue;
             }
             left.extend(reason.below.iter().rev());
-            let only_joins = matches!(reason.cause, Cause::Joining { .. });
-            if !only_joins || reason.below.is_empty() {
+            if !reason.cause.joins() || reason.below.is_empty() {
                 leaves.push(reason);
             }
         }
@@ -214,10 +226,7 @@ impl Asking<'_> {
         let post = self.posts.of(&thread.id, path);
         let (cause, since) = match call.stand() {
             Stand::Held => (held_behind(thread, path), call.opened),
-            Stand::Joining(open) => {
-                let items = call.items.len();
-                (Cause::Joining { answered: items - open, items }, call.ready_at)
-            }
+            Stand::Joining(open) => (joining(call, open), call.ready_at),
             Stand::Ready { .. } => self.due(call, listener, post, attempt),
         };
         let program = match listener.map(|l| &l.reach) {
@@ -229,7 +238,7 @@ impl Asking<'_> {
             thread: thread.id.clone(),
             call: path.clone(),
             listener: call.listener.clone(),
-            turn: if matches!(cause, Cause::Joining { .. }) { call.settled } else { call.settled + 1 },
+            turn: if cause.joins() { call.settled } else { call.settled + 1 },
             since,
             attempt,
             attempts: listener.map_or(1, |l| l.retry.attempts),
@@ -309,6 +318,20 @@ impl Asking<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+/// What a call joins: nested calls and waits, or nothing but waits. Of several waits each is as good as
+/// the other, for all of them must be over.
+fn joining(call: &Call, open: usize) -> Cause {
+    let items = call.items.len();
+    match call.awaits().next() {
+        Some((_, awaited)) if call.awaits().count() == open => {
+            let running = call.running().filter(|id| awaited.threads.contains(id)).count();
+            let finished = awaited.threads.len().saturating_sub(running);
+            Cause::Awaiting { finished, enough: awaited.enough }
+        }
+        _ => Cause::Joining { answered: items - open, items },
     }
 }
 

@@ -2,6 +2,7 @@
 //! nested calls and its running children first, then the record that is its outcome, then, if it was
 //! a child's one top call, the news for the parent.
 
+use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use crate::rules::core_payload;
@@ -126,4 +127,5 @@ fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: O
         .under(config);
     fact.cause = cause;
     d.record(&parent, fact);
+    awaiting::arrived(d, &parent, &path);
 }

@@ -2,8 +2,8 @@
 //! record, whatever version or configuration reads it. Each record changes its own thread alone, so
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
-use super::state::{Answer, Call, Child, Item, Opener, RecentKey, State, Thread};
-use crate::rules::{core_payload, labels};
+use super::state::{Answer, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Thread};
+use crate::rules::{core_payload, labels, primitive};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
 use crate::words::record::{Header, Kind, Mark, Record, Role};
@@ -61,6 +61,10 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             open(thread, h, item_path(h), false);
         }
         Role::Spawn => settle(thread, h, Answer::Open),
+        Role::Await => {
+            settle(thread, h, Answer::Open);
+            awaits(thread, record);
+        }
         Role::Note => settle(thread, h, Answer::Recorded),
         Role::Final => close(thread, h),
         Role::Answer => {
@@ -129,14 +133,28 @@ fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
     let Some(call) = thread.calls.get_mut(path) else { return };
     if turn > call.settled {
         let shown = call.ready_seq;
-        call.inbox.retain(|seq| *seq > shown);
+        call.inbox.retain(|arrival| arrival.seq > shown);
         call.settled = turn;
         call.attempts = 0;
         call.not_before = Millis(0);
         call.items.clear();
     }
-    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer });
+    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, awaits: None });
     call.ready_after(h.seq, h.id, h.time);
+}
+
+/// Notes which children a wait is for: those it names, else all that its call can know to be open.
+fn awaits(thread: &mut Thread, record: &Record) {
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    let Ok(wanted) = primitive::read_await(&record.body) else { return };
+    let threads = match wanted.threads {
+        none if none.is_empty() => call.seen_open().cloned().collect(),
+        named => named,
+    };
+    let enough = wanted.mode.of(threads.len());
+    if let Some(item) = call.items.last_mut() {
+        item.awaits = Some(Awaited { threads, enough });
+    }
 }
 
 /// Answers the item that the path names.
@@ -155,17 +173,22 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     thread.spawns += 1;
     labels::remember(&mut thread.labels, &child);
     if let Some(call) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
-        call.children.push(Child { id: child, ended: false });
+        call.children.push(Child { id: child, ended: None });
     }
 }
 
 /// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended.
 fn inbox(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
-    if let Some(child) = core_payload::finished_child(&record.body) {
-        call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = true);
-    }
-    call.inbox.push(record.header.seq);
+    let seq = record.header.seq;
+    let sort = match core_payload::finished_child(&record.body) {
+        Some(child) => {
+            call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = Some(seq));
+            Sort::Finished
+        }
+        None => Sort::Notice,
+    };
+    call.inbox.push(Arrival { seq, sort });
 }
 
 /// Closes a call with the record that is its outcome.

@@ -2,6 +2,7 @@
 //! are pure. `run` is the one loop around them.
 
 mod asking;
+mod awaiting;
 mod closing;
 mod compose;
 pub mod decide;

@@ -141,7 +141,7 @@ pub struct Call {
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
     /// Records for its inbox that no settled turn has shown.
-    pub inbox: Vec<u64>,
+    pub inbox: Vec<Arrival>,
     /// The record after which the due turn could be delivered: what it shows ends there.
     pub ready_seq: u64,
     /// The same record's id: the cause of the reply's items.
@@ -159,8 +159,26 @@ pub struct Call {
 pub struct Child {
     /// Its id.
     pub id: ThreadId,
-    /// Whether it has ended.
-    pub ended: bool,
+    /// The record that told of its end, if it has ended.
+    pub ended: Option<u64>,
+}
+
+/// What reached a call unasked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Its record.
+    pub seq: u64,
+    /// What it is.
+    pub sort: Sort,
+}
+
+/// What sort of news reached a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sort {
+    /// The end of a child.
+    Finished,
+    /// Words of its own listener, before the reply.
+    Notice,
 }
 
 /// One item of the last reply.
@@ -176,6 +194,17 @@ pub struct Item {
     pub to: Option<Name>,
     /// What answers it.
     pub answer: Answer,
+    /// The children it waits for, if it is a wait.
+    pub awaits: Option<Awaited>,
+}
+
+/// A wait for children, as it stood when it was recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Awaited {
+    /// The children.
+    pub threads: Vec<ThreadId>,
+    /// How many of them must have finished.
+    pub enough: usize,
 }
 
 /// The one answer of an item.
@@ -224,17 +253,29 @@ impl Call {
 
     /// Its children that have not ended.
     pub fn running(&self) -> impl Iterator<Item = &ThreadId> {
-        self.children.iter().filter(|child| !child.ended).map(|child| &child.id)
+        self.children.iter().filter(|child| child.ended.is_none()).map(|child| &child.id)
+    }
+
+    /// Its children that have not ended as far as it can know: no settled turn has shown their end.
+    pub fn seen_open(&self) -> impl Iterator<Item = &ThreadId> {
+        let unseen = |seq| self.inbox.iter().any(|arrival| arrival.seq == seq);
+        self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
+    }
+
+    /// Its waits that are not over: the path of each stands at its turn and ordinal.
+    pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
+        let open = self.items.iter().filter(|item| item.answer == Answer::Open);
+        open.filter_map(|item| Some((item, item.awaits.as_ref()?)))
     }
 
     /// How many inbox records came after the due turn could be delivered, and wait for the one after it.
     pub fn unshown_inbox(&self) -> usize {
-        self.inbox.iter().rev().take_while(|seq| **seq > self.ready_seq).count()
+        self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq).count()
     }
 
     /// The inbox records that the due turn shows.
     pub fn shown_inbox(&self) -> impl Iterator<Item = u64> {
-        self.inbox.iter().copied().filter(|seq| *seq <= self.ready_seq)
+        self.inbox.iter().map(|arrival| arrival.seq).filter(|seq| *seq <= self.ready_seq)
     }
 }
 
@@ -261,7 +302,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 1;
+const ROW_VERSION: u8 = 2;
 
 impl Thread {
     /// A thread before its first record.

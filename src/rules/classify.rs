@@ -14,6 +14,8 @@ use crate::words::refusal::Refusal;
 pub enum Case {
     /// `<spawn-thread>`.
     Spawn,
+    /// `<await-threads>`.
+    Await,
     /// The sender's own root tag.
     Note,
     /// It is in the sender's `returns`, or a `<final-report>`.
@@ -24,7 +26,6 @@ pub enum Case {
 
 /// Primitives that are known but cannot be answered yet.
 const NOT_BUILT: &[&str] = &[
-    "await-threads",
     "clear-context",
     "recall",
     "set-timer",
@@ -61,6 +62,7 @@ pub fn of_item(
 fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
     match &*element.local {
         "spawn-thread" if *element.ns == *namespaces::CORE => Ok(Case::Spawn),
+        "await-threads" if *element.ns == *namespaces::CORE => Ok(Case::Await),
         "final-report" if sender.turns > 1 && *element.ns == *namespaces::CORE => {
             Ok(Case::Final(SchemaId::CORE))
         }

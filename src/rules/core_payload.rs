@@ -77,6 +77,13 @@ pub fn thread_finished(child: &ThreadId, outcome: &str, head: Digest, payload: O
     })
 }
 
+/// `<await-over>`: a wait for children ended for that reason, when so many of them had finished.
+pub fn await_over(reason: &str, finished: usize, open: usize) -> Body {
+    written("await-over", |over| {
+        over.attr("reason", reason).number("finished", finished as u64).number("open", open as u64).empty();
+    })
+}
+
 /// `<thread-cancelled>`: the end of a thread and of so many threads in all.
 pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> Body {
     written("thread-cancelled", |cancelled| {
@@ -195,6 +202,12 @@ pub fn spawned_child(body: &[u8]) -> Option<ThreadId> {
 pub fn finished_child(body: &[u8]) -> Option<ThreadId> {
     let [id] = attributes(body, "thread-finished", ["id"])?;
     ThreadId::parse(&id?).ok()
+}
+
+/// Why an `<await-over>` says that a wait is over.
+pub fn await_reason(body: &[u8]) -> Option<String> {
+    let [reason] = attributes(body, "await-over", ["reason"])?;
+    reason
 }
 
 /// How a `<thread-finished>` says that the child ended.

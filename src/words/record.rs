@@ -64,7 +64,9 @@ words! {
         Final "final",
         /// A `<spawn-thread>` that was taken.
         Spawn "spawn",
-        /// An answer of the core to an item: `<thread-spawned>`, `<system-thread-error>`.
+        /// An `<await-threads>` that was taken: its answer comes when the wait is over.
+        Await "await",
+        /// An answer of the core to an item: `<thread-spawned>`, `<await-over>`.
         Answer "answer",
         /// A core payload for the inbox of a call: `<thread-finished>`.
         Inbox "inbox",

@@ -125,6 +125,28 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
 }
 
 #[tokio::test]
+async fn c7_a_wait_for_children_names_how_many_are_missing_and_the_child_that_is_open() {
+    let calls = concat!(
+        "env: {TURN_1: '<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
+        "<initial-payload><search xmlns=\"urn:t\">deep</search></initial-payload></spawn-thread>",
+        "<await-threads xmlns=\"https://xml-pipeline.org/ns/core/v1\" mode=\"all\"/>'}"
+    );
+    let folder = cast(&[Part("planner", "plan", "planned", &[calls, "turns: 9", "peers: [search]"]), HUNG]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    until(&organism, |r| r.header.code == Some(Mark::Role(Role::Await))).await;
+    let found = standing(&organism, &receipt.thread);
+    let [planner] = &found.reasons[..] else { panic!("{found:?}") };
+    assert_eq!(planner.cause, Cause::Awaiting { finished: 0, enough: 1 });
+    let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
+    assert_eq!(leaf.thread, receipt.thread.child("heat").unwrap(), "the child is what ends the wait");
+    let (report, line) = words(&found, None);
+    assert!(report.contains("planner is in turn 1, awaits 1 thread, 0 finished (call 1)"), "{report}");
+    assert!(line.contains("for search: attempt 1 of 3 out"), "{line}");
+    stop(organism).await;
+}
+
+#[tokio::test]
 async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;

@@ -161,6 +161,8 @@ fn told(leaf: &Leaf) -> String {
         Leaf::Refused { code, words } if words.is_empty() => ["answered: ", code].concat(),
         Leaf::Refused { code, words } => ["refused: ", code, ": ", words].concat(),
         Leaf::Call => "call".to_owned(),
+        Leaf::Await { over: None } => "waits for its threads".to_owned(),
+        Leaf::Await { over: Some(reason) } => ["waited for its threads, until ", reason].concat(),
         Leaf::Spawned(child) => {
             ["spawned ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
@@ -201,6 +203,7 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
             (Leaf::Refused { code, words }, _) => {
                 json!({"item": item.as_str(), "refused": code, "message": words})
             }
+            (Leaf::Await { over }, _) => json!({"item": item.as_str(), "await": over}),
             (Leaf::Call | Leaf::Spawned(None), _) => json!({"item": item.as_str()}),
         }
     });

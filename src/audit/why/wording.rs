@@ -32,6 +32,10 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
         Cause::Joining { answered, items } => {
             [&answered.to_string(), " of ", &items.to_string(), calls(*items), " answered"].concat()
         }
+        Cause::Awaiting { finished, enough } => {
+            let threads = if *enough == 1 { " thread" } else { " threads" };
+            ["awaits ", &enough.to_string(), threads, ", ", &finished.to_string(), " finished"].concat()
+        }
         Cause::BackOff { until } => [&attempt, " in back-off for ", &spoken(until.since(now))].concat(),
         Cause::Queued { place, slots } => {
             let place = place.to_string();
@@ -82,9 +86,11 @@ pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
             Some(["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat())
         }
         Cause::Unknown { why } => Some(["nothing, as it stands: ", &plain(why)].concat()),
-        Cause::Stopped | Cause::Held { .. } | Cause::Joining { .. } | Cause::Out { deadline: None, .. } => {
-            None
-        }
+        Cause::Stopped
+        | Cause::Held { .. }
+        | Cause::Joining { .. }
+        | Cause::Awaiting { .. }
+        | Cause::Out { deadline: None, .. } => None,
     }
 }
 
@@ -184,7 +190,7 @@ fn told(
     }
     match &reason.cause {
         Cause::Held { .. } => text.push_str(&brief(reason, now)),
-        Cause::Joining { .. } => {
+        Cause::Joining { .. } | Cause::Awaiting { .. } => {
             text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)]);
         }
         _ if reason.turn > 1 => {

@@ -35,6 +35,8 @@ pub(crate) enum Sort<'r> {
     Call { to: &'r str },
     /// Makes a child.
     Spawn,
+    /// Waits for children.
+    Wait,
     /// Answered by being recorded.
     Note,
     /// Refused; the record is its answer.
@@ -77,6 +79,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("begin")) => opens(record, true),
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
+        ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
         ("message", Some("answer")) => {

@@ -9,7 +9,7 @@ use systole::pump::state::Thread;
 fn busy() -> (Stage, Vec<usize>) {
     let mut stage = Stage::new();
     let mut commits = Vec::new();
-    let heat = root().child("heat").unwrap();
+    let (heat, late) = (root().child("heat").unwrap(), root().child("late").unwrap());
     let mut step = |stage: &mut Stage, work: &mut dyn FnMut(&mut Stage)| {
         work(stage);
         commits.push(stage.records.len());
@@ -25,7 +25,11 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, Said::Items(vec![]))));
     step(&mut stage, &mut |s| drop(s.says(&heat, "1", 2, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.replies("1/1.1", 1, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.replies("1", 2, vec![spawn(None, "tool")])));
+    step(&mut stage, &mut |s| {
+        let children = [spawn(None, "tool"), spawn(Some("late"), "tool")];
+        drop(s.replies("1", 2, children.into_iter().chain([wait("any", &["late"])]).collect()))
+    });
+    step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
@@ -48,6 +52,7 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "note",
         "final",
         "spawn",
+        "await",
         "answer",
         "inbox",
         "told",

@@ -1,6 +1,7 @@
 //! The state machine, event by event: `decide` and `apply` alone, without log, clock or process. A
 //! test says what happens and reads the facts and effects as lines.
 
+mod awaiting;
 mod calls;
 mod cancelling;
 mod cut;
@@ -15,11 +16,13 @@ use systole::pump::decide::decide;
 use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, State};
+use systole::rules::primitive::read_await;
 use systole::words::codes::Code;
 use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole::words::ports::{Lease, Seed, Token};
+use systole::words::primitive::Primitive;
 use systole::words::record::{Mark, Record};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
@@ -102,6 +105,21 @@ pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {
     let spawn = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
     let what = What::Spawn { label: label.map(str::to_owned), to: name(to), initial };
     Item::Admitted(Admitted::new(what, Verdict::sworn(spawn)))
+}
+
+/// A primitive as the door admits it.
+pub(crate) fn primitive(body: &str, read: impl Fn(&[u8]) -> Result<Primitive, Refusal>) -> Item {
+    let body = body.replacen(' ', " xmlns=\"https://xml-pipeline.org/ns/core/v1\" ", 1);
+    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
+    let what = What::Primitive(read(payload.bytes()).expect("the door reads it"));
+    Item::Admitted(Admitted::new(what, Verdict::sworn(payload)))
+}
+
+pub(crate) fn wait(mode: &str, labels: &[&str]) -> Item {
+    let thread = |label: &&str| format!("<thread id=\"{}\"/>", root().child(label).unwrap());
+    let threads: String = labels.iter().map(thread).collect();
+    let body = format!("<await-threads mode=\"{mode}\">{threads}</await-threads>");
+    primitive(&body, |body| read_await(body).map(Primitive::Await))
 }
 
 /// A state, and everything that was recorded to reach it.

@@ -213,6 +213,7 @@ impl Ledger {
                 call.items.push(Item {
                     ordinal,
                     is_note: sort == Sort::Note,
+                    is_wait: sort == Sort::Wait,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
                     spawn: (sort == Sort::Spawn).then_some(record.id),
                     cause: record.cause,
@@ -235,7 +236,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::Note | Sort::Refused => {}
         }
     }
 

@@ -62,6 +62,7 @@ pub(crate) struct Call {
 pub(crate) struct Item {
     pub(crate) ordinal: u32,
     pub(crate) is_note: bool,
+    pub(crate) is_wait: bool,
     pub(crate) is_answered: bool,
     /// The record of the item, if that is a spawn.
     pub(crate) spawn: Option<Id>,

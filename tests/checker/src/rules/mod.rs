@@ -9,6 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod once;
 pub(crate) mod rest;
 pub(crate) mod spawns;
+pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
 use crate::report::Finding;
@@ -44,6 +45,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("cause", causes::cause),
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
+    ("wait", waits::wait),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

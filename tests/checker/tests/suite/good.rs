@@ -3,7 +3,8 @@
 //!
 //! Thread A: alice asks twice more before her first question is closed; an agent calls a peer, takes a
 //! note and spawns a child in one reply; the peer's attempt fails once; an item is refused. Thread B:
-//! one question, one answer. Thread D: cancelled with a running child and an open nested call.
+//! one question, one answer. Thread D: cancelled with a running child and an open nested call. Thread E:
+//! an agent waits for its child.
 
 use systole_checker::Terms;
 
@@ -14,6 +15,8 @@ pub(crate) const A: &str = "sess-aaaaaaaaaaaa";
 pub(crate) const HEAT: &str = "sess-aaaaaaaaaaaa.heat";
 pub(crate) const B: &str = "sess-bbbbbbbbbbbb";
 pub(crate) const D: &str = "sess-dddddddddddd";
+pub(crate) const E: &str = "sess-eeeeeeeeeeee";
+pub(crate) const E1: &str = "sess-eeeeeeeeeeee.c1";
 pub(crate) const D1: &str = "sess-dddddddddddd.-1";
 
 pub(crate) fn spawned(id: &str, parent: &str, first: &str) -> String {
@@ -45,6 +48,9 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
         .replace('N', &attempts.to_string())
 }
 
+/// How many records it has.
+pub(crate) const RECORDS: u64 = 39;
+
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
 
@@ -66,6 +72,7 @@ pub(crate) fn script() -> Script {
             .says("<r>token-b</r>"),
     ]);
     lines.extend(thread_d());
+    lines.extend(thread_e());
     Script(lines)
 }
 
@@ -154,11 +161,52 @@ fn thread_d() -> Vec<Line> {
     ]
 }
 
+pub(crate) fn over(reason: &str, finished: u32, open: u32) -> String {
+    format!(
+        r#"<await-over xmlns="https://xml-pipeline.org/ns/core/v1" reason="{reason}" finished="{finished}" open="{open}"/>"#
+    )
+}
+
+fn thread_e() -> Vec<Line> {
+    let e = |name, kind, code| line(name, E, kind, code);
+    vec![
+        e("e-ask", "message", "request").between("eve", "planner").on("1").key("k-e"),
+        e("e-spawn", "message", "spawn").between("planner", "").on("1").at(1, 0).because("e-ask"),
+        Line {
+            origin: Some("e-spawn"),
+            ..line("e-begin", E1, "message", "begin").between("planner", "helper").on("1").because("e-spawn")
+        },
+        e("e-spawned", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.0")
+            .because("e-spawn")
+            .says(&spawned(E1, E, "e-begin")),
+        e("e-wait", "message", "await").between("planner", "").on("1").at(1, 1).because("e-ask"),
+        line("e-warm", E1, "message", "final")
+            .between("helper", "planner")
+            .on("1")
+            .at(1, 0)
+            .because("e-begin")
+            .says(WARM),
+        e("e-finished", "message", "inbox")
+            .between("core", "planner")
+            .on("1")
+            .because("e-warm")
+            .says(&finished(E1, "answered", "e-warm", WARM)),
+        e("e-over", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.1")
+            .because("e-finished")
+            .says(&over("done", 1, 0)),
+        e("e-final", "message", "final").between("planner", "eve").on("1").at(2, 0).because("e-over"),
+    ]
+}
+
 #[test]
 fn a_good_log_gives_no_finding() {
     let report = Book::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
-    assert_eq!((report.counts.records, report.counts.threads), (30, 6));
+    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 8));
 }
 
 #[test]
@@ -177,6 +225,11 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "d-begin",
         "d-child-end",
         "d-finished",
+        "e-spawn",
+        "e-begin",
+        "e-spawned",
+        "e-warm",
+        "e-finished",
     ];
     for length in 0..script().0.len() {
         let mut cut = script();
