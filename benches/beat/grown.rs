@@ -70,7 +70,7 @@ impl Growing {
             header.key = header.key.map(|_| Key::parse(key).unwrap());
             let sealed = header.seal(record.body.clone(), record.salt, thread.head);
             apply_to(&mut thread, &sealed);
-            self.batch.records.push(sealed);
+            self.batch.records.push(sealed.into());
         }
         self.batch.rows.push(thread.to_row());
         if self.batch.records.len() >= limits::CHECKPOINT_RECORDS {

@@ -367,7 +367,7 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
     let work = async move {
         while let Some(report) = heard.recv().await {
             let taken = match report {
-                Heard::Said { listener, document } => door.hand(Raw::Said { listener, document }).await,
+                Heard::Said { listener, speech } => door.hand(Raw::Said { listener, speech }).await,
                 Heard::Gone { token, code, words } => {
                     pump.send(Input::Gone { token, code, words }).await.is_ok()
                 }

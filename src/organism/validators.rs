@@ -15,7 +15,7 @@ use crate::rules::admit;
 use crate::words::composition::Composition;
 use crate::words::flow::{Asked, Ticket};
 use crate::words::ids::{Digest, Key, Name};
-use crate::words::ports::{Leases, Step, Steps};
+use crate::words::ports::{Leases, Speech, Step, Steps};
 
 /// Documents that may wait for one thread: a few batches of the pump's, and at 1 MiB each still no
 /// more than this machine has.
@@ -29,8 +29,8 @@ pub enum Raw {
     Said {
         /// The listener, from its connection.
         listener: Name,
-        /// The bytes.
-        document: Vec<u8>,
+        /// What it said.
+        speech: Speech,
     },
     /// A message from outside.
     Asked {
@@ -179,7 +179,7 @@ impl Desk {
     fn judge(&self, raw: Raw, bench: &mut Bench) -> Input {
         self.steps.passed(Step::Received);
         match raw {
-            Raw::Said { listener, document } => self.said(&listener, &document, bench),
+            Raw::Said { listener, speech } => self.said(&listener, &speech, bench),
             Raw::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let message = admit::message(page, &document, to.as_deref(), thread.as_deref(), bench);
@@ -189,16 +189,16 @@ impl Desk {
         }
     }
 
-    fn said(&self, listener: &Name, document: &[u8], bench: &mut Bench) -> Input {
+    fn said(&self, listener: &Name, speech: &Speech, bench: &mut Bench) -> Input {
         self.steps.passed(Step::Replied);
         let limits = admit::gate_limits(&self.pages.current);
-        let read = admit::listener_word(listener, document, &limits, |token| self.leases.find(token));
+        let read = admit::listener_word(listener, speech, &limits, |token| self.leases.find(token));
         let (lease, word) = match read {
             Ok(read) => read,
             Err(stray) => return Input::Stray(stray),
         };
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
-        let judged = admit::judge_word(page, lease, word, document, bench);
+        let judged = admit::judge_word(page, lease, word, speech, bench);
         self.passed_door(true);
         Input::Judged(judged)
     }

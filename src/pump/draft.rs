@@ -1,6 +1,6 @@
 //! A decision being written: facts are sealed and folded into copies of the threads they touch, so
 //! that each later step of the same decision sees what the earlier ones did. The state itself is
-//! only read; `apply` changes it when the decision is taken.
+//! only read; the copies take the place of the originals when the decision is taken.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl<'a> Draft<'a> {
         let record = header.seal(fact.body, salt, scratch.head);
         apply_to(scratch, &record);
         self.touch(&record.header);
-        self.out.facts.push(record);
+        self.out.facts.push(Arc::new(record));
         (seq, id)
     }
 
@@ -220,6 +220,7 @@ impl<'a> Draft<'a> {
                 self.out.effects.push(Effect::Ready(work));
             }
         }
+        self.out.folded = self.threads.into_values().collect();
         self.out
     }
 

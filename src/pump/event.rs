@@ -1,5 +1,8 @@
 //! What the pump is asked to decide upon, and what comes of a decision.
 
+use std::sync::Arc;
+
+use super::state::Thread;
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId};
@@ -167,7 +170,10 @@ pub struct Work {
 #[must_use = "facts that nobody records did not happen"]
 pub struct Decision {
     /// Sealed records, in order.
-    pub facts: Vec<Record>,
+    pub facts: Vec<Arc<Record>>,
+    /// The threads that the facts touch, as `apply` leaves them after the last: they were folded while
+    /// the decision was written, and need not be folded again.
+    pub folded: Vec<Thread>,
     /// Documents that the facts name.
     pub documents: Vec<Document>,
     /// What follows.

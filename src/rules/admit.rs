@@ -16,7 +16,7 @@ use crate::words::composition::{Composition, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
 use crate::words::ids::{Name, ThreadId, is_label};
 use crate::words::limits;
-use crate::words::ports::Lease;
+use crate::words::ports::{Lease, Speech};
 use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
@@ -41,16 +41,15 @@ pub fn gate_limits(composition: &Composition) -> Limits {
 /// listener's own: the sender is who is at the other end of the connection, whatever the bytes say.
 pub fn listener_word(
     sender: &Name,
-    document: &[u8],
+    speech: &Speech,
     limits: &Limits,
     lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
 ) -> Result<(Arc<Lease>, Word), Unconnected> {
     let unconnected = |refusal, at| Unconnected {
         listener: sender.clone(),
-        refused: Refused { refusal, kept: Some(excerpt(document, at)) },
+        refused: Refused { refusal, kept: Some(excerpt(&speech.document(), at)) },
     };
-    let word =
-        Word::read(document, limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
+    let word = speech.read(limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
         None => {
@@ -87,12 +86,12 @@ fn bounded_words(words: String) -> String {
 }
 
 /// Judges what a listener said under its lease, by the configuration that its call began with. The
-/// document is what was read as that word.
+/// speech is what was read as that word.
 pub fn judge_word(
     composition: &Composition,
     lease: Arc<Lease>,
     word: Word,
-    document: &[u8],
+    speech: &Speech,
     judge: &mut dyn Judge,
 ) -> Judged {
     let said = match word {
@@ -100,7 +99,7 @@ pub fn judge_word(
             let judged = match composition.listener(&lease.listener) {
                 Some(sender) => items
                     .into_iter()
-                    .map(|item| judge_item(composition, sender, &lease, item, document, judge))
+                    .map(|item| judge_item(composition, sender, &lease, item, speech, judge))
                     .collect(),
                 None => Vec::new(),
             };
@@ -130,13 +129,13 @@ fn judge_item(
     sender: &Listener,
     lease: &Lease,
     item: reply::Item,
-    document: &[u8],
+    speech: &Speech,
     judge: &mut dyn Judge,
 ) -> Item {
     let payload = match item.payload {
         Ok(payload) => payload,
         Err(fault) => {
-            let kept = Some(excerpt(document, fault.place.offset));
+            let kept = Some(excerpt(&speech.document(), fault.place.offset));
             return Item::Refused(Refused { refusal: refusal_of(&fault), kept });
         }
     };

@@ -4,7 +4,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest as _, Sha256};
 
@@ -100,7 +100,9 @@ impl Name {
 
     /// The pump itself, as sender and addressee of primitives and system payloads.
     pub fn core() -> Name {
-        Name("core".into())
+        // Almost every hop names it.
+        static CORE: LazyLock<Name> = LazyLock::new(|| Name("core".into()));
+        CORE.clone()
     }
 
     /// The client behind the local token.

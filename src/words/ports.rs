@@ -1,9 +1,12 @@
 //! The ports: what the pump needs from the outside, as traits that edges implement. Pure data
 //! otherwise; nothing here says how.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use systole_kit::envelope::{Address, Delivered, write_envelope};
+use systole_kit::reply::Word;
+use systole_kit::{Fault, Limits};
 
 use super::codes::Code;
 use super::ids::{Digest, Key, Name, ThreadId};
@@ -43,7 +46,7 @@ pub struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Records in the order of their positions.
-    pub records: Vec<Record>,
+    pub records: Vec<Arc<Record>>,
     /// Documents they name; one that is already stored is left as it is.
     pub documents: Vec<Document>,
     /// Rows that replace the stored ones. If `checkpoint` is set they are those of every thread
@@ -265,16 +268,44 @@ pub trait Carrier: Send + Sync {
     fn call_back(&self, token: &Token, why: CallBack);
 }
 
+/// What a listener said, as it came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Speech {
+    /// Bytes from outside the process.
+    Bytes(Vec<u8>),
+    /// The word of a listener in this process. It passes the gate as bytes do, but is not written first
+    /// to be read again.
+    Word(Word),
+}
+
+impl Speech {
+    /// Reads it: the gate's rules hold for both.
+    pub fn read(&self, limits: &Limits) -> Result<Word, Fault> {
+        match self {
+            Speech::Bytes(document) => Word::read(document, limits),
+            Speech::Word(word) => word.through_gate(limits),
+        }
+    }
+
+    /// The document of it. A word that cannot be written has none.
+    pub fn document(&self) -> Cow<'_, [u8]> {
+        match self {
+            Speech::Bytes(document) => Cow::Borrowed(document),
+            Speech::Word(word) => Cow::Owned(word.document().unwrap_or_default()),
+        }
+    }
+}
+
 /// What carriers report.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    /// A document from a listener, whole and unjudged. A one-shot program's output is put into a
+    /// A word of a listener, whole and unjudged. A one-shot program's output is put into a
     /// `<reply>` by its carrier first.
     Said {
         /// The listener, from the connection.
         listener: Name,
-        /// The bytes.
-        document: Vec<u8>,
+        /// What it said.
+        speech: Speech,
     },
     /// A delivery that will not be answered any more.
     Gone {

@@ -10,9 +10,11 @@ use systole::audit::roll;
 use systole::audit::whole::Whole;
 use systole::edges::log::memory::Memory;
 use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
-use systole::words::ports::{Batch, Commit, LogWriter as _, Position};
+use systole::words::ports::{Commit, LogWriter as _, Position};
 use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::time::Millis;
+
+use crate::log_records::batch;
 
 fn id(text: &str) -> ThreadId {
     ThreadId::parse(text).unwrap()
@@ -42,7 +44,7 @@ fn next(thread: &ThreadId, before: Option<&Record>) -> Record {
 
 fn log_of(records: Vec<Record>) -> Memory {
     let mut memory = Memory::default();
-    let committed = memory.commit(&Batch { records, ..Batch::default() });
+    let committed = memory.commit(&batch(records));
     assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
     memory
 }

@@ -12,12 +12,13 @@ use systole::organism::running::Organism;
 use systole::rules::core_payload;
 use systole::words::codes::Code;
 use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
-use systole::words::ports::{Batch, Clock as _, LogWriter as _, Position};
+use systole::words::ports::{Clock as _, LogWriter as _, Position};
 use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 
 use super::audit_stage::{Part, cast, look, narrow, payload, steady, stop, until};
+use super::log_records::batch;
 use super::organism::{ask, outcome, start, told};
 
 /// A planner that searches, once wrongly; then spawns a thread that never ends and makes a call that
@@ -203,7 +204,7 @@ fn row_20_no_line_of_the_log_is_too_wide_or_obeyed_whatever_a_record_holds() {
 fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut memory = Memory::default();
-    let batch = Batch { records: hostile(&thread), ..Batch::default() };
+    let batch = batch(hostile(&thread));
     assert!(matches!(memory.commit(&batch), systole::words::ports::Commit::Committed(_)));
     let tree = read(&memory, &thread).unwrap().unwrap();
     let now = Millis(1_795_158_000_000);

@@ -209,8 +209,9 @@ async fn a_reply_within_the_grace_of_a_stop_lands() {
 fn settled(report: &Heard) -> Option<String> {
     match report {
         Heard::Gone { token, .. } => Some(token.0.to_string()),
-        Heard::Said { document, .. } => {
-            let text = String::from_utf8_lossy(document);
+        Heard::Said { speech, .. } => {
+            let document = speech.document();
+            let text = String::from_utf8_lossy(&document);
             Some(text.split('"').nth(3).unwrap().to_owned())
         }
         _ => None,

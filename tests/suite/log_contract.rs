@@ -161,7 +161,7 @@ fn a_conflict_stores_nothing_of_its_batch(mut log: Log) {
     let bad = author.record(&root(1), b"", |h| item(h, 0));
     let row = Row { thread: root(2), seq: 1, working: true, bytes: vec![1] };
     let refused = Batch {
-        records: vec![good.clone(), bad],
+        records: vec![good.clone().into(), bad.into()],
         documents: vec![document.clone()],
         rows: vec![row.clone()],
         checkpoint: true,
@@ -191,10 +191,7 @@ fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
     assert_eq!((empty.last, empty.rows.len(), empty.records.len()), (Position(0), 0, 0));
     let before = [1, 2, 3].map(|n| author.note(&root(n), 10));
     let rows = vec![row(1, 1, true), row(2, 1, false), row(3, 1, true)];
-    committed(
-        &mut log,
-        &Batch { records: before.to_vec(), rows: rows.clone(), checkpoint: true, ..Batch::default() },
-    );
+    committed(&mut log, &Batch { rows: rows.clone(), checkpoint: true, ..batch(before.to_vec()) });
     let after = vec![author.note(&root(2), 10), author.note(&root(4), 10)];
     committed(&mut log, &batch(after.clone()));
     // A row that is written by itself, as when a thread leaves memory, is no checkpoint.
@@ -210,7 +207,7 @@ fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
 fn a_row_is_replaced(mut log: Log) {
     let mut author = Author::default();
     let records = vec![author.note(&root(1), 10)];
-    committed(&mut log, &Batch { records, rows: vec![row(1, 1, true)], ..Batch::default() });
+    committed(&mut log, &Batch { rows: vec![row(1, 1, true)], ..batch(records) });
     let last = committed(&mut log, &Batch { rows: vec![row(1, 7, false)], ..Batch::default() });
     assert_eq!(last, Position(1), "a batch without records has the position of the log's last");
     assert_eq!(log.reader.row(&root(1)), Ok(Some(row(1, 7, false))));

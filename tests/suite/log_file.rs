@@ -201,7 +201,7 @@ fn verify_all_counts_what_it_saw_and_touches_nothing() {
     let mut opened = sqlite::open(&folder.log()).unwrap();
     let page = Document { hash: systole::words::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
     let records = vec![author.note(&ThreadId::sys(), 5), author.full(&root(1)), author.note(&root(1), 9_000)];
-    let first = Batch { records, documents: vec![page], ..Batch::default() };
+    let first = Batch { documents: vec![page], ..batch(records) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
     let saw = Summary { records: 3, threads: 2, documents: 1, last: Position(3) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw), "while the organism runs");

@@ -2,11 +2,12 @@
 //! ever, with the records that were written into it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use systole::edges::log::sqlite::{self, Summary};
 use systole::words::ids::{Digest, ThreadId};
 use systole::words::ports::{Batch, Commit, Document, LogReader as _, LogWriter as _, Position, Row};
-use systole::words::record::{FORMAT, Kind, Mark};
+use systole::words::record::{FORMAT, Kind, Mark, Record};
 
 use crate::log_records::{Author, Folder, batch, root};
 
@@ -19,13 +20,13 @@ fn batches() -> [Batch; 2] {
     let mut author = Author::default();
     let child = root(1).child("heat").unwrap();
     let rows = [(root(1), 2, true), (child.clone(), 1, true), (ThreadId::sys(), 1, false)];
+    let records = [
+        author.note(&ThreadId::sys(), 30),
+        author.full(&root(1)),
+        author.note(&root(1), 3_000),
+        author.full(&child),
+    ];
     let before = Batch {
-        records: vec![
-            author.note(&ThreadId::sys(), 30),
-            author.full(&root(1)),
-            author.note(&root(1), 3_000),
-            author.full(&child),
-        ],
         documents: vec![Document {
             hash: Digest::of(b"organism: {name: hello}"),
             bytes: b"organism: {name: hello}"[..].into(),
@@ -34,6 +35,7 @@ fn batches() -> [Batch; 2] {
             .map(|(thread, seq, working)| Row { thread, seq, working, bytes: b"fold".to_vec() })
             .to_vec(),
         checkpoint: true,
+        ..batch(records)
     };
     let refusal = author.record(&root(1), b"<system-error/>", |header| {
         header.kind = Kind::Refusal;
@@ -68,10 +70,12 @@ fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     let [before, after] = batches();
     let mut opened = sqlite::open(&folder.log()).unwrap();
     let all = opened.reader.after(Position(0), 10).unwrap();
-    let wrote: Vec<_> = before.records.iter().chain(&after.records).cloned().collect();
+    let wrote: Vec<_> =
+        before.records.iter().chain(&after.records).map(|record| Record::clone(record)).collect();
     assert_eq!(all.into_iter().map(|(_, record)| record).collect::<Vec<_>>(), wrote);
     let opening = opened.reader.opening().unwrap();
-    assert_eq!((opening.last, opening.records), (Position(6), after.records));
+    let came_after: Vec<_> = opening.records.into_iter().map(Arc::new).collect();
+    assert_eq!((opening.last, came_after), (Position(6), after.records));
     assert_eq!(opening.rows, before.rows[..2]);
     let document = &before.documents[0];
     assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes.clone())));

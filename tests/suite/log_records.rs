@@ -88,7 +88,7 @@ impl Author {
 
 /// A batch of nothing but records.
 pub(crate) fn batch(records: impl IntoIterator<Item = Record>) -> Batch {
-    Batch { records: records.into_iter().collect(), ..Batch::default() }
+    Batch { records: records.into_iter().map(Arc::new).collect(), ..Batch::default() }
 }
 
 /// A folder of this test's own, removed at its end.

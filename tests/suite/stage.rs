@@ -207,9 +207,9 @@ impl Stage {
 
 fn line(report: Heard) -> String {
     match report {
-        Heard::Said { listener, document } => {
+        Heard::Said { listener, speech } => {
             assert_eq!(listener, name("echo"));
-            ["said ", &String::from_utf8_lossy(&document)].concat()
+            ["said ", &String::from_utf8_lossy(&speech.document())].concat()
         }
         Heard::Gone { token, code, words } => ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat(),
         Heard::Joined { .. } => "joined".to_owned(),

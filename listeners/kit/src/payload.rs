@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::attributes::Attribute;
+use crate::attributes::{Attribute, Walk};
 use crate::gate::{Gate, Step, Tag};
 use crate::place::{Fault, Place};
 use crate::{Limits, QName, codes, namespaces, writer};
@@ -67,12 +67,7 @@ impl Payload {
     /// # Errors
     /// When the bytes do not even begin with an element in a namespace, so the store is damaged.
     pub fn trusted(bytes: Arc<[u8]>) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(&bytes, &Limits::FROM_PUMP)?;
-        let Step::Open(tag) = gate.step()? else {
-            return Err(gate.fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
-        };
-        let Some(ns) = gate.ns(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
-        let name = QName::new(ns, tag.local);
+        let name = plain_name(&bytes).map_or_else(|| first_name(&bytes), Ok)?;
         Ok(Self { bytes, name, start: Place::START, graft: 0..0 })
     }
 
@@ -184,6 +179,33 @@ impl Payload {
             None => Ok(Self { bytes, name, start, graft: at..at + graft }),
         }
     }
+}
+
+/// The name of the first element of what a store kept, where it has no prefix and its namespace is declared
+/// without a reference: almost always. Nothing is judged: that was done before it was stored.
+fn plain_name(bytes: &[u8]) -> Option<QName> {
+    // A start tag ends at the first `>` unless a value holds one; then the walk ends in a flaw.
+    let end = bytes.iter().position(|byte| *byte == b'>')?;
+    let tag = std::str::from_utf8(bytes.get(1..end)?).ok()?;
+    let tag = tag.strip_suffix('/').unwrap_or(tag);
+    let (local, rest) = tag.split_at(tag.find(char::is_whitespace)?);
+    let declared = Walk::new(rest, 0).find(|written| written.as_ref().map_or(true, |w| w.name == "xmlns"));
+    let ns = declared?.ok()?.raw;
+    let plain = bytes.starts_with(b"<")
+        && !local.contains(':')
+        && !ns.is_empty()
+        && !ns.contains(|c: char| c == '&' || c.is_whitespace());
+    plain.then(|| QName::new(ns, local))
+}
+
+/// The name of the first element of what a store kept.
+fn first_name(bytes: &[u8]) -> Result<QName, Fault> {
+    let mut gate = Gate::strict(bytes, &Limits::FROM_PUMP)?;
+    let Step::Open(tag) = gate.step()? else {
+        return Err(gate.fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
+    };
+    let Some(ns) = gate.ns(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
+    Ok(QName::new(ns, tag.local))
 }
 
 fn no_namespace(local: &str, place: Place) -> Fault {

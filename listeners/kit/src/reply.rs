@@ -113,6 +113,33 @@ impl Word {
         })
     }
 
+    /// This word as it would be read from its own document: what a listener in the same process says passes the
+    /// same gate as bytes from outside. Only where every item is a plain payload the document itself is spared.
+    ///
+    /// # Errors
+    /// Those of [`Word::document`] and [`Word::read`].
+    pub fn through_gate(&self, limits: &Limits) -> Result<Self, Fault> {
+        match self.plain_payloads().filter(|payloads| fit(payloads, limits)) {
+            Some(payloads) => {
+                let items = payloads.into_iter().map(|payload| {
+                    let read = Payload::read(payload.bytes(), limits);
+                    read.map_or_else(Item::refused, Item::plain)
+                });
+                let said = Said::Items(items.collect());
+                Ok(Self::Reply { delivery: self.delivery().to_owned(), said })
+            }
+            None => Self::read(&self.document()?, limits),
+        }
+    }
+
+    /// The payloads of a reply that holds nothing else.
+    fn plain_payloads(&self) -> Option<Vec<&Payload>> {
+        let Self::Reply { delivery, said: Said::Items(items) } = self else { return None };
+        let plain = |item: &'_ Item| item.to.is_none() && item.thread.is_none();
+        let payloads = items.iter().map(|item| item.payload.as_ref().ok().filter(|_| plain(item)));
+        payloads.collect::<Option<Vec<_>>>().filter(|_| !delivery.is_empty())
+    }
+
     /// The delivery that the document belongs to.
     #[must_use]
     pub fn delivery(&self) -> &str {
@@ -125,6 +152,15 @@ impl Word {
         }
     }
 }
+
+/// Whether payloads that make up a reply pass no limit that a reply has as a whole.
+fn fit(payloads: &[&Payload], limits: &Limits) -> bool {
+    let bytes: usize = payloads.iter().map(|payload| payload.bytes().len()).sum();
+    payloads.len() <= limits.items && bytes.saturating_add(REPLY_TAGS) <= limits.reply_bytes
+}
+
+/// Bytes that the tags of a reply take around its items, and some room.
+const REPLY_TAGS: usize = 1 << 10;
 
 fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
     let mut gate = Gate::lenient(document, limits)?;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use systole_kit::Fault;
 use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Said, Word};
 use tokio::sync::mpsc;
@@ -20,7 +21,7 @@ use super::desk::Errand;
 use super::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Caught, Kind, Panicked, Task};
 use crate::words::codes::Code;
-use crate::words::ports::{Delivery, Token};
+use crate::words::ports::{Delivery, Speech, Token};
 
 /// An answer on its way.
 pub type Answer = Pin<Box<dyn Future<Output = Said> + Send>>;
@@ -146,14 +147,19 @@ async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
         Ok(said) => said,
         Err(panicked) => return gone(post, token, Code::ListenerFailed, panic_words(&panicked)).await,
     };
-    match (Word::Reply { delivery: token.0.to_string(), said }).document() {
-        Ok(document) => {
-            if post.desk.settle(&token.0) {
-                post.said(document).await;
-            }
-        }
-        Err(fault) => gone(post, token, Code::ListenerFailed, fault.message.into()).await,
+    if let Some(fault) = fault_in(&said) {
+        let words = fault.message.clone().into();
+        return gone(post, token, Code::ListenerFailed, words).await;
     }
+    if post.desk.settle(&token.0) {
+        post.said(Speech::Word(Word::Reply { delivery: token.0.to_string(), said })).await;
+    }
+}
+
+/// Why an answer cannot be sent: an item that its listener knows to be faulty.
+fn fault_in(said: &Said) -> Option<&Fault> {
+    let Said::Items(items) = said else { return None };
+    items.iter().find_map(|item| item.payload.as_ref().err())
 }
 
 fn panic_words(panicked: &Panicked) -> String {

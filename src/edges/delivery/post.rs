@@ -12,7 +12,7 @@ use super::pace::Pace;
 use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
-use crate::words::ports::{CallBack, Heard, Step, Steps, Token};
+use crate::words::ports::{CallBack, Heard, Speech, Step, Steps, Token};
 
 #[derive(Clone)]
 pub(super) struct Post {
@@ -30,9 +30,9 @@ impl Post {
         let _pump_is_gone = self.reports.send(heard).await;
     }
 
-    /// A document of the listener.
-    pub(super) async fn said(&self, document: Vec<u8>) {
-        self.report(Heard::Said { listener: self.listener.clone(), document }).await;
+    /// A word of the listener.
+    pub(super) async fn said(&self, speech: Speech) {
+        self.report(Heard::Said { listener: self.listener.clone(), speech }).await;
     }
 
     /// A delivery that the caller has taken off the desk, and that will not be answered.

@@ -46,7 +46,7 @@ pub struct Memory {
 #[derive(Default)]
 struct Held {
     /// Position n is at index n - 1.
-    records: Vec<Record>,
+    records: Vec<Arc<Record>>,
     /// Indexes into `records`, in the order of the thread: seq n is at index n - 1.
     threads: BTreeMap<ThreadId, Vec<usize>>,
     /// Threads in the order of their first record.
@@ -135,7 +135,7 @@ impl Held {
     }
 
     fn placed(&self, index: usize) -> Option<(Position, Record)> {
-        self.records.get(index).map(|record| (Position(index as u64 + 1), record.clone()))
+        self.records.get(index).map(|record| (Position(index as u64 + 1), Record::clone(record)))
     }
 }
 
@@ -177,7 +177,7 @@ impl LogReader for Memory {
         Ok(Opening {
             last: held.last(),
             rows: held.rows.values().filter(|row| row.working).cloned().collect(),
-            records: held.records.iter().skip(held.checkpoint).cloned().collect(),
+            records: held.records.iter().skip(held.checkpoint).map(|r| Record::clone(r)).collect(),
         })
     }
 

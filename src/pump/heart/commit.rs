@@ -3,6 +3,8 @@
 //! unwritten moves. An effect without records of its own waits as well, for the state it was decided
 //! from may not be durable yet.
 
+use std::sync::Arc;
+
 use super::Heart;
 use super::deliver::RECORD_BYTES;
 use crate::pump::event::Effect;
@@ -34,7 +36,7 @@ pub(super) struct Filling {
 
 impl Filling {
     /// Adds a record.
-    pub(super) fn record(&mut self, record: Record) {
+    pub(super) fn record(&mut self, record: Arc<Record>) {
         self.bytes += record.body.len() + RECORD_BYTES;
         self.batch.records.push(record);
     }
@@ -170,7 +172,7 @@ impl Heart {
             if !self.state.thread(&id).is_some_and(rests) {
                 continue;
             }
-            if self.parked.contains_key(&id.stem()) {
+            if !self.parked.is_empty() && self.parked.contains_key(&id.stem()) {
                 self.dirty.insert(id);
             } else {
                 self.state.threads.remove(&id);

@@ -104,7 +104,8 @@ impl Heart {
     }
 
     fn ready(&mut self, work: Work) {
-        if self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
+        // Both sets are empty but for moments, and a hop is not to pay for them.
+        if !self.reserved.is_empty() && self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
             // Also while the organism stops: its attempt is on record, so it counts as out already.
             return self.send(&work, None);
         }
@@ -144,7 +145,7 @@ impl Heart {
         if self.ended {
             return self.desk.unused(&work.listener);
         }
-        if self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
+        if !self.suspects.is_empty() && self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
             self.desk.unused(&work.listener);
             let words = "the pump stopped while the delivery may have been out".to_owned();
             return self.happened(lost(work, Code::ListenerLost, words, true));

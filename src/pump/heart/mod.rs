@@ -131,16 +131,18 @@ impl Heart {
     }
 
     fn take(&mut self, decision: Decision) {
-        let Decision { facts, documents, effects } = decision;
+        let Decision { facts, folded, documents, effects } = decision;
         let base = self.filling.batch.records.len();
         for fact in facts {
-            super::fold::apply(&mut self.state, &fact);
-            self.dirty.insert(fact.header.thread.clone());
-            self.fresh.put(Arc::new(fact.clone()));
+            self.fresh.put(fact.clone());
             self.filling.record(fact);
         }
+        for thread in folded {
+            self.dirty.insert(thread.id.clone());
+            self.state.threads.insert(thread.id.clone(), thread);
+        }
         documents.into_iter().for_each(|document| self.filling.document(document));
-        let first_new = |effect: &Effect, records: &[Record]| match effect {
+        let first_new = |effect: &Effect, records: &[Arc<Record>]| match effect {
             Effect::Receipt { receipt, .. } if !receipt.repeated => {
                 records.iter().skip(base).position(|r| r.header.id == receipt.id).map(|n| base + n)
             }

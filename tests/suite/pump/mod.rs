@@ -147,15 +147,23 @@ impl Stage {
         self.events += 1;
         self.now = self.now.plus(10);
         let event = Event { at: self.now, seed: Seed([self.events; 16]), what };
-        let Decision { facts, effects, .. } = decide(&self.state, event);
+        let Decision { facts, folded, effects, .. } = decide(&self.state, event);
         for fact in &facts {
             let before = self.state.thread(&fact.header.thread).map(|t| t.head);
             let zero = systole::words::record::head_zero(&fact.header.thread);
             assert!(fact.verifies(before.unwrap_or(zero)), "each fact extends its chain");
             apply(&mut self.state, fact);
         }
-        let told = facts.iter().map(record_line).chain(effects.iter().map(effect_line)).collect();
-        self.records.extend(facts);
+        for thread in &folded {
+            assert_eq!(
+                self.state.thread(&thread.id),
+                Some(thread),
+                "what was folded in passing is what `apply` gives"
+            );
+        }
+        let told =
+            facts.iter().map(|fact| record_line(fact)).chain(effects.iter().map(effect_line)).collect();
+        self.records.extend(facts.into_iter().map(Arc::unwrap_or_clone));
         told
     }
 

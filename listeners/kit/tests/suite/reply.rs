@@ -279,11 +279,39 @@ fn word() -> impl Strategy<Value = Word> {
     ]
 }
 
+/// A word with the places of its faults left out: they count in a document that nobody wrote.
+fn fates(word: &Word) -> Vec<String> {
+    match word {
+        Word::Reply { delivery, said: Said::Items(items) } => {
+            let mut all = outcomes(items);
+            all.push(delivery.clone());
+            all
+        }
+        other => vec![format!("{other:?}")],
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_back(word in word()) {
         let document = word.document().expect("nothing in it is refused");
         let back = Word::read(&document, &Limits::default()).expect("the kit reads what it writes");
         prop_assert_eq!(word, back);
+    }
+
+    #[test]
+    fn a_word_passes_the_gate_as_its_document_does(word in word(), items in 0usize..5, bytes in 0usize..4_000) {
+        let limits = Limits { items, reply_bytes: 1_100 + bytes, message_bytes: bytes, ..Limits::default() };
+        let document = word.document().expect("nothing in it is refused");
+        match (Word::read(&document, &limits), word.through_gate(&limits)) {
+            (Ok(read), Ok(passed)) => prop_assert_eq!(fates(&read), fates(&passed)),
+            (read, passed) => prop_assert_eq!(read.is_err(), passed.is_err()),
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_has_the_name_it_had(payload in payload()) {
+        let back = Payload::trusted(payload.bytes().clone()).expect("a payload's bytes");
+        prop_assert_eq!(back.name(), payload.name());
     }
 }

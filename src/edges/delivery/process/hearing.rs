@@ -15,6 +15,7 @@ use super::last_words::LastWords;
 use super::pipe::Pipe;
 use super::root::{Root, root_of};
 use crate::edges::delivery::post::Post;
+use crate::words::ports::Speech;
 
 /// Whether a life of the program has answered anything.
 #[derive(Default)]
@@ -88,5 +89,5 @@ async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answer
         }
         Root::Other => {}
     }
-    post.said(frame).await;
+    post.said(Speech::Bytes(frame)).await;
 }

@@ -27,7 +27,7 @@ use crate::edges::delivery::desk::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Kind, Panicked};
 use crate::words::codes::Code;
-use crate::words::ports::{CallBack, Delivery, Token};
+use crate::words::ports::{CallBack, Delivery, Speech, Token};
 use crate::words::time::spoken;
 
 /// Starts a program for each delivery until the carrier is stopped.
@@ -100,7 +100,7 @@ enum Outcome {
 async fn settle(post: &Post, token: Token, outcome: Outcome) {
     if post.desk.settle(&token.0) {
         match outcome {
-            Outcome::Said(document) => post.said(document).await,
+            Outcome::Said(document) => post.said(Speech::Bytes(document)).await,
             Outcome::Gone(code, words) => post.gone(token, code, words).await,
         }
     }
