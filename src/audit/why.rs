@@ -14,7 +14,7 @@ use crate::pump::state::{Call, Life, Stand, Thread};
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
-use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Kind;
 use crate::words::time::Millis;
@@ -35,6 +35,19 @@ pub struct Standing {
     pub seq: u64,
     /// One reason for each of its top calls.
     pub reasons: Vec<Reason>,
+    /// Timers that outlived the call that set them, and open a new one; the next first.
+    pub timers: Vec<Kept>,
+}
+
+/// A timer of a thread that opens a call when it fires.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Which.
+    pub id: TimerId,
+    /// For whom the call will be.
+    pub listener: Name,
+    /// When.
+    pub due: Millis,
 }
 
 /// Why one call is not over.
@@ -87,6 +100,8 @@ pub enum Cause {
         finished: usize,
         /// How many must have.
         enough: usize,
+        /// Its next timer, which ends the wait as well.
+        timer: Option<(TimerId, Millis)>,
     },
     /// Its time, after a failed attempt.
     BackOff {
@@ -180,6 +195,7 @@ impl Standing {
             touched: thread.touched,
             seq: thread.seq,
             reasons,
+            timers: kept(thread),
         })
     }
 
@@ -226,7 +242,7 @@ impl Asking<'_> {
         let post = self.posts.of(&thread.id, path);
         let (cause, since) = match call.stand() {
             Stand::Held => (held_behind(thread, path), call.opened),
-            Stand::Joining(open) => (joining(call, open), call.ready_at),
+            Stand::Joining(open) => (joining(thread, path, call, open), call.ready_at),
             Stand::Ready { .. } => self.due(call, listener, post, attempt),
         };
         let program = match listener.map(|l| &l.reach) {
@@ -321,15 +337,26 @@ impl Asking<'_> {
     }
 }
 
+fn kept(thread: &Thread) -> Vec<Kept> {
+    let left = thread.timers.iter().filter(|(_, timer)| !thread.calls.contains_key(&timer.call));
+    let mut kept: Vec<Kept> = left
+        .map(|(id, timer)| Kept { id: id.clone(), listener: timer.listener.clone(), due: timer.due })
+        .collect();
+    kept.sort_by_key(|timer| timer.due);
+    kept
+}
+
 /// What a call joins: nested calls and waits, or nothing but waits. Of several waits each is as good as
 /// the other, for all of them must be over.
-fn joining(call: &Call, open: usize) -> Cause {
+fn joining(thread: &Thread, path: &CallPath, call: &Call, open: usize) -> Cause {
     let items = call.items.len();
     match call.awaits().next() {
         Some((_, awaited)) if call.awaits().count() == open => {
             let running = call.running().filter(|id| awaited.threads.contains(id)).count();
             let finished = awaited.threads.len().saturating_sub(running);
-            Cause::Awaiting { finished, enough: awaited.enough }
+            let timer = thread.timers_of(path).min_by_key(|(_, timer)| timer.due);
+            let timer = timer.map(|(id, timer)| (id.clone(), timer.due));
+            Cause::Awaiting { finished, enough: awaited.enough, timer }
         }
         _ => Cause::Joining { answered: items - open, items },
     }

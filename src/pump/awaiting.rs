@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::draft::{Draft, Fact};
 use super::replying::{Turn, no_thread};
-use super::state::{Awaited, Call};
+use super::state::{Awaited, Call, Sort, Thread};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::primitive::Await;
@@ -36,13 +36,14 @@ pub(super) fn wait(
 
 /// Answers those waits of a call that what has come by now ends.
 pub(super) fn arrived(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some((state, call)) = d.thread(thread).and_then(|t| Some((t, t.calls.get(path)?))) else { return };
     let (to, config, turn, cause) = (call.listener.clone(), call.config, call.settled, d.last_id());
     let over: Vec<_> = call
         .awaits()
         .filter_map(|(item, awaited)| {
             let (finished, open) = standing(call, awaited);
-            (finished >= awaited.enough).then_some((item.ordinal, "done", finished, open))
+            let why = reason(state, path, call, awaited, finished)?;
+            Some((item.ordinal, why, finished, open))
         })
         .collect();
     for (ordinal, why, finished, open) in over {
@@ -60,4 +61,19 @@ pub(super) fn arrived(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
 fn standing(call: &Call, awaited: &Awaited) -> (usize, usize) {
     let open = call.running().filter(|id| awaited.threads.contains(id)).count();
     (awaited.threads.len().saturating_sub(open), open)
+}
+
+/// Why a wait is over; none while it is not. One for no child at all is a wait for the call's timers.
+fn reason(
+    state: &Thread,
+    path: &CallPath,
+    call: &Call,
+    awaited: &Awaited,
+    finished: usize,
+) -> Option<&'static str> {
+    let waits_for_timer = awaited.threads.is_empty() && state.timers_of(path).next().is_some();
+    if finished >= awaited.enough && !waits_for_timer {
+        return Some("done");
+    }
+    call.inbox.iter().any(|arrival| arrival.sort == Sort::Timer).then_some("timer")
 }

@@ -2,7 +2,11 @@
 //! record, whatever version or configuration reads it. Each record changes its own thread alone, so
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
-use super::state::{Answer, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Thread};
+mod timers;
+
+use super::state::{
+    Answer, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Thread, Wish,
+};
 use crate::rules::{core_payload, labels, primitive};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
@@ -39,11 +43,9 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (Kind::Outcome, Some(Mark::DeadLetter)) => {}
         (Kind::Outcome, _) => close(thread, h),
         (Kind::Attempt, _) => attempt(thread, record),
-        (Kind::Terminal, _) => {
-            thread.calls.clear();
-            thread.ended = true;
-        }
-        (Kind::Message, _) => {}
+        (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
+        (Kind::Terminal, _) => end(thread),
+        (Kind::Message | Kind::Timer, _) => {}
     }
 }
 
@@ -71,6 +73,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             if let Some(path) = &h.call {
                 answer_item(thread, path, h);
                 spawned(thread, path, record);
+                timers::answered(thread, path, record);
             }
         }
         Role::Inbox => inbox(thread, record),
@@ -131,16 +134,20 @@ impl Call {
 fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
     let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
     let Some(call) = thread.calls.get_mut(path) else { return };
-    if turn > call.settled {
-        let shown = call.ready_seq;
+    let shown = call.ready_seq;
+    let is_first = turn > call.settled;
+    if is_first {
         call.inbox.retain(|arrival| arrival.seq > shown);
         call.settled = turn;
         call.attempts = 0;
         call.not_before = Millis(0);
         call.items.clear();
     }
-    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, awaits: None });
+    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, wish: Wish::Other });
     call.ready_after(h.seq, h.id, h.time);
+    if is_first && !thread.timers.is_empty() {
+        timers::shown(thread, path, shown);
+    }
 }
 
 /// Notes which children a wait is for: those it names, else all that its call can know to be open.
@@ -153,7 +160,7 @@ fn awaits(thread: &mut Thread, record: &Record) {
     };
     let enough = wanted.mode.of(threads.len());
     if let Some(item) = call.items.last_mut() {
-        item.awaits = Some(Awaited { threads, enough });
+        item.wish = Wish::Threads(Awaited { threads, enough });
     }
 }
 
@@ -194,24 +201,34 @@ fn inbox(thread: &mut Thread, record: &Record) {
 /// Closes a call with the record that is its outcome.
 fn close(thread: &mut Thread, h: &Header) {
     let Some(path) = &h.call else { return };
-    if thread.calls.remove(path).is_none() {
-        return;
-    }
+    let Some(call) = thread.calls.remove(path) else { return };
     // Calls under it were closed by records of their own; should a log be cut between those and this
     // one, they go with it all the same.
     thread.calls.retain(|other, _| !other.is_within(path));
+    timers::closed(thread, path, call.ready_seq);
     answer_item(thread, path, h);
     if path.depth() > 0 {
         return;
     }
     if thread.id.parent().is_some() {
-        thread.ended = true;
+        end(thread);
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
     if let Some((_, next)) = next {
         next.held = false;
         next.ready_after(h.seq, h.id, h.time);
     }
+}
+
+/// Nothing is open in a thread that has ended.
+fn end(thread: &mut Thread) {
+    thread.calls.clear();
+    thread.timers.clear();
+    thread.ended = true;
+}
+
+fn inbox_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
+    thread.calls.get_mut(h.call.as_ref()?)
 }
 
 fn attempt(thread: &mut Thread, record: &Record) {

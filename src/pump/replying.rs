@@ -3,11 +3,11 @@
 
 use std::cmp::Ordering;
 
-use super::awaiting;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
+use super::primitives;
 use super::spawning::spawn;
 use super::state::Call;
 use crate::rules::core_payload;
@@ -35,7 +35,7 @@ pub(super) struct Turn<'a> {
 
 impl Turn<'_> {
     /// A call that may take one turn only cannot wait for answers.
-    fn is_single(&self) -> bool {
+    pub(super) fn is_single(&self) -> bool {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
@@ -257,18 +257,7 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
                 d.record(turn.thread, fact);
                 None
             }
-            What::Primitive(primitive) => {
-                let refusal = if turn.is_single() {
-                    no_turn_left()
-                } else {
-                    match primitive {
-                        Primitive::Await(wanted) => {
-                            return awaiting::wait(d, turn, ordinal, wanted, admitted.bytes());
-                        }
-                    }
-                };
-                Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes())))
-            }
+            What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
             What::For(_) | What::Spawn { .. } => {
                 let deep = turn.thread.depth() + turn.path.depth() + 1 >= limits::DEPTH;
                 let refusal = if turn.is_single() {
@@ -284,7 +273,7 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
     }
 }
 
-fn no_turn_left() -> Refusal {
+pub(super) fn no_turn_left() -> Refusal {
     Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
         .mended_by("answer at once, or raise `turns` of this listener in the organism's file")
 }
@@ -305,7 +294,7 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
     }
 }
 
-fn refuse_item(
+pub(super) fn refuse_item(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
     ordinal: u32,

@@ -2,14 +2,18 @@
 //! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
 //! its open calls, not by its length.
 
+mod timer;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::timer::{Firing, Timer};
 use crate::words::composition::{Composition, Listener};
-use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
+use crate::words::primitive::Pace;
 use crate::words::record::head_zero;
 use crate::words::time::Millis;
 
@@ -103,6 +107,8 @@ pub struct Thread {
     pub top_calls: u32,
     /// Open calls.
     pub calls: BTreeMap<CallPath, Call>,
+    /// Timers that are set.
+    pub timers: BTreeMap<TimerId, Timer>,
     /// Children so far.
     pub spawns: u32,
     /// Labels of children, each with the next suffix for it; bounded, see `rules::labels`.
@@ -179,6 +185,8 @@ pub enum Sort {
     Finished,
     /// Words of its own listener, before the reply.
     Notice,
+    /// A timer that fired.
+    Timer,
 }
 
 /// One item of the last reply.
@@ -194,8 +202,19 @@ pub struct Item {
     pub to: Option<Name>,
     /// What answers it.
     pub answer: Answer,
-    /// The children it waits for, if it is a wait.
-    pub awaits: Option<Awaited>,
+    /// What its answer will be about.
+    pub wish: Wish,
+}
+
+/// What an item asks for, as far as its answer needs it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Wish {
+    /// Nothing that needs to be kept.
+    Other,
+    /// The end of children.
+    Threads(Awaited),
+    /// A timer.
+    Timer(Pace),
 }
 
 /// A wait for children, as it stood when it was recorded.
@@ -262,10 +281,13 @@ impl Call {
         self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
     }
 
-    /// Its waits that are not over: the path of each stands at its turn and ordinal.
+    /// Its waits that are not over.
     pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
-        open.filter_map(|item| Some((item, item.awaits.as_ref()?)))
+        open.filter_map(|item| match &item.wish {
+            Wish::Threads(awaited) => Some((item, awaited)),
+            Wish::Other | Wish::Timer(_) => None,
+        })
     }
 
     /// How many inbox records came after the due turn could be delivered, and wait for the one after it.
@@ -315,6 +337,7 @@ impl Thread {
             opener: None,
             top_calls: 0,
             calls: BTreeMap::new(),
+            timers: BTreeMap::new(),
             spawns: 0,
             labels: BTreeMap::new(),
             recent: VecDeque::new(),
@@ -339,7 +362,8 @@ impl Thread {
         if let Ok(body) = postcard::to_allocvec(self) {
             bytes.extend_from_slice(&body);
         }
-        Row { thread: self.id.clone(), seq: self.seq, working: self.life() == Life::Working, bytes }
+        let working = self.life() == Life::Working || !self.timers.is_empty();
+        Row { thread: self.id.clone(), seq: self.seq, working, bytes }
     }
 
     /// Reads a row; none where it was written in another encoding, and the thread is folded afresh.

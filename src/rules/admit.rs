@@ -171,6 +171,12 @@ fn admit_item(
         Case::Await => admit_primitive(composition, payload, judge, |body| {
             primitive::read_await(body).map(Primitive::Await)
         }),
+        Case::SetTimer => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_set_timer(body).map(Primitive::SetTimer)
+        }),
+        Case::CancelTimer => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_cancel_timer(body).map(Primitive::CancelTimer)
+        }),
     }
 }
 

@@ -1,13 +1,19 @@
 //! Payloads that the pump answers itself, read once and for all: what is in them that deciding needs.
 //! Pure data. The bytes they were read from are what is recorded.
 
-use super::ids::ThreadId;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ThreadId, TimerId};
 
 /// A payload that the pump answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Primitive {
     /// `<await-threads>`.
     Await(Await),
+    /// `<set-timer>`.
+    SetTimer(SetTimer),
+    /// `<cancel-timer>`.
+    CancelTimer(TimerId),
 }
 
 /// What an `<await-threads>` waits for.
@@ -39,4 +45,23 @@ impl Mode {
             Mode::Count(count) => threads.min(usize::try_from(count).unwrap_or(usize::MAX)),
         }
     }
+}
+
+/// What a `<set-timer>` asks for. Its note is not here: it stays in the record and is read again when the
+/// timer fires.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetTimer {
+    /// The id it is to have; none leaves that to the pump.
+    pub id: Option<TimerId>,
+    /// When it fires.
+    pub pace: Pace,
+}
+
+/// When a timer fires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Pace {
+    /// After so long.
+    pub span_ms: u64,
+    /// Whether again and again after as long.
+    pub repeats: bool,
 }

@@ -54,6 +54,9 @@ def to(item, **meta):
     return f'<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta>{meta}</meta>{item}</message>'
 def wait(mode, *ids):
     return f'<await-threads xmlns="{CORE}" mode="{mode}">' + "".join(f'<thread id="{id}"/>' for id in ids) + '</await-threads>'
+def timer(text, **when):
+    when = "".join(f' {name}="{value}"' for name, value in when.items())
+    return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'
 def spawn(item, label=None):
     label = f' suggested_sub_id="{escape(label, {chr(34): "&quot;"})}"' if label else ""
     return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'

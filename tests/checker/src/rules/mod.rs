@@ -9,6 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod once;
 pub(crate) mod rest;
 pub(crate) mod spawns;
+pub(crate) mod timers;
 pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
@@ -46,6 +47,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
     ("wait", waits::wait),
+    ("timer", timers::timer),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

@@ -1,7 +1,7 @@
 //! Whether waits for children end when they may, and as they are told.
 
 use super::Terms;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{Firing, Ledger, Step};
 use crate::meaning::Act;
 
 /// A wait is answered by its end and by nothing else, and nothing else is answered by one. What its end
@@ -33,6 +33,14 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
             Some("a wait is done before any child has finished".into())
         }
         Some("done") => None,
+        Some("timer") => {
+            // It fired while the call waited, or at its last turn, too late to be shown.
+            let thread = before.thread(&step.record.thread)?;
+            let told =
+                |firing: &Firing| firing.call == caller && firing.settled >= Some(turn.saturating_sub(1));
+            let fired = thread.timers.values().filter_map(|timer| timer.fired.as_ref()).any(told);
+            (!fired).then(|| "a wait is ended by a timer, and none fired".into())
+        }
         reason => Some(format!("{} ends no wait", reason.unwrap_or("nothing"))),
     }
 }

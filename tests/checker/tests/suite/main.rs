@@ -11,6 +11,7 @@ mod once;
 mod reading;
 mod script;
 mod spawns;
+mod timers;
 mod waits;
 
 /// Tests that plant one fault in the good log before it is sealed, so that its chains are whole, and
