@@ -2,6 +2,7 @@
 //! are pure. `run` is the one loop around them.
 
 mod asking;
+mod awaiting;
 mod closing;
 pub mod compose;
 pub mod decide;
@@ -11,8 +12,11 @@ pub mod event;
 mod failing;
 pub mod fold;
 pub mod heart;
+mod primitives;
 mod replying;
 pub mod run;
 mod spawning;
 pub mod state;
+mod timers;
 pub mod wake;
+pub mod wheel;

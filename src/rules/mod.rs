@@ -5,3 +5,4 @@ pub mod admit;
 pub mod classify;
 pub mod core_payload;
 pub mod labels;
+pub mod primitive;

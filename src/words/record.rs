@@ -44,8 +44,26 @@ words! {
         Outcome "outcome",
         /// A further attempt to hand a turn to its listener.
         Attempt "attempt",
+        /// A timer: set, cancelled, fired.
+        Timer "timer",
         /// The end of a thread.
         Terminal "terminal",
+    }
+}
+
+words! {
+    /// What a record of kind `timer` means for the state.
+    Timing {
+        /// An item that sets one. The answer to it names the timer and says when it is due.
+        Set "set",
+        /// An item that cancels one. The answer to it is what takes effect.
+        Cancel "cancel",
+        /// It fired into the inbox of the call that set it.
+        Fired "fired",
+        /// It fired after that call had closed, and opens a top call.
+        Opens "opens",
+        /// It is cancelled because the call that set it is over.
+        Cancelled "cancelled",
     }
 }
 
@@ -64,7 +82,9 @@ words! {
         Final "final",
         /// A `<spawn-thread>` that was taken.
         Spawn "spawn",
-        /// An answer of the core to an item: `<thread-spawned>`, `<system-thread-error>`.
+        /// An `<await-threads>` that was taken: its answer comes when the wait is over.
+        Await "await",
+        /// An answer of the core to an item: `<thread-spawned>`, `<await-over>`.
         Answer "answer",
         /// A core payload for the inbox of a call: `<thread-finished>`.
         Inbox "inbox",
@@ -80,6 +100,8 @@ pub enum Mark {
     Role(Role),
     /// What went wrong.
     Code(Code),
+    /// What became of a timer.
+    Timing(Timing),
     /// A call that closed without a payload, as its `returns` allow.
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
@@ -94,6 +116,7 @@ impl Mark {
         match self {
             Mark::Role(role) => role.as_str(),
             Mark::Code(code) => code.as_str(),
+            Mark::Timing(timing) => timing.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
             Mark::ChildrenOpen => "children-open",
@@ -106,7 +129,10 @@ impl Mark {
             "handled" => Some(Mark::Handled),
             "dead-letter" => Some(Mark::DeadLetter),
             "children-open" => Some(Mark::ChildrenOpen),
-            _ => Role::parse(text).map(Mark::Role).or_else(|| Code::parse(text).map(Mark::Code)),
+            _ => Role::parse(text)
+                .map(Mark::Role)
+                .or_else(|| Timing::parse(text).map(Mark::Timing))
+                .or_else(|| Code::parse(text).map(Mark::Code)),
         }
     }
 }
@@ -315,7 +341,9 @@ mod tests {
 
     #[test]
     fn marks_read_back() {
-        for text in ["request", "final", "handled", "dead-letter", "children-open", "payload.invalid"] {
+        for text in
+            ["request", "final", "fired", "handled", "dead-letter", "children-open", "payload.invalid"]
+        {
             assert_eq!(Mark::parse(text).map(Mark::as_str), Some(text));
         }
     }

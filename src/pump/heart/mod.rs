@@ -6,6 +6,7 @@ mod commit;
 mod deliver;
 mod input;
 mod lookup;
+mod timing;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use super::desk::Desk;
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::State;
 use super::wake::Recovered;
+use super::wheel::Wheel;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
     Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
@@ -47,6 +49,7 @@ pub struct Ports {
 pub struct Heart {
     state: State,
     desk: Desk,
+    wheel: Wheel,
     ports: Ports,
     /// Records and effects that wait for the writer.
     filling: commit::Filling,
@@ -85,6 +88,7 @@ impl Heart {
         let mut heart = Heart {
             state,
             desk: Desk::default(),
+            wheel: Wheel::default(),
             ports,
             filling: commit::Filling::default(),
             writing: None,
@@ -119,6 +123,7 @@ impl Heart {
             self.filling.document(Document { hash: page.hash, bytes: page.source.clone() });
         }
         self.happened(Happening::Booted { listeners });
+        self.take_up_timers();
         self.take_up();
     }
 
@@ -169,7 +174,8 @@ impl Heart {
 
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
-        self.desk.next_moment()
+        let timer = self.wheel.next_moment().filter(|_| !self.stopping);
+        self.desk.next_moment().into_iter().chain(timer).min()
     }
 
     /// Why the pump must stop at once, if it must.
