@@ -10,7 +10,7 @@ use super::glance::{Glance, glance, told};
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::ThreadId;
 use crate::words::ports::Position;
-use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::record::{Header, Kind, Mark, Record, Role, Timing};
 
 /// Columns that a thread's id takes where records of several threads are told.
 const ID_COLUMNS: usize = 20;
@@ -32,7 +32,7 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
     }
     lead.extend(["  #", &h.seq.to_string()]);
     match h.kind {
-        Kind::Message => message(&lead, record),
+        Kind::Message | Kind::Timer => message(&lead, record),
         Kind::Refusal => refusal(&lead, record),
         Kind::Outcome => outcome(&lead, record),
         Kind::Attempt => attempt(&lead, record),
@@ -76,11 +76,17 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Request | Role::Begin)) => "opens call",
         Some(Mark::Role(Role::Call)) => "call",
         Some(Mark::Role(Role::Spawn)) => "spawns, item",
+        Some(Mark::Role(Role::Await)) => "waits, item",
         Some(Mark::Role(Role::Note)) => "note",
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",
         Some(Mark::Role(Role::Inbox)) => "inbox of call",
         Some(Mark::Role(Role::Tell)) => "tells, call",
+        Some(Mark::Timing(Timing::Set)) => "sets a timer, item",
+        Some(Mark::Timing(Timing::Cancel)) => "cancels a timer, item",
+        Some(Mark::Timing(Timing::Fired)) => "a timer fired, inbox of call",
+        Some(Mark::Timing(Timing::Opens)) => "a timer fired, opens call",
+        Some(Mark::Timing(Timing::Cancelled)) => "a timer is cancelled with call",
         _ => "",
     };
     if let (Some(path), false) = (call(h), sense.is_empty()) {

@@ -81,7 +81,13 @@ fn entry(
             }
         }
     } else {
-        (thread.touched, last_outcome(reader, thread)?)
+        let mut words = last_outcome(reader, thread)?;
+        if let Some((id, timer)) = thread.timers.iter().min_by_key(|(_, timer)| timer.due) {
+            let due = columns::moment(timer.due, now);
+            words = ["timer ", id.as_str(), " at ", &due, if words.is_empty() { "" } else { "; " }, &words]
+                .concat();
+        }
+        (thread.touched, words)
     };
     Ok(Entry { thread: thread.id.clone(), life, since, words })
 }

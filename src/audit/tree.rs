@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use super::columns::plain;
 use super::glance::{glance, told};
 use crate::rules::{approval_payload, core_payload};
-use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, head_zero};
+use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
 use crate::words::time::Millis;
 
 /// Records read at once.
@@ -109,6 +109,21 @@ pub enum Leaf {
         code: &'static str,
         /// The words.
         words: String,
+    },
+    /// A wait for threads of its call.
+    Await {
+        /// Why it is over, if it is.
+        over: Option<String>,
+    },
+    /// It set a timer.
+    Timer {
+        /// Which, and when it was first due; none until the confirmation was read.
+        set: Option<(TimerId, Millis)>,
+    },
+    /// It cancelled a timer.
+    Cancel {
+        /// Which.
+        timer: Option<TimerId>,
     },
     /// It opened a nested call.
     Call,
@@ -213,6 +228,7 @@ impl Tree {
                 let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
                 self.end(h, Way::Failed { code, words });
             }
+            (Kind::Timer, mark) => self.timer(record, mark),
             (Kind::Terminal, _) => {
                 self.ended_by = h.to.clone().map(|by| (h.time, by));
             }
@@ -229,17 +245,9 @@ impl Tree {
                 self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
             }
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
+            Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Note => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
-            Role::Answer => {
-                let place = h.call.as_ref().and_then(CallPath::caller);
-                let child = core_payload::spawned_child(&record.body);
-                if let (Some((path, turn, ordinal)), Some(child)) = (place, child)
-                    && let Some(branch) = self.calls.get_mut(&path)
-                {
-                    branch.items.insert((turn, ordinal), Leaf::Spawned(Some(child)));
-                }
-            }
             Role::Tell => {
                 let told = h.call.as_ref().and_then(CallPath::caller);
                 if let Some((path, turn, ordinal)) = told
@@ -249,6 +257,7 @@ impl Tree {
                 }
                 self.open(record, h.call.clone());
             }
+            Role::Answer => self.answer(record),
             Role::Inbox | Role::Told => {}
         }
     }
@@ -257,6 +266,31 @@ impl Tree {
         let branch = record.header.call.as_ref().and_then(|path| self.calls.get_mut(path));
         if let Some((branch, said)) = branch.zip(approval_payload::read_decided(&record.body)) {
             branch.approval = Some([&plain(&said.outcome), " by ", &plain(&said.by)].concat());
+        }
+    }
+
+    fn timer(&mut self, record: &Record, mark: Option<Mark>) {
+        let h = &record.header;
+        match mark {
+            Some(Mark::Timing(Timing::Set)) => self.item(h, Leaf::Timer { set: None }),
+            Some(Mark::Timing(Timing::Cancel)) => self.item(h, Leaf::Cancel { timer: None }),
+            Some(Mark::Timing(Timing::Opens)) => self.open(record, h.call.clone()),
+            _ => {}
+        }
+    }
+
+    /// An answer of the core completes what is known of its item.
+    fn answer(&mut self, record: &Record) {
+        let place = record.header.call.as_ref().and_then(CallPath::caller);
+        let item = place.and_then(|(path, turn, ordinal)| {
+            self.calls.get_mut(&path).and_then(|branch| branch.items.get_mut(&(turn, ordinal)))
+        });
+        match item {
+            Some(Leaf::Spawned(child)) => *child = core_payload::spawned_child(&record.body),
+            Some(Leaf::Await { over }) => *over = core_payload::await_reason(&record.body),
+            Some(Leaf::Timer { set }) => *set = core_payload::read_timer_set(&record.body),
+            Some(Leaf::Cancel { timer }) => *timer = core_payload::cancelled_timer(&record.body),
+            _ => {}
         }
     }
 

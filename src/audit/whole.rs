@@ -13,7 +13,7 @@ use crate::pump::{pausing, wake};
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
-use crate::words::record::{Kind, Mark, Record, Role};
+use crate::words::record::{Kind, Mark, Record, Role, Timing};
 use crate::words::time::Millis;
 
 /// Newest records that are looked at for signs of listeners and of the last start.
@@ -147,7 +147,8 @@ impl Signs {
                 Kind::Message,
                 Some(Mark::Role(Role::Inbox | Role::Answer | Role::Request | Role::Begin | Role::Tell)),
             ) => None,
-            (Kind::Message, _) => Some(&h.from),
+            (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens | Timing::Cancelled))) => None,
+            (Kind::Message | Kind::Timer, _) => Some(&h.from),
             (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::Handled)) => Some(&h.from),

@@ -16,7 +16,7 @@ use crate::rules::core_payload;
 use crate::words::approval::ApprovalId;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
-use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+use crate::words::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Kind;
 use crate::words::time::Millis;
@@ -37,6 +37,19 @@ pub struct Standing {
     pub seq: u64,
     /// One reason for each of its top calls.
     pub reasons: Vec<Reason>,
+    /// Timers that outlived the call that set them, and open a new one; the next first.
+    pub timers: Vec<Kept>,
+}
+
+/// A timer of a thread that opens a call when it fires.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Which.
+    pub id: TimerId,
+    /// For whom the call will be.
+    pub listener: Name,
+    /// When.
+    pub due: Millis,
 }
 
 /// Why one call is not over.
@@ -99,6 +112,15 @@ pub enum Cause {
         /// All of them.
         items: usize,
     },
+    /// Threads that it spawned; those that are open stand below.
+    Awaiting {
+        /// Those of them that have finished.
+        finished: usize,
+        /// How many must have.
+        enough: usize,
+        /// Its next timer, which ends the wait as well.
+        timer: Option<(TimerId, Millis)>,
+    },
     /// Its time, after a failed attempt.
     BackOff {
         /// When the next attempt may go out.
@@ -137,12 +159,18 @@ impl Cause {
             Cause::Person { .. } => "person",
             Cause::Paused { .. } => "paused",
             Cause::Joining { .. } => "joining",
+            Cause::Awaiting { .. } => "awaiting",
             Cause::BackOff { .. } => "back-off",
             Cause::Queued { .. } => "queued",
             Cause::Out { .. } => "out",
             Cause::Stopped => "stopped",
             Cause::Unknown { .. } => "unknown",
         }
+    }
+
+    /// Whether it is over when what stands below is.
+    const fn joins(&self) -> bool {
+        matches!(self, Cause::Joining { .. } | Cause::Awaiting { .. })
     }
 }
 
@@ -187,6 +215,7 @@ impl Standing {
             touched: thread.touched,
             seq: thread.seq,
             reasons,
+            timers: kept(thread),
         })
     }
 
@@ -219,8 +248,7 @@ impl Standing {
                 continue;
             }
             left.extend(reason.below.iter().rev());
-            let only_joins = matches!(reason.cause, Cause::Joining { .. });
-            if !only_joins || reason.below.is_empty() {
+            if !reason.cause.joins() || reason.below.is_empty() {
                 leaves.push(reason);
             }
         }
@@ -242,10 +270,7 @@ impl Asking<'_> {
         let (cause, since) = match call.stand() {
             Stand::Asking => self.asking(thread, call)?,
             Stand::Held => (held_behind(thread, path), call.opened),
-            Stand::Joining(open) => {
-                let items = call.items.len();
-                (Cause::Joining { answered: items - open, items }, call.ready_at)
-            }
+            Stand::Joining(open) => (joining(thread, path, call, open), call.ready_at),
             Stand::Ready { .. } => self.due(call, listener, post, attempt),
         };
         let program = match listener.map(|l| &l.reach) {
@@ -257,7 +282,7 @@ impl Asking<'_> {
             thread: thread.id.clone(),
             call: path.clone(),
             listener: call.listener.clone(),
-            turn: if matches!(cause, Cause::Joining { .. }) { call.settled } else { call.settled + 1 },
+            turn: if cause.joins() { call.settled } else { call.settled + 1 },
             since,
             attempt,
             attempts: listener.map_or(1, |l| l.retry.attempts) + call.lost_with_pump,
@@ -349,6 +374,31 @@ impl Asking<'_> {
             }
         }
         Ok(found)
+    }
+}
+
+fn kept(thread: &Thread) -> Vec<Kept> {
+    let left = thread.timers.iter().filter(|(_, timer)| !thread.calls.contains_key(&timer.call));
+    let mut kept: Vec<Kept> = left
+        .map(|(id, timer)| Kept { id: id.clone(), listener: timer.listener.clone(), due: timer.due })
+        .collect();
+    kept.sort_by_key(|timer| timer.due);
+    kept
+}
+
+/// What a call joins: nested calls and waits, or nothing but waits. Of several waits each is as good as
+/// the other, for all of them must be over.
+fn joining(thread: &Thread, path: &CallPath, call: &Call, open: usize) -> Cause {
+    let items = call.items.len();
+    match call.awaits().next() {
+        Some((_, awaited)) if call.awaits().count() == open => {
+            let running = call.running().filter(|id| awaited.threads.contains(id)).count();
+            let finished = awaited.threads.len().saturating_sub(running);
+            let timer = thread.timers_of(path).min_by_key(|(_, timer)| timer.due);
+            let timer = timer.map(|(id, timer)| (id.clone(), timer.due));
+            Cause::Awaiting { finished, enough: awaited.enough, timer }
+        }
+        _ => Cause::Joining { answered: items - open, items },
     }
 }
 

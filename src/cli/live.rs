@@ -11,7 +11,7 @@ use super::screen::{COLUMNS, Screen, cut};
 use crate::console::told::Record;
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::CallPath;
-use crate::words::record::{Kind, Mark, Role};
+use crate::words::record::{Kind, Mark, Role, Timing};
 
 /// Characters of a payload that are looked at for a line: more than any line shows.
 const EXCERPT: usize = 400;
@@ -108,7 +108,8 @@ fn what(record: &Record) -> Option<What> {
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
             seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
         }
-        (Kind::Message, _) => match core_payload::error_words(record.body.as_bytes()) {
+        (Kind::Timer, Some(Mark::Timing(Timing::Cancelled))) => None,
+        (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
             Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Colour::Bad),
             None => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
         },

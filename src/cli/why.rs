@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::posts::Posts;
-use crate::audit::why::{Asker, Reason, Standing, brief, ends, line, report};
+use crate::audit::why::{Asker, Kept, Reason, Standing, brief, ends, line, report};
 use crate::pump::state::Life;
 use crate::words::time::Millis;
 
@@ -74,8 +74,13 @@ fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
         "running": running,
         "touched": standing.touched.to_string(),
         "waits": standing.life == Life::Working,
+        "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
         "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
     })
+}
+
+fn kept_json(timer: &Kept) -> Value {
+    json!({"id": timer.id.as_str(), "listener": timer.listener.as_str(), "due": timer.due.to_string()})
 }
 
 fn reason_json(reason: &Reason, now: Millis) -> Value {

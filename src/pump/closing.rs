@@ -1,10 +1,12 @@
 //! Closing calls and ending threads. A call closes in one commit with everything below it: its open
-//! nested calls and its running children first, then the record that is its outcome, then, if it was
-//! a child's one top call, the news for the parent.
+//! nested calls, its running children and its timers first, then the record that is its outcome, then,
+//! if it was a child's one top call, the news for the parent.
 
+use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::state::Life;
+use super::timers;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, Name, ThreadId};
@@ -72,6 +74,7 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
         for child in children {
             end_thread(d, &child, by);
         }
+        timers::cancel_with(d, thread, &call);
         if call != *path {
             d.effect(Effect::CallBack {
                 thread: thread.clone(),
@@ -143,4 +146,5 @@ fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: O
         .under(config);
     fact.cause = cause;
     d.record(&parent, fact);
+    awaiting::arrived(d, &parent, &path);
 }

@@ -72,6 +72,8 @@ pub fn envelope(
         let from = Some(from.as_str().to_owned());
         items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
     }
+    // A wait is recorded after the items beside it, wherever its sender put it.
+    items.sort_by_key(|item| item.ordinal);
     let inbox = inbox(call, found)?;
     let answers = write_answers(&Answers { turn: lease.turn, wrap_up: None, items, inbox });
     Some(addressed(&Name::core(), call, thread, stamp, answers))

@@ -5,7 +5,7 @@
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{approving, asking, closing, failing, pausing, replying};
+use super::{approving, asking, closing, failing, pausing, replying, timers};
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::flow::{Refused, Ticket, Unconnected};
@@ -32,6 +32,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Stray(stray) => unconnected(d, stray),
         Happening::Lost(lost) => failing::lost(d, &lost),
         Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
+        Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         Happening::Knocked { source, count } => knocked(d, source, count),
         Happening::Ruled(ruling) => approving::ruled(d, ruling),
         Happening::Expired { thread, call, approval } => approving::expired(d, &thread, &call, approval),

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::event::{Decision, Effect, Work};
 use super::fold::apply_to;
 use super::state::{Call, Stand, State, Thread};
+use super::timers;
 use crate::words::approval::ApprovalId;
 use crate::words::composition::Listener;
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
@@ -229,6 +230,9 @@ impl<'a> Draft<'a> {
             if let Some(work) = self.newly_ready(&thread, &path) {
                 self.out.effects.push(Effect::Ready(work));
             }
+        }
+        for after in self.threads.values() {
+            timers::changes(self.state.thread(&after.id), after, &mut self.out.effects);
         }
         self.out.folded = self.threads.into_values().collect();
         self.out

@@ -6,7 +6,7 @@ use super::state::Thread;
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
-use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{CallBack, Document, Seed};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
@@ -67,6 +67,17 @@ pub enum Happening {
         call: CallPath,
         /// The turn.
         turn: u32,
+    },
+    /// A timer is due, by the count of a clock that nobody sets.
+    Due {
+        /// The thread.
+        thread: ThreadId,
+        /// The timer.
+        timer: TimerId,
+        /// The record of the item that set it, from the log.
+        set: Arc<Record>,
+        /// How long ago it was due.
+        late_ms: u64,
     },
     /// Somebody came without a valid credential, so many times since this was last told.
     Knocked {
@@ -147,6 +158,15 @@ pub struct Lost {
 pub enum Effect {
     /// A turn may go out.
     Ready(Work),
+    /// A timer has to be waited for.
+    Wait {
+        /// The thread.
+        thread: ThreadId,
+        /// The timer.
+        timer: TimerId,
+        /// Until when; none ends the waiting.
+        until: Option<Until>,
+    },
     /// A delivery that may be out is no longer wanted.
     CallBack {
         /// The thread.
@@ -190,6 +210,19 @@ pub enum Effect {
         /// Where it waits.
         ticket: Ticket,
     },
+}
+
+/// When a timer is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Until {
+    /// The record of the item that set it.
+    pub set: u64,
+    /// The moment, by the wall clock.
+    pub due: Millis,
+    /// The longest time that can be left until then, whatever the clock says.
+    pub most_ms: u64,
+    /// Whether it may fire: not before its last firing was shown to somebody.
+    pub may_fire: bool,
 }
 
 /// One turn of one call that may be handed to its listener.

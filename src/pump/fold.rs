@@ -2,8 +2,12 @@
 //! record, whatever version or configuration reads it. Each record changes its own thread alone, so
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
-use super::state::{Answer, Approval, Call, Child, Item, Opener, RecentKey, State, Thread};
-use crate::rules::{approval_payload, core_payload, labels};
+mod timers;
+
+use super::state::{
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Thread, Wish,
+};
+use crate::rules::{approval_payload, core_payload, labels, primitive};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
 use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
@@ -39,15 +43,13 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (Kind::Outcome, Some(Mark::DeadLetter)) => {}
         (Kind::Outcome, _) => close(thread, h),
         (Kind::Attempt, _) => attempt(thread, record),
-        (Kind::Terminal, _) => {
-            thread.calls.clear();
-            thread.ended = true;
-        }
+        (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
+        (Kind::Terminal, _) => end(thread),
         (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
         (Kind::Steer, Some(Mark::Steering(what))) => {
             thread.paused = (what == Steering::Paused).then_some(h.time);
         }
-        (Kind::Message | Kind::Approval | Kind::Steer, _) => {}
+        (Kind::Message | Kind::Timer | Kind::Approval | Kind::Steer, _) => {}
     }
 }
 
@@ -65,12 +67,17 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             open(thread, h, item_path(h), false);
         }
         Role::Spawn => settle(thread, h, Answer::Open),
+        Role::Await => {
+            settle(thread, h, Answer::Open);
+            awaits(thread, record);
+        }
         Role::Note => settle(thread, h, Answer::Recorded),
         Role::Final => close(thread, h),
         Role::Answer => {
             if let Some(path) = &h.call {
                 answer_item(thread, path, h);
                 spawned(thread, path, record);
+                timers::answered(thread, path, record);
             }
         }
         Role::Inbox => inbox(thread, record),
@@ -157,16 +164,34 @@ impl Call {
 fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
     let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
     let Some(call) = thread.calls.get_mut(path) else { return };
-    if turn > call.settled {
-        let shown = call.ready_seq;
-        call.inbox.retain(|seq| *seq > shown);
+    let shown = call.ready_seq;
+    let is_first = turn > call.settled;
+    if is_first {
+        call.inbox.retain(|arrival| arrival.seq > shown);
         call.settled = turn;
         (call.attempts, call.lost_with_pump) = (0, 0);
         call.not_before = Millis(0);
         call.items.clear();
     }
-    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer });
+    call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, wish: Wish::Other });
     call.ready_after(h.seq, h.id, h.time);
+    if is_first && !thread.timers.is_empty() {
+        timers::shown(thread, path, shown);
+    }
+}
+
+/// Notes which children a wait is for: those it names, else all that its call can know to be open.
+fn awaits(thread: &mut Thread, record: &Record) {
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    let Ok(wanted) = primitive::read_await(&record.body) else { return };
+    let threads = match wanted.threads {
+        none if none.is_empty() => call.seen_open().cloned().collect(),
+        named => named,
+    };
+    let enough = wanted.mode.of(threads.len());
+    if let Some(item) = call.items.last_mut() {
+        item.wish = Wish::Threads(Awaited { threads, enough });
+    }
 }
 
 /// Answers the item that the path names.
@@ -185,34 +210,38 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     thread.spawns += 1;
     labels::remember(&mut thread.labels, &child);
     if let Some(call) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
-        call.children.push(Child { id: child, ended: false });
+        call.children.push(Child { id: child, ended: None });
     }
 }
 
 /// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended.
 fn inbox(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
-    if let Some(child) = core_payload::finished_child(&record.body) {
-        call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = true);
-    }
-    call.inbox.push(record.header.seq);
+    let seq = record.header.seq;
+    let sort = match core_payload::finished_child(&record.body) {
+        Some(child) => {
+            call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = Some(seq));
+            Sort::Finished
+        }
+        None => Sort::Notice,
+    };
+    call.inbox.push(Arrival { seq, sort });
 }
 
 /// Closes a call with the record that is its outcome.
 fn close(thread: &mut Thread, h: &Header) {
     let Some(path) = &h.call else { return };
-    if thread.calls.remove(path).is_none() {
-        return;
-    }
+    let Some(call) = thread.calls.remove(path) else { return };
     // Calls under it were closed by records of their own; should a log be cut between those and this
     // one, they go with it all the same.
     thread.calls.retain(|other, _| !other.is_within(path));
+    timers::closed(thread, path, call.ready_seq);
     answer_item(thread, path, h);
     if path.depth() > 0 {
         return;
     }
     if thread.id.parent().is_some() {
-        thread.ended = true;
+        end(thread);
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
     // The one that closed may have waited for a person behind the one that is open.
@@ -220,6 +249,17 @@ fn close(thread: &mut Thread, h: &Header) {
         next.held = false;
         next.ready_after(h.seq, h.id, h.time);
     }
+}
+
+/// Nothing is open in a thread that has ended.
+fn end(thread: &mut Thread) {
+    thread.calls.clear();
+    thread.timers.clear();
+    thread.ended = true;
+}
+
+fn inbox_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
+    thread.calls.get_mut(h.call.as_ref()?)
 }
 
 fn attempt(thread: &mut Thread, record: &Record) {

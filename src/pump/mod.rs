@@ -3,6 +3,7 @@
 
 mod approving;
 mod asking;
+mod awaiting;
 mod closing;
 pub mod compose;
 pub mod decide;
@@ -14,8 +15,11 @@ mod failing;
 pub mod fold;
 pub mod heart;
 pub mod pausing;
+mod primitives;
 mod replying;
 pub mod run;
 mod spawning;
 pub mod state;
+mod timers;
 pub mod wake;
+pub mod wheel;

@@ -8,6 +8,7 @@ use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
+use super::primitives;
 use super::spawning::{Wanted, spawn};
 use super::state::Call;
 use crate::rules::core_payload;
@@ -17,6 +18,7 @@ use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, What};
 use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::words::limits;
 use crate::words::ports::Lease;
+use crate::words::primitive::Primitive;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
@@ -34,7 +36,7 @@ pub(super) struct Turn<'a> {
 
 impl Turn<'_> {
     /// A call that may take one turn only cannot wait for answers.
-    fn is_single(&self) -> bool {
+    pub(super) fn is_single(&self) -> bool {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
@@ -195,6 +197,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     let steps = items.iter().filter(|item| !is_note(item)).count();
     let mut answer = None;
     let mut first_refusal = None;
+    let mut waits = Vec::new();
     for (ordinal, item) in (0u32..).zip(items) {
         match item {
             Item::Admitted(admitted) if *admitted.what() == What::Final => {
@@ -213,6 +216,8 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
                     ));
                 }
             }
+            // Last, so that a wait sees the children and timers of its own reply wherever it stands in it.
+            Item::Admitted(admitted) if is_wait(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
                     first_refusal.get_or_insert(refusal);
@@ -220,10 +225,19 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
             }
         }
     }
+    for (ordinal, admitted) in waits {
+        if let Some(refusal) = one_item(d, turn, ordinal, Item::Admitted(admitted)) {
+            first_refusal.get_or_insert(refusal);
+        }
+    }
     match answer {
         Some((ordinal, admitted)) => take_final(d, turn, ordinal, &admitted),
         None => after_turn(d, turn, first_refusal),
     }
+}
+
+fn is_wait(admitted: &Admitted) -> bool {
+    matches!(admitted.what(), What::Primitive(Primitive::Await(_)))
 }
 
 /// With running children the first final of a call is answered by `<children-open>`; the next is
@@ -265,11 +279,11 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
                 d.record(turn.thread, fact);
                 None
             }
+            What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
             What::For(_) | What::Spawn { .. } => {
                 let deep = turn.thread.depth() + turn.path.depth() + 1 >= limits::DEPTH;
                 let refusal = if turn.is_single() {
-                    Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
-                        .mended_by("answer at once, or raise `turns` of this listener in the organism's file")
+                    no_turn_left()
                 } else if deep {
                     Refusal::new(Code::DepthBudget, "calls and threads are nested 16 deep, the most allowed")
                 } else {
@@ -279,6 +293,11 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
             }
         },
     }
+}
+
+pub(super) fn no_turn_left() -> Refusal {
+    Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
+        .mended_by("answer at once, or raise `turns` of this listener in the organism's file")
 }
 
 fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
@@ -297,11 +316,11 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let wanted = Wanted { label: label.as_deref(), to, initial, dangerous: admitted.is_dangerous() };
             spawn(d, turn, ordinal, admitted.bytes(), &wanted)
         }
-        What::Note | What::Final => None,
+        What::Note | What::Final | What::Primitive(_) => None,
     }
 }
 
-fn refuse_item(
+pub(super) fn refuse_item(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
@@ -328,11 +347,23 @@ fn for_thread(
 ) -> Refusal {
     let call = d.call(turn.thread, turn.path);
     let child = call.and_then(|c| c.children.iter().find(|child| child.id.as_str() == thread));
-    let ended = child.is_some_and(|child| child.ended);
+    let ended = child.is_some_and(|child| child.ended.is_some());
     if child.is_some() && !ended {
         let refusal = Refusal::new(Code::NotBuilt, "steering a running child is not built yet");
         return refuse_item(d, turn, ordinal, refusal, Some(payload));
     }
+    no_thread(d, turn, ordinal, thread, ended, payload)
+}
+
+/// Answers an item that names a thread which is not the sender's, or which has ended.
+pub(super) fn no_thread(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    thread: &str,
+    ended: bool,
+    payload: &std::sync::Arc<[u8]>,
+) -> Refusal {
     let refusal = if ended {
         Refusal::new(Code::EndedThread, "the thread has ended")
     } else {

@@ -3,6 +3,7 @@
 //! its open calls, not by its length.
 
 mod approval;
+mod timer;
 
 pub use approval::Approval;
 
@@ -11,9 +12,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::timer::{Firing, Timer};
 use crate::words::composition::{Composition, Listener};
-use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
+use crate::words::primitive::Pace;
 use crate::words::record::head_zero;
 use crate::words::time::Millis;
 
@@ -107,6 +110,8 @@ pub struct Thread {
     pub top_calls: u32,
     /// Open calls.
     pub calls: BTreeMap<CallPath, Call>,
+    /// Timers that are set.
+    pub timers: BTreeMap<TimerId, Timer>,
     /// Children so far.
     pub spawns: u32,
     /// Labels of children, each with the next suffix for it; bounded, see `rules::labels`.
@@ -153,7 +158,7 @@ pub struct Call {
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
     /// Records for its inbox that no settled turn has shown.
-    pub inbox: Vec<u64>,
+    pub inbox: Vec<Arrival>,
     /// The record after which the due turn could be delivered: what it shows ends there.
     pub ready_seq: u64,
     /// The same record's id: the cause of the reply's items.
@@ -171,8 +176,28 @@ pub struct Call {
 pub struct Child {
     /// Its id.
     pub id: ThreadId,
-    /// Whether it has ended.
-    pub ended: bool,
+    /// The record that told of its end, if it has ended.
+    pub ended: Option<u64>,
+}
+
+/// What reached a call unasked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Its record.
+    pub seq: u64,
+    /// What it is.
+    pub sort: Sort,
+}
+
+/// What sort of news reached a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sort {
+    /// The end of a child.
+    Finished,
+    /// Words of its own listener, before the reply.
+    Notice,
+    /// A timer that fired.
+    Timer,
 }
 
 /// One item of the last reply.
@@ -188,6 +213,28 @@ pub struct Item {
     pub to: Option<Name>,
     /// What answers it.
     pub answer: Answer,
+    /// What its answer will be about.
+    pub wish: Wish,
+}
+
+/// What an item asks for, as far as its answer needs it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Wish {
+    /// Nothing that needs to be kept.
+    Other,
+    /// The end of children.
+    Threads(Awaited),
+    /// A timer.
+    Timer(Pace),
+}
+
+/// A wait for children, as it stood when it was recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Awaited {
+    /// The children.
+    pub threads: Vec<ThreadId>,
+    /// How many of them must have finished.
+    pub enough: usize,
 }
 
 /// The one answer of an item.
@@ -246,17 +293,32 @@ impl Call {
 
     /// Its children that have not ended.
     pub fn running(&self) -> impl Iterator<Item = &ThreadId> {
-        self.children.iter().filter(|child| !child.ended).map(|child| &child.id)
+        self.children.iter().filter(|child| child.ended.is_none()).map(|child| &child.id)
+    }
+
+    /// Its children that have not ended as far as it can know: no settled turn has shown their end.
+    pub fn seen_open(&self) -> impl Iterator<Item = &ThreadId> {
+        let unseen = |seq| self.inbox.iter().any(|arrival| arrival.seq == seq);
+        self.children.iter().filter(move |child| child.ended.is_none_or(unseen)).map(|child| &child.id)
+    }
+
+    /// Its waits that are not over.
+    pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
+        let open = self.items.iter().filter(|item| item.answer == Answer::Open);
+        open.filter_map(|item| match &item.wish {
+            Wish::Threads(awaited) => Some((item, awaited)),
+            Wish::Other | Wish::Timer(_) => None,
+        })
     }
 
     /// How many inbox records came after the due turn could be delivered, and wait for the one after it.
     pub fn unshown_inbox(&self) -> usize {
-        self.inbox.iter().rev().take_while(|seq| **seq > self.ready_seq).count()
+        self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq).count()
     }
 
     /// The inbox records that the due turn shows.
     pub fn shown_inbox(&self) -> impl Iterator<Item = u64> {
-        self.inbox.iter().copied().filter(|seq| *seq <= self.ready_seq)
+        self.inbox.iter().map(|arrival| arrival.seq).filter(|seq| *seq <= self.ready_seq)
     }
 }
 
@@ -296,6 +358,7 @@ impl Thread {
             opener: None,
             top_calls: 0,
             calls: BTreeMap::new(),
+            timers: BTreeMap::new(),
             spawns: 0,
             labels: BTreeMap::new(),
             recent: VecDeque::new(),
@@ -322,7 +385,8 @@ impl Thread {
         if let Ok(body) = postcard::to_allocvec(self) {
             bytes.extend_from_slice(&body);
         }
-        Row { thread: self.id.clone(), seq: self.seq, working: self.life() == Life::Working, bytes }
+        let working = self.life() == Life::Working || !self.timers.is_empty();
+        Row { thread: self.id.clone(), seq: self.seq, working, bytes }
     }
 
     /// Reads a row; none where it was written in another encoding, and the thread is folded afresh.

@@ -10,12 +10,14 @@ use systole_kit::reply::{self, Word};
 use systole_kit::{Fault, Limits};
 
 use super::classify::{self, Case};
+use super::primitive;
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
 use crate::words::ids::{Name, ThreadId, is_label};
 use crate::words::limits;
 use crate::words::ports::{Lease, Speech};
+use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
 /// Turns the kit's word on bytes into a refusal.
@@ -175,11 +177,33 @@ fn admit_item(
             judge.judge(config, schema, payload).map(|v| Admitted::new(What::For(to), v))
         }
         Case::Spawn => admit_spawn(composition, sender, payload, judge),
+        Case::Await => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_await(body).map(Primitive::Await)
+        }),
+        Case::SetTimer => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_set_timer(body).map(Primitive::SetTimer)
+        }),
+        Case::CancelTimer => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_cancel_timer(body).map(Primitive::CancelTimer)
+        }),
     }
 }
 
 fn bare(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
+}
+
+/// A primitive is judged by the core's schema, and read once it is known to be valid.
+fn admit_primitive(
+    composition: &Composition,
+    payload: Payload,
+    judge: &mut dyn Judge,
+    read: impl Fn(&[u8]) -> Result<Primitive, Refusal>,
+) -> Result<Admitted, Refused> {
+    let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
+    let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
+    let primitive = read(&bytes).map_err(|refusal| bare(refusal.of_element(element)))?;
+    Ok(Admitted::new(What::Primitive(primitive), verdict))
 }
 
 /// `<spawn-thread>` is judged by the core's schema, its initial payload by its addressee's.

@@ -14,6 +14,12 @@ use crate::words::refusal::Refusal;
 pub enum Case {
     /// `<spawn-thread>`.
     Spawn,
+    /// `<await-threads>`.
+    Await,
+    /// `<set-timer>`.
+    SetTimer,
+    /// `<cancel-timer>`.
+    CancelTimer,
     /// The sender's own root tag.
     Note,
     /// It is in the sender's `returns`, or a `<final-report>`.
@@ -23,17 +29,8 @@ pub enum Case {
 }
 
 /// Primitives that are known but cannot be answered yet.
-const NOT_BUILT: &[&str] = &[
-    "await-threads",
-    "clear-context",
-    "recall",
-    "set-timer",
-    "cancel-timer",
-    "cancel-thread",
-    "todo-until",
-    "describe",
-    "list-capabilities",
-];
+const NOT_BUILT: &[&str] =
+    &["clear-context", "recall", "cancel-thread", "todo-until", "describe", "list-capabilities"];
 
 /// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
 pub fn of_item(
@@ -59,11 +56,13 @@ pub fn of_item(
 }
 
 fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
+    let is_core = *element.ns == *namespaces::CORE;
     match &*element.local {
-        "spawn-thread" if *element.ns == *namespaces::CORE => Ok(Case::Spawn),
-        "final-report" if sender.turns > 1 && *element.ns == *namespaces::CORE => {
-            Ok(Case::Final(SchemaId::CORE))
-        }
+        "spawn-thread" if is_core => Ok(Case::Spawn),
+        "await-threads" if is_core => Ok(Case::Await),
+        "set-timer" if is_core => Ok(Case::SetTimer),
+        "cancel-timer" if is_core => Ok(Case::CancelTimer),
+        "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
         local if NOT_BUILT.contains(&local) => {
             let words = [local, " is not built yet"].concat();
             Err(Refusal::new(Code::NotBuilt, words).of_element(local))

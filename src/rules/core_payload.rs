@@ -9,7 +9,7 @@ use systole_kit::writer::{Start, Writer};
 use systole_kit::{Limits, namespaces};
 
 use crate::words::codes::Code;
-use crate::words::ids::{Digest, Name, ThreadId};
+use crate::words::ids::{Digest, Name, ThreadId, TimerId};
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
 
@@ -75,6 +75,36 @@ pub fn thread_finished(child: &ThreadId, outcome: &str, head: Digest, payload: O
             None => start.empty(),
         }
     })
+}
+
+/// `<await-over>`: a wait for children ended for that reason, when so many of them had finished.
+pub fn await_over(reason: &str, finished: usize, open: usize) -> Body {
+    written("await-over", |over| {
+        over.attr("reason", reason).number("finished", finished as u64).number("open", open as u64).empty();
+    })
+}
+
+/// `<timer-set>`: a timer has that id and fires then.
+pub fn timer_set(id: &TimerId, due: Millis) -> Body {
+    written("timer-set", |set| set.attr("id", id.as_str()).attr("due", &due.to_string()).empty())
+}
+
+/// `<timer-fired>`: with the note of whoever set it, how many firings were missed before this one, and
+/// whether the wall clock, having been set back, says that it is not due yet.
+pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, note: &str) -> Body {
+    let missed = (missed > 0).then(|| missed.to_string());
+    written("timer-fired", |fired| {
+        fired
+            .attr("id", id.as_str())
+            .attr_if("missed", missed.as_deref())
+            .attr_if("clock", is_set_back.then_some("set-back"))
+            .text(note);
+    })
+}
+
+/// `<timer-cancelled>`: it fires no more.
+pub fn timer_cancelled(id: &TimerId) -> Body {
+    written("timer-cancelled", |cancelled| cancelled.attr("id", id.as_str()).empty())
 }
 
 /// `<thread-cancelled>`: the end of a thread and of so many threads in all.
@@ -192,6 +222,37 @@ pub(super) fn attributes<const N: usize>(
     Some(wanted.map(|attribute| gate.attribute(attribute).map(|value| value.into_owned())))
 }
 
+/// The text inside a core payload without children.
+pub(super) fn text(body: &[u8]) -> Option<String> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut words = String::new();
+    loop {
+        match gate.step().ok()? {
+            Step::Text(text) => text.append_to(&mut words),
+            Step::Done => return Some(words),
+            _ => {}
+        }
+    }
+}
+
+/// What a `<timer-set>` says: which, and when it is due.
+pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
+    let [id, due] = attributes(body, "timer-set", ["id", "due"])?;
+    Some((TimerId::parse(&id?).ok()?, Millis::parse(&due?)?))
+}
+
+/// What a `<timer-fired>` says: which, and how many firings were missed.
+pub fn read_timer_fired(body: &[u8]) -> Option<(TimerId, u64)> {
+    let [id, missed] = attributes(body, "timer-fired", ["id", "missed"])?;
+    Some((TimerId::parse(&id?).ok()?, missed.and_then(|n| n.parse().ok()).unwrap_or(0)))
+}
+
+/// The timer that a `<timer-cancelled>` names.
+pub fn cancelled_timer(body: &[u8]) -> Option<TimerId> {
+    let [id] = attributes(body, "timer-cancelled", ["id"])?;
+    TimerId::parse(&id?).ok()
+}
+
 /// The child that a `<thread-spawned>` names.
 pub fn spawned_child(body: &[u8]) -> Option<ThreadId> {
     let [id] = attributes(body, "thread-spawned", ["assigned_id"])?;
@@ -202,6 +263,12 @@ pub fn spawned_child(body: &[u8]) -> Option<ThreadId> {
 pub fn finished_child(body: &[u8]) -> Option<ThreadId> {
     let [id] = attributes(body, "thread-finished", ["id"])?;
     ThreadId::parse(&id?).ok()
+}
+
+/// Why an `<await-over>` says that a wait is over.
+pub fn await_reason(body: &[u8]) -> Option<String> {
+    let [reason] = attributes(body, "await-over", ["reason"])?;
+    reason
 }
 
 /// How a `<thread-finished>` says that the child ended.
@@ -228,15 +295,7 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
 /// What an `<attempt>` says.
 pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
     let [number, due, code, with_pump] = attributes(body, "attempt", ["number", "due", "code", "with_pump"])?;
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let mut words = String::new();
-    loop {
-        match gate.step().ok()? {
-            Step::Text(text) => text.append_to(&mut words),
-            Step::Done => break,
-            _ => {}
-        }
-    }
+    let words = text(body)?;
     Some(Attempt {
         number: number?.parse().ok()?,
         due: Millis::parse(&due?)?,

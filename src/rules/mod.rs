@@ -6,3 +6,4 @@ pub mod approval_payload;
 pub mod classify;
 pub mod core_payload;
 pub mod labels;
+pub mod primitive;

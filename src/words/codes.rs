@@ -53,7 +53,7 @@ codes! {
     BusyThread "thread.busy" true "too many messages wait behind the one that is being answered";
     RestingThread "thread.resting" true "the thread rests; there is nothing to steer";
     CancelledThread "thread.cancelled" false "the thread, or the call that waited, was cancelled";
-    ThreadLimit "thread.limit" false "no more threads may be opened here";
+    ThreadLimit "thread.limit" false "no more threads may be opened, or timers set, here";
     DamagedThread "thread.damaged" false "the stored records of this thread do not verify";
     FinalNotAlone "reply.final-not-alone" true "a final must be the only item beside notes";
     StaleLease "reply.stale-lease" false "the reply belongs to a delivery that is over or is not the sender's";
@@ -73,6 +73,7 @@ codes! {
     DecidedApproval "approval.decided" false "this request for approval has its outcome, or its call is over";
     MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait";
     UnknownApproval "approval.unknown" true "there never was such a request for approval";
+    UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled";
     IngressThrottled "ingress.throttled" true "too many messages from this client";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key";
     IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid";

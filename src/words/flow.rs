@@ -10,6 +10,7 @@ use super::codes::Code;
 use super::composition::SchemaId;
 use super::ids::{Digest, Key, Name, ThreadId};
 use super::ports::Lease;
+use super::primitive::Primitive;
 use super::refusal::Refusal;
 
 /// A judge's word that a payload fits a schema. Only a `Judge` makes one.
@@ -66,6 +67,8 @@ pub enum What {
         /// The initial payload, judged by its addressee's schema.
         initial: Arc<[u8]>,
     },
+    /// Another payload that the pump answers.
+    Primitive(Primitive),
 }
 
 /// A payload that may move.

@@ -82,6 +82,34 @@ text_id! {
     Key
 }
 
+text_id! {
+    /// A timer's id inside its thread.
+    TimerId
+}
+
+impl TimerId {
+    /// Checks the grammar of labels.
+    pub fn parse(text: &str) -> Result<TimerId, Malformed> {
+        if is_label(text) {
+            Ok(TimerId(text.into()))
+        } else {
+            Err(malformed("timer", text, "[a-z0-9][a-z0-9-]{0,31}"))
+        }
+    }
+
+    /// The id of a timer that was given none: the first of `t1`, `t2` … that is free.
+    pub fn free(is_taken: impl Fn(&TimerId) -> bool) -> TimerId {
+        let mut number = 1u32;
+        loop {
+            let id = TimerId(["t", &number.to_string()].concat().into());
+            if !is_taken(&id) {
+                return id;
+            }
+            number = number.saturating_add(1);
+        }
+    }
+}
+
 const NAME_GRAMMAR: &str = "[a-z][a-z0-9-]{0,62}, dots only as separators";
 
 impl Name {

@@ -18,6 +18,12 @@ pub const QUEUED_TOP_CALLS: usize = 16;
 pub const DEPTH: usize = 16;
 /// Children of one call that may be open at once.
 pub const OPEN_CHILDREN: usize = 32;
+/// Timers of one thread that may be set at once. All of them are in its row.
+pub const TIMERS: usize = 32;
+/// The shortest time after which a timer fires.
+pub const TIMER_LEAST_MS: u64 = 1_000;
+/// The longest: ten years.
+pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 /// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter; more only
 /// for a listener that may be tried more often than that.
 pub const LOST_WITH_PUMP: u32 = 5;

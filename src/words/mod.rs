@@ -10,6 +10,7 @@ pub mod flow;
 pub mod ids;
 pub mod limits;
 pub mod ports;
+pub mod primitive;
 pub mod record;
 pub mod refusal;
 pub mod time;

@@ -36,7 +36,7 @@ pub struct Row {
     pub thread: ThreadId,
     /// The thread's last record that is folded in.
     pub seq: u64,
-    /// Whether a call of it is open: such rows are read when the log opens.
+    /// Whether a call of it is open or a timer set: such rows are read when the log opens.
     pub working: bool,
     /// The encoded fold.
     pub bytes: Vec<u8>,
@@ -143,7 +143,7 @@ pub enum LogFault {
 pub struct Opening {
     /// The log's last position.
     pub last: Position,
-    /// Rows of the threads that were working at the checkpoint.
+    /// Rows of the threads that were working, or had timers set, at the checkpoint.
     pub rows: Vec<Row>,
     /// Every record after the checkpoint, verified among themselves.
     pub records: Vec<Record>,

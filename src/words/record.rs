@@ -48,6 +48,8 @@ words! {
         Approval "approval",
         /// A person halts a thread or everything, or lets it go on.
         Steer "steer",
+        /// A timer: set, cancelled, fired.
+        Timer "timer",
         /// The end of a thread.
         Terminal "terminal",
     }
@@ -82,6 +84,22 @@ words! {
 }
 
 words! {
+    /// What a record of kind `timer` means for the state.
+    Timing {
+        /// An item that sets one. The answer to it names the timer and says when it is due.
+        Set "set",
+        /// An item that cancels one. The answer to it is what takes effect.
+        Cancel "cancel",
+        /// It fired into the inbox of the call that set it.
+        Fired "fired",
+        /// It fired after that call had closed, and opens a top call.
+        Opens "opens",
+        /// It is cancelled because the call that set it is over.
+        Cancelled "cancelled",
+    }
+}
+
+words! {
     /// What a message means for the state: the `code` of a record of kind `message`.
     Role {
         /// From outside; opens a top call.
@@ -96,7 +114,9 @@ words! {
         Final "final",
         /// A `<spawn-thread>` that was taken.
         Spawn "spawn",
-        /// An answer of the core to an item: `<thread-spawned>`, `<system-thread-error>`.
+        /// An `<await-threads>` that was taken: its answer comes when the wait is over.
+        Await "await",
+        /// An answer of the core to an item: `<thread-spawned>`, `<await-over>`.
         Answer "answer",
         /// A core payload for the inbox of a call: `<thread-finished>`.
         Inbox "inbox",
@@ -118,6 +138,8 @@ pub enum Mark {
     Approving(Approving),
     /// What a person orders.
     Steering(Steering),
+    /// What became of a timer.
+    Timing(Timing),
     /// A call that closed without a payload, as its `returns` allow.
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
@@ -134,6 +156,7 @@ impl Mark {
             Mark::Code(code) => code.as_str(),
             Mark::Approving(what) => what.as_str(),
             Mark::Steering(what) => what.as_str(),
+            Mark::Timing(timing) => timing.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
             Mark::ChildrenOpen => "children-open",
@@ -148,6 +171,7 @@ impl Mark {
             "children-open" => Some(Mark::ChildrenOpen),
             _ => Role::parse(text)
                 .map(Mark::Role)
+                .or_else(|| Timing::parse(text).map(Mark::Timing))
                 .or_else(|| Code::parse(text).map(Mark::Code))
                 .or_else(|| Approving::parse(text).map(Mark::Approving))
                 .or_else(|| Steering::parse(text).map(Mark::Steering)),
@@ -359,7 +383,9 @@ mod tests {
 
     #[test]
     fn marks_read_back() {
-        for text in ["request", "final", "handled", "dead-letter", "children-open", "payload.invalid"] {
+        for text in
+            ["request", "final", "fired", "handled", "dead-letter", "children-open", "payload.invalid"]
+        {
             assert_eq!(Mark::parse(text).map(Mark::as_str), Some(text));
         }
     }

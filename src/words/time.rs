@@ -62,6 +62,19 @@ impl fmt::Display for Millis {
     }
 }
 
+/// The units in which people write stretches of time, and how many milliseconds each has.
+pub const UNITS: &[(&str, u64)] =
+    &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// Reads a stretch of time: a whole number and its unit, without a blank. One too long to be counted is
+/// the longest there is.
+pub fn stretch_ms(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits)?;
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).filter(|_| digits > 0)?;
+    Some(number.parse::<u64>().ok().and_then(|n| n.checked_mul(*factor)).unwrap_or(u64::MAX))
+}
+
 /// A stretch of time as a person would say it: `0.2 s`, `4 m 12 s`, `1 h 5 m`.
 pub fn spoken(ms: u64) -> String {
     let s = ms / 1000;
@@ -96,6 +109,19 @@ mod tests {
             assert_eq!(Millis(ms.unsigned_abs()).to_string(), format!("{stamp:.3}"));
         }
         assert_eq!(Millis(u64::MAX).to_string(), format!("{:.3}", jiff::Timestamp::MAX));
+    }
+
+    #[test]
+    fn stretches_are_read_with_their_unit() {
+        for (text, ms) in
+            [("10ms", 10), ("1s", 1_000), ("90m", 5_400_000), ("2h", 7_200_000), ("1d", 86_400_000)]
+        {
+            assert_eq!(stretch_ms(text), Some(ms));
+        }
+        assert_eq!(stretch_ms("99999999999999999999d"), Some(u64::MAX));
+        for text in ["", "10", "s", "10 s", "-1s", "1.5s", "1w", "1S"] {
+            assert_eq!(stretch_ms(text), None, "{text}");
+        }
     }
 
     #[test]

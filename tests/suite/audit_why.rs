@@ -125,6 +125,61 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
 }
 
 #[tokio::test]
+async fn c7_a_wait_for_children_names_how_many_are_missing_and_the_child_that_is_open() {
+    let calls = concat!(
+        "env: {TURN_1: '<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
+        "<initial-payload><search xmlns=\"urn:t\">deep</search></initial-payload></spawn-thread>",
+        "<await-threads xmlns=\"https://xml-pipeline.org/ns/core/v1\" mode=\"all\"/>'}"
+    );
+    let folder = cast(&[Part("planner", "plan", "planned", &[calls, "turns: 9", "peers: [search]"]), HUNG]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    until(&organism, |r| r.header.code == Some(Mark::Role(Role::Await))).await;
+    let found = standing(&organism, &receipt.thread);
+    let [planner] = &found.reasons[..] else { panic!("{found:?}") };
+    assert_eq!(planner.cause, Cause::Awaiting { finished: 0, enough: 1, timer: None });
+    let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
+    assert_eq!(leaf.thread, receipt.thread.child("heat").unwrap(), "the child is what ends the wait");
+    let (report, line) = words(&found, None);
+    assert!(report.contains("planner is in turn 1, awaits 1 thread, 0 finished (call 1)"), "{report}");
+    assert!(line.contains("for search: attempt 1 of 3 out"), "{line}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_rests() {
+    let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+    let timer = format!("<set-timer {core} id=\"tea\" every=\"1h\">drink</set-timer>");
+    let sleeps = format!("env: {{TURN_1: '{timer}<await-threads {core} mode=\"all\"/>'}}");
+    let rests = format!("env: {{TURN_1: '{timer}', TURN_2: '<found xmlns=\"urn:t\">now</found>'}}");
+    let folder = cast(&[
+        Part("planner", "plan", "planned", &[&sleeps, "turns: 9"]),
+        Part("search", "search", "found", &[&rests, "turns: 9"]),
+    ]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    until(&organism, |r| r.header.code == Some(Mark::Role(Role::Await))).await;
+    let found = standing(&organism, &receipt.thread);
+    let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
+    let Cause::Awaiting { enough: 0, timer: Some((id, due)), .. } = &leaf.cause else { panic!("{leaf:?}") };
+    assert_eq!((id.as_str(), *due), ("tea", leaf.since.plus(3_600_000)));
+    let (report, line) = words(&found, None);
+    assert!(report.contains("planner is in turn 1, awaits timer tea, due in 59 m"), "{report}");
+    assert!(report.contains(&["ends with: timer tea at ", &clock(*due)].concat()), "{report}");
+    assert!(line.contains("for planner: awaits timer tea"), "{line}");
+
+    let receipt = ask(&organism, "k2", &payload("search", "x"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let found = standing(&organism, &receipt.thread);
+    assert_eq!((found.life, found.timers.len()), (Life::Resting, 1));
+    let (report, _) = words(&found, Some("systole run"));
+    let told = ["timer tea at ", &clock(found.timers[0].due), ", in 59 m"].concat();
+    assert!(report.contains(&told) && report.contains("opens a call of search"), "{report}");
+    assert!(report.contains("systole run"), "nothing fires while nothing runs: {report}");
+    stop(organism).await;
+}
+
+#[tokio::test]
 async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;
@@ -344,7 +399,14 @@ fn hostile(depth: u32) -> Reason {
 fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
     let root = hostile(0);
     let thread = root.thread.clone();
-    let standing = Standing { thread, life: Life::Working, touched: Millis(0), seq: 1, reasons: vec![root] };
+    let standing = Standing {
+        thread,
+        life: Life::Working,
+        touched: Millis(0),
+        seq: 1,
+        reasons: vec![root],
+        timers: Vec::new(),
+    };
     let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
     assert!(report.contains("\\u{202e}drawkcab"), "{report}");
     assert!(line.contains("systole why"), "{line}");

@@ -77,7 +77,7 @@ impl Drawing<'_> {
                     self.thread(tree, &below);
                 }
                 Twig::Item(path, turn, ordinal, leaf) => {
-                    let text = [path.item(*turn, *ordinal).as_str(), "  ", &told(leaf)].concat();
+                    let text = [path.item(*turn, *ordinal).as_str(), "  ", &told(leaf, self.now)].concat();
                     self.line(&fork, &text);
                 }
                 Twig::End(tree) => {
@@ -158,12 +158,21 @@ fn how(ended: &Ended, opened: Millis) -> (String, String) {
     }
 }
 
-fn told(leaf: &Leaf) -> String {
+fn told(leaf: &Leaf, now: Millis) -> String {
     match leaf {
         Leaf::Note { element } => ["note <", element, ">"].concat(),
         Leaf::Refused { code, words } if words.is_empty() => ["answered: ", code].concat(),
         Leaf::Refused { code, words } => ["refused: ", code, ": ", words].concat(),
         Leaf::Call => "call".to_owned(),
+        Leaf::Await { over: None } => "waits for its threads".to_owned(),
+        Leaf::Await { over: Some(reason) } => ["waited for its threads, until ", reason].concat(),
+        Leaf::Timer { set: None } => "set a timer".to_owned(),
+        Leaf::Timer { set: Some((id, due)) } => {
+            ["set timer ", id.as_str(), ", due at ", &columns::moment(*due, now)].concat()
+        }
+        Leaf::Cancel { timer } => {
+            ["cancelled timer ", timer.as_ref().map_or("?", |timer| timer.as_str())].concat()
+        }
         Leaf::Spawned(child) => {
             ["spawned ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
@@ -204,6 +213,15 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
             (Leaf::Refused { code, words }, _) => {
                 json!({"item": item.as_str(), "refused": code, "message": words})
             }
+            (Leaf::Timer { set }, _) => {
+                let (timer, due) =
+                    (set.as_ref().map(|(id, _)| id.as_str()), set.as_ref().map(|(_, due)| due.to_string()));
+                json!({"item": item.as_str(), "timer": timer, "due": due})
+            }
+            (Leaf::Cancel { timer }, _) => {
+                json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})
+            }
+            (Leaf::Await { over }, _) => json!({"item": item.as_str(), "await": over}),
             (Leaf::Call | Leaf::Spawned(None), _) => json!({"item": item.as_str()}),
         }
     });

@@ -35,6 +35,13 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
         Cause::Joining { answered, items } => {
             [&answered.to_string(), " of ", &items.to_string(), calls(*items), " answered"].concat()
         }
+        Cause::Awaiting { enough: 0, timer: Some((id, due)), .. } => {
+            ["awaits timer ", id.as_str(), ", due in ", &spoken(due.since(now))].concat()
+        }
+        Cause::Awaiting { finished, enough, .. } => {
+            let threads = if *enough == 1 { " thread" } else { " threads" };
+            ["awaits ", &enough.to_string(), threads, ", ", &finished.to_string(), " finished"].concat()
+        }
         Cause::BackOff { until } => [&attempt, " in back-off for ", &spoken(until.since(now))].concat(),
         Cause::Queued { place, slots } => {
             let place = place.to_string();
@@ -109,9 +116,18 @@ pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
             Some(["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat())
         }
         Cause::Unknown { why } => Some(["nothing, as it stands: ", &plain(why)].concat()),
-        Cause::Stopped | Cause::Held { .. } | Cause::Joining { .. } | Cause::Out { deadline: None, .. } => {
-            None
+        Cause::Awaiting { timer: Some((id, due)), .. } => {
+            let mut text = ["timer ", id.as_str(), " at ", &columns::moment(*due, now)].concat();
+            if matches!(reason.cause, Cause::Awaiting { enough: 1.., .. }) {
+                text.push_str(", if the threads below have not finished before");
+            }
+            Some(text)
         }
+        Cause::Stopped
+        | Cause::Held { .. }
+        | Cause::Joining { .. }
+        | Cause::Awaiting { timer: None, .. }
+        | Cause::Out { deadline: None, .. } => None,
     }
 }
 
@@ -169,10 +185,15 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
             wrapped(id, 2, &["  waits since ", &columns::moment(since, now), ", for ", &waited].concat())
         }
     };
+    for timer in &standing.timers {
+        let due = [" at ", &columns::moment(timer.due, now), ", in ", &spoken(timer.due.since(now))].concat();
+        let text = ["timer ", timer.id.as_str(), &due, " opens a call of "].concat();
+        lines.extend(wrapped("  ", 4, &[&text, cut(timer.listener.as_str(), 32).as_str()].concat()));
+    }
     for reason in &standing.reasons {
         told(&mut lines, reason, 0, &standing.thread, now);
     }
-    if standing.life == Life::Working
+    if (standing.life == Life::Working || !standing.timers.is_empty())
         && let Some(start) = asker.start
     {
         lines.extend(wrapped("no organism runs on this log; it goes on with:", 2, start));
@@ -220,7 +241,7 @@ fn told(
     }
     match &reason.cause {
         Cause::Held { .. } | Cause::Person { .. } => text.push_str(&brief(reason, now)),
-        Cause::Joining { .. } => {
+        Cause::Joining { .. } | Cause::Awaiting { .. } => {
             text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)]);
         }
         _ if reason.turn > 1 => {

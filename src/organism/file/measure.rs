@@ -7,9 +7,8 @@ use super::desk::Desk;
 use super::value::{At, text};
 use super::yaml::Node;
 use crate::words::codes::Code;
+use crate::words::time::UNITS as DURATIONS;
 
-const DURATIONS: &[(&str, u64)] =
-    &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// Bounds of a measure, as they are written and as they count.

@@ -42,7 +42,7 @@ impl Fresh {
         }
     }
 
-    fn get(&self, thread: &ThreadId, seq: u64) -> Option<Arc<Record>> {
+    pub(super) fn get(&self, thread: &ThreadId, seq: u64) -> Option<Arc<Record>> {
         self.records.get(&(thread.clone(), seq)).cloned()
     }
 }
@@ -53,6 +53,7 @@ impl Heart {
         for (effect, position) in recorded.into_effects() {
             match effect {
                 Effect::Ready(work) => self.ready(work),
+                Effect::Wait { thread, timer, until } => self.wait_for(thread, timer, until),
                 Effect::CallBack { thread, call, why } => {
                     if let Some(lease) = self.desk.give_up(&thread, &call) {
                         self.ports.carrier.call_back(&lease.token, why);

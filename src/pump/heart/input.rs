@@ -2,6 +2,7 @@
 
 use super::{Answered, Heart, Lookup, Written};
 use crate::pump::event::{Bound, Happening, Lost, Pause};
+use crate::pump::wheel::Ripe;
 use crate::words::approval::Ruling;
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Said, Ticket, Unconnected};
@@ -58,6 +59,8 @@ pub enum Input {
         /// How often.
         count: u64,
     },
+    /// A timer whose time has come, while the log is asked for its note.
+    Ripe(Ripe),
     /// What a look into the log found.
     Found(Answered),
     /// What the writer says.
@@ -89,7 +92,7 @@ impl Heart {
 
     fn take_in(&mut self, input: Input) {
         match input {
-            Input::Many(_) | Input::Written(_) => {}
+            Input::Many(_) | Input::Written(_) | Input::Ripe(_) => {}
             Input::Asked(asked) => self.asked(asked, None),
             Input::Judged(judged) => self.judged(judged),
             Input::Stray(stray) => self.happened(Happening::Stray(stray)),
@@ -238,7 +241,7 @@ impl Heart {
         }));
     }
 
-    /// Time has passed: attempts past their deadline are over, and work whose pause is over may go.
+    /// Time has passed: attempts past their deadline are over, timers fire, and work whose pause is over may go.
     pub fn tick(&mut self) {
         let now = self.ticks();
         for (lease, silent) in self.desk.overdue(now) {
@@ -253,6 +256,7 @@ impl Heart {
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
         self.expire();
+        self.fire_ripe();
         self.dispatch();
     }
 }

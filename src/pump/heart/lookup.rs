@@ -42,6 +42,13 @@ pub enum Lookup {
         /// Whether the thread's line is wanted too, because it is not in memory.
         line: bool,
     },
+    /// The record that set a timer, and the timer's thread.
+    Timer {
+        /// The thread.
+        thread: ThreadId,
+        /// The record's place in it.
+        set: u64,
+    },
     /// Records that a delivery shows.
     Records {
         /// The delivery's work, whose slot is taken.
@@ -55,7 +62,7 @@ impl Lookup {
     /// The stem under which inputs are parked until the answer is there.
     fn stem(&self) -> ThreadId {
         match self {
-            Lookup::Line(thread) | Lookup::Key { thread, .. } => thread.stem(),
+            Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
             Lookup::Records { work, .. } => work.thread.stem(),
         }
@@ -72,6 +79,7 @@ pub struct Answered {
 #[derive(Debug)]
 enum Found {
     Threads(Vec<Thread>, Option<Bound>),
+    Timer(Option<Thread>, Option<Arc<Record>>),
     Records(HashMap<u64, Arc<Record>>),
 }
 
@@ -91,6 +99,10 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bound(&record));
             let threads = if *line { wake::wake_line(reader, thread)? } else { Vec::new() };
             Ok(Found::Threads(threads, bound))
+        }
+        Lookup::Timer { thread, set } => {
+            let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
+            Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
         Lookup::Records { work, seqs } => {
             let mut records = HashMap::with_capacity(seqs.len());
@@ -137,24 +149,32 @@ impl Heart {
                 self.send(&work, Some(&records));
             }
             (Ok(Found::Threads(threads, bound)), lookup) => {
-                for thread in threads {
-                    // What is in memory is never older than what was read.
-                    if let Entry::Vacant(place) = self.state.threads.entry(thread.id.clone()) {
-                        self.since_checkpoint += 1;
-                        self.dirty.insert(thread.id.clone());
-                        place.insert(thread);
-                    }
-                }
+                self.awaken(threads);
                 self.unpark(&lookup.stem(), bound);
+            }
+            (Ok(Found::Timer(thread, set)), lookup) => {
+                self.awaken(thread);
+                self.fire_parked(&lookup.stem(), set);
             }
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
     }
 
+    /// Takes threads into memory. What is there already is never older than what was read.
+    fn awaken(&mut self, threads: impl IntoIterator<Item = Thread>) {
+        for thread in threads {
+            if let Entry::Vacant(place) = self.state.threads.entry(thread.id.clone()) {
+                self.since_checkpoint += 1;
+                self.dirty.insert(thread.id.clone());
+                place.insert(thread);
+            }
+        }
+    }
+
     /// Takes out the input that waited longest for this stem: every parked one has its own answer, and
     /// the answers come in their order.
-    fn first_parked(&mut self, stem: &ThreadId) -> Option<Input> {
+    pub(super) fn first_parked(&mut self, stem: &ThreadId) -> Option<Input> {
         let queue = self.parked.get_mut(stem)?;
         let input = queue.pop_front();
         if queue.is_empty() {
@@ -193,6 +213,7 @@ impl Heart {
             Some(Input::Cancel { ticket, by, .. }) => (by, Some(ticket)),
             Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
             Some(Input::Judged(judged)) => (judged.lease.listener.clone(), None),
+            Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };

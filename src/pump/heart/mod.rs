@@ -7,6 +7,7 @@ mod deliver;
 mod holding;
 mod input;
 mod lookup;
+mod timing;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::event::{Decision, Effect, Event, Happening, Work};
 use super::expiries::Expiries;
 use super::state::State;
 use super::wake::Recovered;
+use super::wheel::Wheel;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
     Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
@@ -49,6 +51,7 @@ pub struct Ports {
 pub struct Heart {
     state: State,
     desk: Desk,
+    wheel: Wheel,
     ports: Ports,
     /// Records and effects that wait for the writer.
     filling: commit::Filling,
@@ -91,6 +94,7 @@ impl Heart {
         let mut heart = Heart {
             state,
             desk: Desk::default(),
+            wheel: Wheel::default(),
             ports,
             filling: commit::Filling::default(),
             writing: None,
@@ -128,6 +132,7 @@ impl Heart {
         }
         self.happened(Happening::Booted { listeners });
         self.await_persons();
+        self.take_up_timers();
         self.take_up();
     }
 
@@ -178,7 +183,9 @@ impl Heart {
 
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
-        self.desk.next_moment().into_iter().chain(self.expiries.next_moment()).min()
+        let timer = self.wheel.next_moment().filter(|_| !self.stopping);
+        let expiry = self.expiries.next_moment();
+        self.desk.next_moment().into_iter().chain(timer).chain(expiry).min()
     }
 
     /// Why the pump must stop at once, if it must.

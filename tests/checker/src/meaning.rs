@@ -8,14 +8,18 @@ use crate::record::Record;
 /// What a record does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Act<'r> {
-    /// Opens a top call: a request from outside, or the first record of a child.
-    Opens { call: &'r str, to: &'r str, begins_child: bool },
+    /// Opens a top call.
+    Opens { call: &'r str, to: &'r str, by: By },
     /// One item of a reply.
     Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
     /// An answer of the core to an item that made no call.
     Answer { caller: &'r str, turn: u32, ordinal: u32 },
     /// A payload for the inbox of a call.
     Inbox { call: &'r str },
+    /// A timer that fired into the inbox of the call that set it.
+    Fires { call: &'r str },
+    /// A timer that ends with its call.
+    Unset { call: &'r str },
     /// Closes a call without a payload of its listener.
     Outcome { call: &'r str },
     /// A turn that will not be tried again; the outcome of its call follows.
@@ -28,6 +32,17 @@ pub(crate) enum Act<'r> {
     Aside,
 }
 
+/// Who opens a top call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    /// A client.
+    Client,
+    /// A spawn: it is the first record of a child.
+    Spawn,
+    /// A timer of a call that is over.
+    Timer,
+}
+
 /// What an item is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort<'r> {
@@ -35,6 +50,12 @@ pub(crate) enum Sort<'r> {
     Call { to: &'r str },
     /// Makes a child.
     Spawn,
+    /// Waits for children.
+    Wait,
+    /// Sets a timer.
+    Set,
+    /// Cancels a timer.
+    Cancel,
     /// Answered by being recorded.
     Note,
     /// Refused; the record is its answer.
@@ -50,6 +71,8 @@ impl<'r> Act<'r> {
             Act::Item { call, .. }
             | Act::Answer { caller: call, .. }
             | Act::Inbox { call }
+            | Act::Fires { call }
+            | Act::Unset { call }
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
@@ -72,11 +95,12 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
     match (record.kind.as_str(), code) {
         ("message", Some("request")) => {
             record.key.as_ref().ok_or("a request has no key")?;
-            opens(record, false)
+            opens(record, By::Client)
         }
-        ("message", Some("begin")) => opens(record, true),
+        ("message", Some("begin")) => opens(record, By::Spawn),
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
+        ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
         ("message", Some("answer")) => {
@@ -86,6 +110,11 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         }
         ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
         ("message", Some("told")) => Ok(Act::Aside),
+        ("timer", Some("set")) => item(record, Sort::Set),
+        ("timer", Some("cancel")) => item(record, Sort::Cancel),
+        ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),
+        ("timer", Some("opens")) => opens(record, By::Timer),
+        ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
         ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),
         ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),
@@ -96,8 +125,8 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
     }
 }
 
-fn opens(record: &Record, begins_child: bool) -> Result<Act<'_>, String> {
-    Ok(Act::Opens { call: call(record)?, to: addressee(record)?, begins_child })
+fn opens(record: &Record, by: By) -> Result<Act<'_>, String> {
+    Ok(Act::Opens { call: call(record)?, to: addressee(record)?, by })
 }
 
 fn item<'r>(record: &'r Record, sort: Sort<'r>) -> Result<Act<'r>, String> {

@@ -203,3 +203,18 @@ fn days_of_year(year: u64) -> u64 {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     if leap { 366 } else { 365 }
 }
+
+/// Reads a moment in the one form in which records carry it.
+pub fn read_moment(text: &str) -> Option<u64> {
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second, ms) = (number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?);
+    let february = days_of_year(year) - 337;
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let earlier = usize::try_from(month.checked_sub(1)?).ok()?;
+    let days: u64 = (1970..year).map(days_of_year).sum::<u64>() + months.get(..earlier)?.iter().sum::<u64>();
+    let time = ((hour * 60 + minute) * 60 + second) * 1000 + ms;
+    let read = (days + day.checked_sub(1)?) * 86_400_000 + time;
+    // Whatever else the text holds shows where it is written again.
+    (moment(read) == text).then_some(read)
+}

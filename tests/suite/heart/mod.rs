@@ -7,6 +7,7 @@ mod drain;
 mod memory;
 mod parking;
 mod recovery;
+mod timers;
 mod writer;
 
 use std::collections::VecDeque;

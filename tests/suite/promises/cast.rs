@@ -52,6 +52,11 @@ def note(text): return f'<{ME} xmlns="{ns(ME)}">{escape(text)}</{ME}>'
 def to(item, **meta):
     meta = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in meta.items())
     return f'<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta>{meta}</meta>{item}</message>'
+def wait(mode, *ids):
+    return f'<await-threads xmlns="{CORE}" mode="{mode}">' + "".join(f'<thread id="{id}"/>' for id in ids) + '</await-threads>'
+def timer(text, **when):
+    when = "".join(f' {name}="{value}"' for name, value in when.items())
+    return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'
 def spawn(item, label=None):
     label = f' suggested_sub_id="{escape(label, {chr(34): "&quot;"})}"' if label else ""
     return f'<spawn-thread xmlns="{CORE}"{label}><initial-payload>{item}</initial-payload></spawn-thread>'
@@ -243,8 +248,18 @@ impl House {
     pub(crate) async fn close(self) -> tempfile::TempDir {
         let ended = self.organism.stop(Duration::from_millis(100)).await;
         assert!(matches!(ended, Ended::Drained(_)), "{ended:?}");
+        judged(self.folder.path());
         self.folder
     }
+}
+
+/// The independent judge finds nothing wrong in the log of that folder.
+#[track_caller]
+pub(crate) fn judged(folder: &std::path::Path) {
+    let log = systole_checker::log::Log::read(&folder.join("hello.db")).unwrap();
+    let terms = systole_checker::Terms { running: true, ..systole_checker::Terms::default() };
+    let report = systole_checker::check_under(&log, &[], &terms);
+    assert!(report.is_clean(), "{report}");
 }
 
 /// The body of a record, with the entities of text read.

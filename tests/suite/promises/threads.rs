@@ -71,7 +71,7 @@ for turn in turns():
 "#;
 
 /// A boss, and three that can only go on together.
-fn meeting() -> tempfile::TempDir {
+pub(super) fn meeting() -> tempfile::TempDir {
     let retry = "retry: {attempts: 5, backoff: 1ms..1ms}";
     cast(&[
         ("boss", &format!("peers: [meet], turns: 99, entry: true, {retry}"), BOSS),

@@ -17,7 +17,7 @@ fn pause(halts: bool) -> Happening {
 fn busy() -> (Stage, Vec<usize>) {
     let mut stage = Stage::new();
     let mut commits = Vec::new();
-    let heat = root().child("heat").unwrap();
+    let (heat, late) = (root().child("heat").unwrap(), root().child("late").unwrap());
     let mut step = |stage: &mut Stage, work: &mut dyn FnMut(&mut Stage)| {
         work(stage);
         commits.push(stage.records.len());
@@ -26,30 +26,52 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.asks("k", "agent", None)));
     step(&mut stage, &mut |s| drop(s.asks("k2", "quiet", Some(&root()))));
     step(&mut stage, &mut |s| {
-        drop(s.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), note(), refused()]))
+        drop(s.replies(
+            "1",
+            1,
+            vec![
+                spawn(Some("heat"), "agent"),
+                call("tool"),
+                note(),
+                refused(),
+                set_timer("id=\"tea\" after=\"1m\"", ""),
+            ],
+        ))
     });
     step(&mut stage, &mut |s| drop(s.loses("1/1.1", 1, 1, Code::ListenerLost)));
-    step(&mut stage, &mut |s| drop(s.says(&heat, "1", 1, Said::Items(vec![call("careful")]))));
+    step(&mut stage, &mut |s| {
+        drop(s.says(&heat, "1", 1, Said::Items(vec![call("careful"), set_timer("every=\"1m\"", "")])))
+    });
     step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, Said::Items(vec![]))));
     step(&mut stage, &mut |s| drop(s.says(&heat, "1", 2, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.replies("1/1.1", 1, vec![final_()])));
     step(&mut stage, &mut |s| {
-        drop(s.replies("1", 2, vec![spawn(None, "tool"), call("guarded"), call("guarded")]))
+        let children =
+            [spawn(None, "tool"), spawn(Some("late"), "tool"), set_timer("id=\"tick\" every=\"1h\"", "")];
+        let guarded = [call("guarded"), call("guarded")];
+        let items = children.into_iter().chain(guarded).chain([wait("any", &["late"])]);
+        drop(s.replies("1", 2, items.collect()))
     });
     step(&mut stage, &mut |s| drop(s.rules(1, Some("no"), Says::Reject)));
     step(&mut stage, &mut |s| drop(s.rules(2, None, amendment("guarded", payload("guarded")))));
-    step(&mut stage, &mut |s| drop(s.replies("1/2.2", 1, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("1/2.4", 1, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.happens(pause(true))));
     step(&mut stage, &mut |s| drop(s.happens(pause(false))));
+    step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, Said::Items(vec![final_()]))));
+    step(&mut stage, &mut |s| drop(s.fires("tick", 0)));
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.fires("tick", 7_200_000)));
     step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
+    step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
+    step(&mut stage, &mut |s| drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", "")])));
     step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
     step(&mut stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
     step(&mut stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
-    step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("3", 3, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
-    step(&mut stage, &mut |s| drop(s.expires("4", 4)));
+    step(&mut stage, &mut |s| drop(s.expires("5", 4)));
     step(&mut stage, &mut |s| {
         drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
@@ -68,6 +90,12 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "note",
         "final",
         "spawn",
+        "await",
+        "timer/set",
+        "timer/cancel ",
+        "timer/cancelled",
+        "timer/fired",
+        "timer/opens",
         "answer",
         "inbox",
         "told",

@@ -2,6 +2,7 @@
 //! test says what happens and reads the facts and effects as lines.
 
 mod approvals;
+mod awaiting;
 mod calls;
 mod cancelling;
 mod cut;
@@ -9,6 +10,7 @@ mod failures;
 mod outside;
 mod pauses;
 mod threads;
+mod timers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,11 +19,13 @@ use systole::pump::decide::decide;
 use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, State};
+use systole::rules::primitive::{read_await, read_cancel_timer, read_set_timer};
 use systole::words::codes::Code;
 use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole::words::ports::{Lease, Seed, Token};
+use systole::words::primitive::Primitive;
 use systole::words::record::{Mark, Record};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
@@ -112,6 +116,31 @@ pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {
     Item::Admitted(Admitted::new(what, Verdict::sworn(spawn)))
 }
 
+/// A primitive as the door admits it.
+pub(crate) fn primitive(body: &str, read: impl Fn(&[u8]) -> Result<Primitive, Refusal>) -> Item {
+    let body = body.replacen(' ', " xmlns=\"https://xml-pipeline.org/ns/core/v1\" ", 1);
+    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
+    let what = What::Primitive(read(payload.bytes()).expect("the door reads it"));
+    Item::Admitted(Admitted::new(what, Verdict::sworn(payload)))
+}
+
+pub(crate) fn wait(mode: &str, labels: &[&str]) -> Item {
+    let thread = |label: &&str| format!("<thread id=\"{}\"/>", root().child(label).unwrap());
+    let threads: String = labels.iter().map(thread).collect();
+    let body = format!("<await-threads mode=\"{mode}\">{threads}</await-threads>");
+    primitive(&body, |body| read_await(body).map(Primitive::Await))
+}
+
+pub(crate) fn set_timer(attributes: &str, note: &str) -> Item {
+    let body = format!("<set-timer {attributes}>{note}</set-timer>");
+    primitive(&body, |body| read_set_timer(body).map(Primitive::SetTimer))
+}
+
+pub(crate) fn cancel_timer(id: &str) -> Item {
+    let body = format!("<cancel-timer id=\"{id}\"/>");
+    primitive(&body, |body| read_cancel_timer(body).map(Primitive::CancelTimer))
+}
+
 /// A state, and everything that was recorded to reach it.
 pub(crate) struct Stage {
     pub(crate) state: State,
@@ -199,6 +228,22 @@ impl Stage {
         self.says(&root(), path, turn, Said::Items(items))
     }
 
+    pub(crate) fn passes(&mut self, ms: u64) {
+        self.now = self.now.plus(ms);
+    }
+
+    /// A timer of the root is due, so long ago, and set by the newest record that sets one.
+    pub(crate) fn fires(&mut self, timer: &str, late_ms: u64) -> Vec<String> {
+        let is_set =
+            |r: &&Record| r.header.thread == root() && r.header.code.map(Mark::as_str) == Some("set");
+        let known = self.state.thread(&root()).and_then(|t| t.timers.get(timer)).map(|t| t.set);
+        let newest = self.records.iter().rev().filter(is_set);
+        let set = newest.clone().find(|r| Some(r.header.seq) == known).or(newest.clone().next());
+        let set = Arc::new(set.expect("some timer was set").clone());
+        let timer = TimerId::parse(timer).unwrap();
+        self.happens(Happening::Due { thread: root(), timer, set, late_ms })
+    }
+
     pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
         let call = CallPath::parse(path).unwrap();
         let words = "last words".to_owned();
@@ -238,6 +283,11 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Ready(w) => {
             let thread = w.thread.as_str().split_once('.').map_or(String::new(), |(_, l)| format!("{l}:"));
             format!("=> {} {thread}{} t{} a{}", w.listener, w.call, w.turn, w.attempt)
+        }
+        Effect::Wait { timer, until: None, .. } => format!("=> wait no more for {timer}"),
+        Effect::Wait { timer, until: Some(until), .. } => {
+            let then = if until.may_fire { "" } else { ", once it was shown" };
+            format!("=> wait for {timer} until {}{then}", until.due.since(Millis(1_000_000)))
         }
         Effect::CallBack { call, .. } => format!("=> call back {call}"),
         Effect::Receipt { receipt, .. } => {

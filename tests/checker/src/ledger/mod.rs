@@ -8,14 +8,16 @@
 
 mod firsts;
 mod thread;
+mod timers;
 
 use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::thread::{Call, Spawn, Thread};
+pub(crate) use self::timers::{Firing, Timer};
 
 use self::firsts::Firsts;
 use self::thread::{Child, End, Item};
-use crate::meaning::{Act, Sort};
+use crate::meaning::{Act, By, Sort};
 use crate::path;
 use crate::record::{Hash, Id, Record, head_zero};
 use crate::tag::{self, Tag};
@@ -135,6 +137,7 @@ impl Ledger {
             head: head_zero(&record.thread),
             top_calls: 0,
             calls: BTreeMap::new(),
+            timers: BTreeMap::new(),
             ended: None,
             child: None,
         });
@@ -147,10 +150,12 @@ impl Ledger {
             }
         }
         match step.act {
-            Some(Act::Opens { call, to, begins_child }) => self.opens(step, call, to, begins_child),
+            Some(Act::Opens { call, to, by }) => self.opens(step, call, to, by),
             Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
             Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
             Some(Act::Inbox { .. }) => self.told(step),
+            Some(Act::Fires { call }) => self.fired(step, call),
+            Some(Act::Unset { .. }) => self.unset(step),
             Some(Act::Outcome { call }) => self.close(step, call),
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
@@ -193,12 +198,15 @@ impl Ledger {
         }
     }
 
-    fn opens(&mut self, step: &Step<'_>, call: &str, to: &str, begins_child: bool) {
+    fn opens(&mut self, step: &Step<'_>, call: &str, to: &str, by: By) {
         let record = step.record;
         self.open(record, call.to_owned(), to);
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         thread.top_calls = thread.top_calls.max(path::top(call));
-        if !begins_child || !record.thread.contains('.') || thread.child.is_some() {
+        if by == By::Timer {
+            return self.fired(step, call);
+        }
+        if by != By::Spawn || !record.thread.contains('.') || thread.child.is_some() {
             return;
         }
         let child = Child { first_head: record.head, is_confirmed: false, end: None, told: None };
@@ -224,6 +232,9 @@ impl Ledger {
                 call.items.push(Item {
                     ordinal,
                     is_note: sort == Sort::Note,
+                    is_wait: sort == Sort::Wait,
+                    sets: (sort == Sort::Set).then_some(record.id),
+                    is_cancel: sort == Sort::Cancel,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
                     spawn: (sort == Sort::Spawn).then_some(record.id),
                     cause: record.cause,
@@ -246,7 +257,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
         }
     }
 
@@ -261,6 +272,7 @@ impl Ledger {
     fn answered(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
         let thread = &step.record.thread;
         self.answer(thread, caller, turn, ordinal);
+        self.answered_timer(step, caller, turn, ordinal);
         if step.core_named("thread-spawned").is_none() {
             return;
         }
@@ -290,15 +302,19 @@ impl Ledger {
             self.answer(&record.thread, caller, turn, ordinal);
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
-        if thread.calls.remove(call).is_none() {
-            return;
-        }
+        let Some(closed) = thread.calls.remove(call) else { return };
+        thread.timers.values_mut().for_each(|timer| timer.closed(call, closed.settled));
         // What was left open below was found by its rule; it goes with the call all the same.
         thread.calls.retain(|other, _| !path::is_below(other, call));
         if thread.calls.is_empty() {
             // An emptied map keeps its memory; most threads rest, and there are many.
             thread.calls = BTreeMap::new();
         }
+        let is_root = thread.child.is_none();
+        thread.timers.retain(|_, timer| {
+            let goes = timer.call == call || path::is_below(&timer.call, call);
+            !goes || is_root && path::is_top(&timer.call)
+        });
         if path::is_top(call) && thread.child.is_some() {
             self.end(step);
         }
@@ -306,7 +322,7 @@ impl Ledger {
 
     fn end(&mut self, step: &Step<'_>) {
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
-        thread.calls = BTreeMap::new();
+        (thread.calls, thread.timers) = (BTreeMap::new(), BTreeMap::new());
         thread.ended.get_or_insert(step.record.position);
         if let Some(child) = &mut thread.child {
             let outcome = outcome(step);

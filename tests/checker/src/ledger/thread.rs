@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::timers::Timer;
 use crate::path;
 use crate::record::{Hash, Id};
 
@@ -13,6 +14,7 @@ pub(crate) struct Thread {
     pub(crate) head: Hash,
     pub(crate) top_calls: u32,
     pub(crate) calls: BTreeMap<String, Call>,
+    pub(crate) timers: BTreeMap<String, Timer>,
     /// The position of the record that ended it.
     pub(crate) ended: Option<u64>,
     /// What only children have; roots are many and stay small.
@@ -64,6 +66,10 @@ pub(crate) struct Call {
 pub(crate) struct Item {
     pub(crate) ordinal: u32,
     pub(crate) is_note: bool,
+    pub(crate) is_wait: bool,
+    /// The record of the item, if it sets a timer.
+    pub(crate) sets: Option<Id>,
+    pub(crate) is_cancel: bool,
     pub(crate) is_answered: bool,
     /// The record of the item, if that is a spawn.
     pub(crate) spawn: Option<Id>,

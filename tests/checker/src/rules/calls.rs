@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::ledger::{Call, Ledger, Step, Thread};
-use crate::meaning::{Act, Sort};
+use crate::meaning::{Act, By, Sort};
 use crate::path;
 
 /// What belongs to a call stands between its opening and its outcome.
@@ -30,16 +30,17 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
     let act = step.act?;
     let record = step.record;
     let thread = before.thread(&record.thread);
-    if let Act::Opens { call, begins_child, .. } = act {
+    if let Act::Opens { call, by, .. } = act {
         let due = thread.map_or(0, |thread| thread.top_calls).saturating_add(1);
         if !path::is_top(call) || path::top(call) != due {
             return Some(format!("call {call} is opened, where call {due} is due"));
         }
         let is_child = record.thread.contains('.');
-        return match (is_child, begins_child) {
-            (true, false) => Some("a child is asked from outside".into()),
-            (false, true) => Some("a thread without a parent begins as a child".into()),
-            (true, true) if record.seq != 1 => Some("a child begins after its first record".into()),
+        return match (is_child, by) {
+            (true, By::Client) => Some("a child is asked from outside".into()),
+            (true, By::Timer) => Some("a child has one top call, and no timer opens another".into()),
+            (false, By::Spawn) => Some("a thread without a parent begins as a child".into()),
+            (true, By::Spawn) if record.seq != 1 => Some("a child begins after its first record".into()),
             _ => None,
         };
     }
@@ -48,7 +49,7 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
         return None;
     }
     // News may reach a call that waits for its turn, and a call that is not open is found as such.
-    let moves = !matches!(act, Act::Inbox { .. }) && before.call_of(step).is_some();
+    let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
     let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
     (path::top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
 }
@@ -88,10 +89,11 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     let listener = call.map(|call| call.listener.as_str());
     let caller = call.map(|call| call.caller.as_str());
     let (sender, addressee) = match act {
-        Act::Opens { begins_child: false, .. } => {
+        Act::Opens { by: By::Timer, .. } | Act::Unset { .. } => (Some("core"), None),
+        Act::Opens { by: By::Client, .. } => {
             return (from == "core").then(|| "the core asks itself".into());
         }
-        Act::Opens { begins_child: true, .. } => {
+        Act::Opens { by: By::Spawn, .. } => {
             let spawn = step.record.cause.and_then(|cause| before.spawns.get(&cause));
             (spawn.map(|spawn| spawn.from.as_str()), None)
         }
@@ -100,9 +102,11 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         Act::Item { .. } => (listener, None),
         Act::Outcome { .. } if step.record.code.as_deref() == Some("handled") => (listener, caller),
         Act::Outcome { .. } => (Some("core"), caller),
-        Act::Answer { .. } | Act::Inbox { .. } | Act::DeadLetter { .. } | Act::Attempt { .. } => {
-            (Some("core"), listener)
-        }
+        Act::Answer { .. }
+        | Act::Inbox { .. }
+        | Act::Fires { .. }
+        | Act::DeadLetter { .. }
+        | Act::Attempt { .. } => (Some("core"), listener),
         Act::Terminal | Act::Aside => (Some("core"), None),
     };
     if let Some(sender) = sender.filter(|sender| *sender != from) {

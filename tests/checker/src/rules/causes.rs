@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
+use crate::meaning::{Act, By};
 
 /// The cause of a record stands before it in the log. What belongs to a call was caused by something
 /// in its thread, and by nothing older than the call: an item is an answer to what its call was shown.
@@ -28,8 +28,9 @@ pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
 
 fn needs_cause(act: Act<'_>) -> bool {
     match act {
-        Act::Opens { begins_child, .. } => begins_child,
+        Act::Opens { by, .. } => by != By::Client,
         Act::Item { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
+        Act::Fires { .. } | Act::Unset { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } => true,
         Act::Inbox { .. } | Act::Terminal | Act::Aside => false,
     }

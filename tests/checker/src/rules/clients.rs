@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::history::{History, Receipt, Seen};
 use crate::ledger::Step;
-use crate::meaning::Act;
+use crate::meaning::{Act, By};
 use crate::path;
 use crate::record::{Hash, Id};
 use crate::report::{Counts, Finding, Report};
@@ -85,7 +85,7 @@ impl Clients {
     pub(crate) fn see(&mut self, step: &Step<'_>) {
         let record = step.record;
         match step.act {
-            Some(Act::Opens { call, begins_child: false, .. }) => {
+            Some(Act::Opens { call, by: By::Client, .. }) => {
                 let Some(key) = record.key.clone() else { return };
                 let name = (record.from.clone(), key);
                 let Some(message) = self.messages.get_mut(&name) else { return };

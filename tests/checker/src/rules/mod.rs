@@ -9,6 +9,8 @@ pub(crate) mod clients;
 pub(crate) mod once;
 pub(crate) mod rest;
 pub(crate) mod spawns;
+pub(crate) mod timers;
+pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
 use crate::report::Finding;
@@ -44,6 +46,8 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("cause", causes::cause),
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
+    ("wait", waits::wait),
+    ("timer", timers::timer),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

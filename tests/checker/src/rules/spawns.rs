@@ -2,7 +2,7 @@
 
 use super::Terms;
 use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
+use crate::meaning::{Act, By};
 use crate::record::Hash;
 use crate::report::Finding;
 
@@ -13,7 +13,7 @@ pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     let child = record.thread.contains('.').then(|| before.thread(&record.thread)).flatten();
     match step.act {
         Some(Act::Answer { caller, turn, ordinal }) => confirmed(before, step, caller, turn, ordinal),
-        Some(Act::Opens { begins_child: true, .. }) => begins(before, step),
+        Some(Act::Opens { by: By::Spawn, .. }) => begins(before, step),
         _ if record.thread.contains('.') && record.seq == 1 => {
             Some("a child's first record is not the one that begins it".into())
         }

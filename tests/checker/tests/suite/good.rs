@@ -3,7 +3,8 @@
 //!
 //! Thread A: alice asks twice more before her first question is closed; an agent calls a peer, takes a
 //! note and spawns a child in one reply; the peer's attempt fails once; an item is refused. Thread B:
-//! one question, one answer. Thread D: cancelled with a running child and an open nested call.
+//! one question, one answer. Thread D: cancelled with a running child and an open nested call. Thread E:
+//! an agent waits for its child. Thread F: an agent waits for its timer, which fires again after its answer.
 
 use systole_checker::Terms;
 
@@ -14,6 +15,9 @@ pub(crate) const A: &str = "sess-aaaaaaaaaaaa";
 pub(crate) const HEAT: &str = "sess-aaaaaaaaaaaa.heat";
 pub(crate) const B: &str = "sess-bbbbbbbbbbbb";
 pub(crate) const D: &str = "sess-dddddddddddd";
+pub(crate) const E: &str = "sess-eeeeeeeeeeee";
+pub(crate) const E1: &str = "sess-eeeeeeeeeeee.c1";
+pub(crate) const F: &str = "sess-ffffffffffff";
 pub(crate) const D1: &str = "sess-dddddddddddd.-1";
 
 pub(crate) fn spawned(id: &str, parent: &str, first: &str) -> String {
@@ -45,6 +49,9 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
         .replace('N', &attempts.to_string())
 }
 
+/// How many records it has.
+pub(crate) const RECORDS: u64 = 57;
+
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
 
@@ -66,6 +73,8 @@ pub(crate) fn script() -> Script {
             .says("<r>token-b</r>"),
     ]);
     lines.extend(thread_d());
+    lines.extend(thread_e());
+    lines.extend(thread_f());
     Script(lines)
 }
 
@@ -154,11 +163,132 @@ fn thread_d() -> Vec<Line> {
     ]
 }
 
+pub(crate) fn over(reason: &str, finished: u32, open: u32) -> String {
+    format!(
+        r#"<await-over xmlns="https://xml-pipeline.org/ns/core/v1" reason="{reason}" finished="{finished}" open="{open}"/>"#
+    )
+}
+
+fn thread_e() -> Vec<Line> {
+    let e = |name, kind, code| line(name, E, kind, code);
+    vec![
+        e("e-ask", "message", "request").between("eve", "planner").on("1").key("k-e"),
+        e("e-spawn", "message", "spawn").between("planner", "").on("1").at(1, 0).because("e-ask"),
+        Line {
+            origin: Some("e-spawn"),
+            ..line("e-begin", E1, "message", "begin").between("planner", "helper").on("1").because("e-spawn")
+        },
+        e("e-spawned", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.0")
+            .because("e-spawn")
+            .says(&spawned(E1, E, "e-begin")),
+        e("e-wait", "message", "await").between("planner", "").on("1").at(1, 1).because("e-ask"),
+        line("e-warm", E1, "message", "final")
+            .between("helper", "planner")
+            .on("1")
+            .at(1, 0)
+            .because("e-begin")
+            .says(WARM),
+        e("e-finished", "message", "inbox")
+            .between("core", "planner")
+            .on("1")
+            .because("e-warm")
+            .says(&finished(E1, "answered", "e-warm", WARM)),
+        e("e-over", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.1")
+            .because("e-finished")
+            .says(&over("done", 1, 0)),
+        e("e-final", "message", "final").between("planner", "eve").on("1").at(2, 0).because("e-over"),
+    ]
+}
+
+pub(crate) fn set(id: &str, due: &str) -> String {
+    format!(
+        r#"<timer-set xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}" due="2026-11-20T{due}.000Z"/>"#
+    )
+}
+
+pub(crate) fn fired(attributes: &str) -> String {
+    format!(r#"<timer-fired xmlns="https://xml-pipeline.org/ns/core/v1" {attributes}>look</timer-fired>"#)
+}
+
+pub(crate) fn unset(id: &str) -> String {
+    format!(r#"<timer-cancelled xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}"/>"#)
+}
+
+fn thread_f() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    let later = |line: Line, minutes: u64| Line { time_ms: line.time_ms + minutes * 60_000, ..line };
+    let fires = |name, code| f(name, "timer", code).between("core", "planner").because("f-set");
+    vec![
+        f("f-ask", "message", "request").between("fay", "planner").on("1").key("k-f"),
+        f("f-set", "timer", "set").between("planner", "").on("1").at(1, 0).because("f-ask"),
+        f("f-is-set", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.0")
+            .because("f-set")
+            .says(&set("tick", "07:01:00")),
+        f("f-brief", "timer", "set").between("planner", "").on("1").at(1, 1).because("f-ask"),
+        f("f-brief-set", "message", "answer")
+            .between("core", "planner")
+            .on("1/1.1")
+            .because("f-brief")
+            .says(&set("brief", "09:00:00")),
+        f("f-wait", "message", "await").between("planner", "").on("1").at(1, 2).because("f-ask"),
+        later(fires("f-fired", "fired"), 1).on("1").says(&fired("id=\"tick\"")),
+        later(f("f-over", "message", "answer"), 1)
+            .between("core", "planner")
+            .on("1/1.2")
+            .because("f-fired")
+            .says(&over("timer", 0, 0)),
+        later(f("f-cancel", "timer", "cancel"), 1).between("planner", "").on("1").at(2, 0).because("f-over"),
+        later(f("f-cancelled", "message", "answer"), 1)
+            .between("core", "planner")
+            .on("1/2.0")
+            .because("f-cancel")
+            .says(&unset("brief")),
+        later(f("f-final", "message", "final"), 1)
+            .between("planner", "fay")
+            .on("1")
+            .at(3, 0)
+            .because("f-cancelled"),
+        later(fires("f-opens", "opens"), 5).on("2").says(&fired("id=\"tick\" missed=\"3\"")),
+        later(f("f-nested", "message", "call"), 5)
+            .between("planner", "helper")
+            .on("2")
+            .at(1, 0)
+            .because("f-opens"),
+        later(f("f-inner", "timer", "set"), 5).between("helper", "").on("2/1.0").at(1, 0).because("f-nested"),
+        later(f("f-inner-set", "message", "answer"), 5)
+            .between("core", "helper")
+            .on("2/1.0/1.0")
+            .because("f-inner")
+            .says(&set("inner", "08:00:00")),
+        later(f("f-inner-gone", "timer", "cancelled"), 5)
+            .between("core", "")
+            .on("2/1.0")
+            .because("f-inner-set")
+            .says(&unset("inner")),
+        later(f("f-helped", "message", "final"), 5)
+            .between("helper", "planner")
+            .on("2/1.0")
+            .at(2, 0)
+            .because("f-inner-set"),
+        later(f("f-done", "message", "final"), 5)
+            .between("planner", "core")
+            .on("2")
+            .at(2, 0)
+            .because("f-helped"),
+    ]
+}
+
 #[test]
 fn a_good_log_gives_no_finding() {
     let report = Book::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
-    assert_eq!((report.counts.records, report.counts.threads), (30, 6));
+    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 9));
 }
 
 #[test]
@@ -177,6 +307,19 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "d-begin",
         "d-child-end",
         "d-finished",
+        "e-spawn",
+        "e-begin",
+        "e-spawned",
+        "e-warm",
+        "e-finished",
+        "f-set",
+        "f-is-set",
+        "f-brief",
+        "f-brief-set",
+        "f-fired",
+        "f-cancel",
+        "f-inner",
+        "f-inner-gone",
     ];
     for length in 0..script().0.len() {
         let mut cut = script();

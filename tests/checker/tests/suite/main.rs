@@ -11,6 +11,8 @@ mod once;
 mod reading;
 mod script;
 mod spawns;
+mod timers;
+mod waits;
 
 /// Tests that plant one fault in the good log before it is sealed, so that its chains are whole, and
 /// name the rules that find something: all of them, and no others.

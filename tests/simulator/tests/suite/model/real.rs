@@ -177,8 +177,11 @@ impl Real {
         self.happens(Happening::Replied(Judged { lease, said, claimed: None }));
     }
 
-    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
-        self.says(self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+    /// A reply; `claimed` is the name of somebody else that it gives as its sender's.
+    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
+        let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+        let claimed = claimed.map(str::to_owned);
+        self.happens(Happening::Replied(Judged { lease, said, claimed }));
     }
 
     /// A reply to another turn, or to another attempt, than is due.
@@ -237,6 +240,7 @@ impl Real {
             return Vec::new();
         };
         let word = |call: &Call| match call.stand() {
+            Stand::Asking => "asking".to_owned(),
             Stand::Held => "held".to_owned(),
             Stand::Ready { turn, attempt } => format!("ready({turn}, {attempt})"),
             Stand::Joining(open) => format!("joining({open})"),

@@ -1,0 +1,78 @@
+//! Timers of a thread, as the fold has them. A timer belongs to the call that set it; one of a root's
+//! top call outlives it. Notes are not here: a fold holds no bodies.
+
+use serde::{Deserialize, Serialize};
+
+use super::Thread;
+use crate::words::ids::{CallPath, Name, TimerId};
+use crate::words::primitive::Pace;
+use crate::words::time::Millis;
+
+/// A timer that is set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Timer {
+    /// The record of the item that set it: its note stands there.
+    pub set: u64,
+    /// The call that set it.
+    pub call: CallPath,
+    /// The listener of that call.
+    pub listener: Name,
+    /// When it fires next, by the wall clock.
+    pub due: Millis,
+    /// After how long, and whether again.
+    pub pace: Pace,
+    /// Its last firing, as long as nobody has been shown it.
+    pub fired: Option<Firing>,
+}
+
+/// Where a firing went.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Firing {
+    /// Into the inbox of the call that set the timer, as that record.
+    Told(u64),
+    /// It opened that top call.
+    Opened(CallPath),
+}
+
+impl Timer {
+    /// The due moment after a firing at `now` that tells of so many missed ones. Moments stay a whole
+    /// number of spans apart, unless the clock was set: then they are counted anew from this firing.
+    pub fn due_after(&self, now: Millis, missed: u64) -> Millis {
+        let span_ms = self.pace.span_ms;
+        let next = self.due.plus(span_ms.saturating_mul(missed.saturating_add(1)));
+        let latest = now.plus(span_ms);
+        if now < next && next <= latest { next } else { latest }
+    }
+}
+
+impl Thread {
+    /// Whether a timer may fire. One whose last firing has not been shown to anybody waits for that: a
+    /// call that is busy for an hour finds one firing of a timer that is due every second, not 3,600.
+    pub fn may_fire(&self, timer: &Timer) -> bool {
+        match &timer.fired {
+            None => true,
+            Some(Firing::Told(seq)) => {
+                let call = self.calls.get(&timer.call);
+                !call.is_some_and(|call| call.inbox.iter().any(|arrival| arrival.seq == *seq))
+            }
+            Some(Firing::Opened(call)) => !self.calls.contains_key(call),
+        }
+    }
+
+    /// Whether a timer outlives the call that set it.
+    pub fn keeps(&self, timer: &Timer) -> bool {
+        self.id.parent().is_none() && timer.call.depth() == 0
+    }
+
+    /// The timers that a call has set.
+    pub fn timers_of(&self, call: &CallPath) -> impl Iterator<Item = (&TimerId, &Timer)> {
+        self.timers.iter().filter(move |(_, timer)| timer.call == *call)
+    }
+
+    /// Whether a call may cancel a timer: its own, or one that an earlier top call of the same listener
+    /// has left.
+    pub fn may_cancel(&self, call: &CallPath, listener: &Name, timer: &Timer) -> bool {
+        let is_left = !self.calls.contains_key(&timer.call);
+        timer.call == *call || is_left && call.depth() == 0 && timer.listener == *listener
+    }
+}

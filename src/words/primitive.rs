@@ -1,0 +1,67 @@
+//! Payloads that the pump answers itself, read once and for all: what is in them that deciding needs.
+//! Pure data. The bytes they were read from are what is recorded.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ThreadId, TimerId};
+
+/// A payload that the pump answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Primitive {
+    /// `<await-threads>`.
+    Await(Await),
+    /// `<set-timer>`.
+    SetTimer(SetTimer),
+    /// `<cancel-timer>`.
+    CancelTimer(TimerId),
+}
+
+/// What an `<await-threads>` waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Await {
+    /// How many of the threads must have finished.
+    pub mode: Mode,
+    /// The threads it names, each once; none means all that are open.
+    pub threads: Vec<ThreadId>,
+}
+
+/// How many of the awaited threads must have finished.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Every one.
+    All,
+    /// One.
+    Any,
+    /// So many, or every one where there are fewer.
+    Count(u32),
+}
+
+impl Mode {
+    /// How many of that many threads must have finished.
+    pub fn of(self, threads: usize) -> usize {
+        match self {
+            Mode::All => threads,
+            Mode::Any => threads.min(1),
+            Mode::Count(count) => threads.min(usize::try_from(count).unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+/// What a `<set-timer>` asks for. Its note is not here: it stays in the record and is read again when the
+/// timer fires.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetTimer {
+    /// The id it is to have; none leaves that to the pump.
+    pub id: Option<TimerId>,
+    /// When it fires.
+    pub pace: Pace,
+}
+
+/// When a timer fires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Pace {
+    /// After so long.
+    pub span_ms: u64,
+    /// Whether again and again after as long.
+    pub repeats: bool,
+}

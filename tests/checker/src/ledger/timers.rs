@@ -1,0 +1,92 @@
+//! What the ledger keeps of timers. Whether one repeats is known to its setter's own bytes alone, which
+//! are in any form and not read here: what is kept holds for both sorts.
+
+use super::{Ledger, Step};
+use crate::record::{Id, read_moment};
+
+/// A timer that is set, or was and may fire again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Timer {
+    /// The record of the item that set it.
+    pub(crate) set: Id,
+    pub(crate) call: String,
+    pub(crate) listener: String,
+    /// From its setting to its first due moment.
+    pub(crate) span_ms: u64,
+    /// When it may fire next, if it repeats; before its first firing, when it may fire at all.
+    pub(crate) due_ms: u64,
+    pub(crate) fired: Option<Firing>,
+}
+
+/// The last firing of a timer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Firing {
+    /// The call that was told, or opened.
+    pub(crate) call: String,
+    /// The last turn of it that was settled then; none where the firing opened it, and once the call has
+    /// closed after turns that must have shown it.
+    pub(crate) settled: Option<u32>,
+}
+
+impl Timer {
+    /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
+    /// next one at the latest.
+    pub(super) fn closed(&mut self, call: &str, turn: u32) {
+        if let Some(firing) = self.fired.as_mut().filter(|firing| firing.call == call)
+            && firing.settled.is_some_and(|then| turn > then.saturating_add(1))
+        {
+            firing.settled = None;
+        }
+    }
+}
+
+impl Ledger {
+    /// Takes an answer to an item that sets or cancels a timer.
+    pub(super) fn answered_timer(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+        let thread = &step.record.thread;
+        let item = self.call(thread, caller).and_then(|call| Some((call, call.item(turn, ordinal)?)));
+        let Some((call, item)) = item else { return };
+        if let (Some(set), Some(tag)) = (item.sets, step.core_named("timer-set")) {
+            let due = tag.attribute("due").and_then(read_moment);
+            let (Some(id), Some(due_ms)) = (tag.attribute("id"), due) else { return };
+            let timer = Timer {
+                set,
+                call: caller.to_owned(),
+                listener: call.listener.clone(),
+                span_ms: due_ms.saturating_sub(item.time_ms),
+                due_ms,
+                fired: None,
+            };
+            let id = id.to_owned();
+            if let Some(thread) = self.threads.get_mut(thread) {
+                thread.timers.insert(id, timer);
+            }
+        } else if item.is_cancel {
+            self.unset(step);
+        }
+    }
+
+    /// Takes a firing. After it the next moment is one span further for each that was due meanwhile, or
+    /// one span from now where the clock was set.
+    pub(super) fn fired(&mut self, step: &Step<'_>, call: &str) {
+        let record = step.record;
+        let Some(tag) = step.core_named("timer-fired") else { return };
+        let missed = tag.number("missed").map_or(0, u64::from);
+        let Some(thread) = self.threads.get_mut(&record.thread) else { return };
+        let settled = thread.calls.get(call).map(|call| call.settled);
+        let Some(timer) = tag.attribute("id").and_then(|id| thread.timers.get_mut(id)) else { return };
+        let is_told = timer.call == call;
+        timer.fired = Some(Firing { call: call.to_owned(), settled: settled.filter(|_| is_told) });
+        let latest = record.time_ms.saturating_add(timer.span_ms);
+        let next = timer.due_ms.saturating_add(timer.span_ms.saturating_mul(missed.saturating_add(1)));
+        timer.due_ms = if record.time_ms < next && next <= latest { next } else { latest };
+    }
+
+    /// Takes the word that a timer is cancelled.
+    pub(super) fn unset(&mut self, step: &Step<'_>) {
+        let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
+        if let (Some(id), Some(thread)) = (id, self.threads.get_mut(&step.record.thread)) {
+            thread.timers.remove(id);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether timers are set, fire and end as they were told.
+
+use super::Terms;
+use crate::ledger::{Call, Firing, Ledger, Step, Thread, Timer};
+use crate::meaning::{Act, By};
+use crate::path;
+use crate::tag::Tag;
+
+/// The shortest span of a timer.
+const LEAST_MS: u64 = 1_000;
+
+/// A timer is set or cancelled by the answer to its item. It fires where it was set, or, once that call
+/// is over, into a new top call of its root; never before it is due, and not again before its last
+/// firing was shown to somebody. It is cancelled with its call, unless that is a root's top call.
+pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let thread = before.thread(&step.record.thread);
+    if let Some(closes) = act.closes() {
+        return left(thread?, closes).map(|id| format!("timer {id} of call {closes} is still set"));
+    }
+    match act {
+        Act::Answer { caller, turn, ordinal } => {
+            let call = thread?.calls.get(caller)?;
+            answered(thread?, call, step, turn, ordinal)
+        }
+        Act::Fires { call } => fires(thread?, step, call, false),
+        Act::Opens { call, by: By::Timer, .. } => match thread {
+            None => Some("a timer opens a thread".into()),
+            Some(thread) => fires(thread, step, call, true),
+        },
+        Act::Unset { call } => {
+            let Some(id) = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id")) else {
+                return Some("the record does not say which timer is cancelled".into());
+            };
+            let is_its = thread?.timers.get(id).is_some_and(|timer| timer.call == call);
+            (!is_its).then(|| format!("timer {id} is none of call {call}"))
+        }
+        _ => None,
+    }
+}
+
+/// A timer that would be left behind by a call that closes. One that has fired may be over.
+fn left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
+    let keeps = |timer: &Timer| thread.child.is_none() && path::is_top(&timer.call);
+    let left = thread
+        .timers
+        .iter()
+        .find(|(_, timer)| timer.call == closes && timer.fired.is_none() && !keeps(timer));
+    left.map(|(id, _)| id.as_str())
+}
+
+fn answered(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u32) -> Option<String> {
+    let item = call.item(turn, ordinal)?;
+    let (set, cancelled) = (step.core_named("timer-set"), step.core_named("timer-cancelled"));
+    match (item.sets.is_some(), item.is_cancel, set, cancelled) {
+        (true, _, Some(tag), _) => {
+            let id = tag.attribute("id").unwrap_or_default();
+            // One that has fired may be over.
+            if thread.timers.get(id).is_some_and(|timer| timer.fired.is_none()) {
+                return Some(format!("timer {id} is set, and is set again"));
+            }
+            let due = tag.attribute("due").and_then(crate::record::read_moment);
+            let is_long = due.is_some_and(|due| due.saturating_sub(item.time_ms) >= LEAST_MS);
+            (!is_long).then(|| format!("timer {id} is due less than a second after it was set"))
+        }
+        (_, true, _, Some(tag)) => {
+            let id = tag.attribute("id").unwrap_or_default();
+            (!thread.timers.contains_key(id)).then(|| format!("timer {id} is cancelled, and was not set"))
+        }
+        (true, ..) | (_, true, ..) => Some("an item about a timer is not answered by a word on it".into()),
+        (false, false, None, None) => None,
+        _ => Some("a timer is spoken of that nobody asked about".into()),
+    }
+}
+
+fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<String> {
+    let Some(tag) = step.core_named("timer-fired") else { return Some("no timer fires in it".into()) };
+    let id = tag.attribute("id").unwrap_or_default();
+    let Some(timer) = thread.timers.get(id) else { return Some(format!("timer {id} fires and is not set")) };
+    if step.record.cause != Some(timer.set) {
+        return Some(format!("the firing of timer {id} is not caused by its setting"));
+    }
+    let is_open = thread.calls.contains_key(&timer.call);
+    if opens && is_open {
+        return Some(format!("timer {id} opens a call though call {}, which set it, is open", timer.call));
+    }
+    if opens && step.record.to.as_deref() != Some(&timer.listener) {
+        return Some(format!("timer {id} was set by {} and opens a call of another", timer.listener));
+    }
+    if !opens && timer.call != call {
+        return Some(format!("timer {id} was set by call {}, and fires in another", timer.call));
+    }
+    if let Some(Firing { call, settled }) = &timer.fired {
+        let is_shown =
+            thread.calls.get(call).is_none_or(|now| settled.is_some_and(|then| now.settled > then));
+        if !is_shown {
+            return Some(format!("timer {id} fires again before its last firing was shown"));
+        }
+    }
+    early(timer, tag, id, step.record.time_ms, opens)
+}
+
+/// A firing that its own time shows to be early must say that the clock was set back. What a call was
+/// told and never shown opens another one though its next moment has not come.
+fn early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> Option<String> {
+    let told_and_lost = opens && timer.fired.as_ref().is_some_and(|fired| fired.settled.is_some());
+    let is_early = time_ms < timer.due_ms;
+    match (is_early, tag.attribute("clock") == Some("set-back")) {
+        (true, false) if !told_and_lost => {
+            Some(format!("timer {id} fires {} ms too early", timer.due_ms - time_ms))
+        }
+        (false, true) => Some(format!("timer {id} tells of a clock set back, and is not early by it")),
+        _ => None,
+    }
+}

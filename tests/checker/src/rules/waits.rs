@@ -1,0 +1,46 @@
+//! Whether waits for children end when they may, and as they are told.
+
+use super::Terms;
+use crate::ledger::{Firing, Ledger, Step};
+use crate::meaning::Act;
+
+/// A wait is answered by its end and by nothing else, and nothing else is answered by one. What its end
+/// counts is no more than there is; it is done only with a child that has finished, or with none open.
+pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
+    let call = before.call(&step.record.thread, caller)?;
+    let item = call.item(turn, ordinal)?;
+    let tag = step.core_named("await-over");
+    let Some(tag) = tag.filter(|_| item.is_wait) else {
+        return match (tag, item.is_wait) {
+            (Some(_), false) => Some("a wait is told to be over that nobody asked for".into()),
+            (None, true) => Some("a wait is not answered by its end".into()),
+            _ => None,
+        };
+    };
+    let running = call.children.iter().filter(|child| before.is_running(child)).count();
+    let ended = call.children.len().saturating_sub(running);
+    let count = |name| tag.number(name).and_then(|n| usize::try_from(n).ok());
+    let (Some(finished), Some(open)) = (count("finished"), count("open")) else {
+        return Some("the end of a wait counts nothing".into());
+    };
+    if finished > ended || open > running {
+        let told = format!("{finished} finished and {open} open are told");
+        return Some(format!("{told}, of a call with {ended} and {running}"));
+    }
+    match tag.attribute("reason") {
+        Some("done") if finished == 0 && open > 0 => {
+            Some("a wait is done before any child has finished".into())
+        }
+        Some("done") => None,
+        Some("timer") => {
+            // It fired while the call waited, or at its last turn, too late to be shown.
+            let thread = before.thread(&step.record.thread)?;
+            let told =
+                |firing: &Firing| firing.call == caller && firing.settled >= Some(turn.saturating_sub(1));
+            let fired = thread.timers.values().filter_map(|timer| timer.fired.as_ref()).any(told);
+            (!fired).then(|| "a wait is ended by a timer, and none fired".into())
+        }
+        reason => Some(format!("{} ends no wait", reason.unwrap_or("nothing"))),
+    }
+}

@@ -1,0 +1,78 @@
+//! Faults where timers are set, fire and end: too early, too often, for the wrong call.
+
+use crate::good::{E, fired, over, set, unset};
+use crate::planted;
+use crate::script::Line;
+
+planted! {
+    a_timer_that_fires_early finds ["timer"] by |script| script.line("f-fired").time_ms -= 1;
+
+    a_second_firing_that_is_early finds ["timer"] by |script| {
+        script.line("f-opens").time_ms -= 3 * 60_000 + 1;
+    };
+
+    an_early_firing_that_blames_no_clock_wrongly finds ["timer"] by |script| {
+        script.line("f-fired").body = fired("id=\"tick\" clock=\"set-back\"");
+    };
+
+    a_timer_that_fires_and_was_never_set finds ["timer", "wait"] by |script| {
+        script.line("f-fired").body = fired("id=\"tock\"");
+    };
+
+    a_timer_that_fires_after_it_was_cancelled finds ["timer"] by |script| {
+        script.line("f-opens").body = fired("id=\"brief\"");
+    };
+
+    a_firing_that_is_none finds ["timer"] by |script| script.line("f-opens").body = unset("tick");
+
+    a_timer_that_fires_again_before_it_was_shown finds ["timer"] by |script| {
+        let mut again = script.line("f-fired").again("again");
+        again.time_ms += 60_000;
+        script.after("f-over", again);
+    };
+
+    a_timer_that_opens_a_call_beside_its_own finds ["timer"] by |script| {
+        let opens = script.remove("f-opens");
+        script.after("f-over", opens);
+        script.line("f-cancel").cause = Some("f-over");
+    };
+
+    a_timer_that_fires_in_another_call finds ["timer"] by |script| {
+        script.line("f-inner-gone").body = unset("tick");
+    };
+
+    a_timer_that_opens_a_call_of_another_listener finds ["timer"] by |script| {
+        script.line("f-opens").to = Some("helper");
+        for name in ["f-nested", "f-done"] {
+            script.line(name).from = "helper";
+        }
+        script.line("f-inner-set").to = Some("helper");
+        script.line("f-helped").to = Some("helper");
+    };
+
+    a_timer_that_opens_a_thread finds ["rest", "timer"] by |script| {
+        let opens = script.line("f-opens").again("again");
+        script.after("f-done", Line { thread: "sess-cccccccccccc", call: Some("1"), ..opens });
+    };
+
+    a_timer_left_by_its_call finds ["timer"] by |script| {
+        script.remove("f-inner-gone");
+    };
+
+    a_timer_set_twice finds ["timer"] by |script| script.line("f-brief-set").body = set("tick", "09:00:00");
+
+    a_timer_due_at_once finds ["timer"] by |script| script.line("f-brief-set").body = set("brief", "07:00:00");
+
+    a_setting_that_is_answered_otherwise finds ["timer"] by |script| {
+        script.line("f-brief-set").body = unset("tick");
+    };
+
+    a_cancelling_of_what_was_never_set finds ["timer"] by |script| {
+        script.line("f-cancelled").body = unset("tock");
+    };
+
+    a_wait_ended_by_a_timer_that_never_fired finds ["wait"] by |script| {
+        script.line("e-over").body = over("timer", 1, 0);
+        assert_eq!(script.line("e-over").thread, E);
+    };
+}
