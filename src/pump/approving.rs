@@ -177,7 +177,9 @@ fn amend(
 pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, id: ApprovalId) {
     let approval = d.call(thread, path).and_then(|call| call.approval.clone()).filter(|a| a.id == id);
     let Some(approval) = approval else { return };
-    decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, None);
+    // How long it waited is counted by ticks. Whoever reads the log sees the wall clock alone.
+    let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
+    decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, note);
     let words = "it needed a person's approval, and nobody decided in time";
     let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
     turned_down(d, thread, path, Outcome::Expired, &refusal);

@@ -7,6 +7,7 @@
 //! an agent waits for its child. Thread F: an agent waits for its timer, which fires again after its answer.
 
 use systole_checker::Terms;
+use systole_checker::record::Hash;
 
 use crate::book::Book;
 use crate::script::{Line, Script, line};
@@ -18,6 +19,7 @@ pub(crate) const D: &str = "sess-dddddddddddd";
 pub(crate) const E: &str = "sess-eeeeeeeeeeee";
 pub(crate) const E1: &str = "sess-eeeeeeeeeeee.c1";
 pub(crate) const F: &str = "sess-ffffffffffff";
+pub(crate) const G: &str = "sess-000000000001";
 pub(crate) const D1: &str = "sess-dddddddddddd.-1";
 
 pub(crate) fn spawned(id: &str, parent: &str, first: &str) -> String {
@@ -50,7 +52,7 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
 }
 
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 57;
+pub(crate) const RECORDS: u64 = 76;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -75,7 +77,68 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_d());
     lines.extend(thread_e());
     lines.extend(thread_f());
+    lines.extend(thread_g());
     Script(lines)
+}
+
+/// What waits in thread G, and what a person puts in its place.
+pub(crate) const WILD: &str = "<q>wild</q>";
+pub(crate) const MILD: &str = "<q>mild</q>";
+
+pub(crate) fn requested(id: &str, payload: &str) -> String {
+    r#"<approval-requested xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" hash="HASH" expires="2026-11-20T08:00:00.000Z"/>"#
+        .replace("ID", id)
+        .replace("HASH", &Hash::of(payload.as_bytes()).to_string())
+}
+
+pub(crate) fn decided(id: &str, outcome: &str, payload: Option<&str>) -> String {
+    let hash = payload.map_or(String::new(), |p| format!(" hash=\"{}\"", Hash::of(p.as_bytes())));
+    r#"<approval-decided xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" outcome="OUT" by="pia"HASH/>"#
+        .replace("ID", id)
+        .replace("OUT", outcome)
+        .replace("HASH", &hash)
+}
+
+/// Four questions that wait for a person, all asked before the first was decided.
+fn thread_g() -> Vec<Line> {
+    let g = |name, kind, code| line(name, G, kind, code);
+    let ask =
+        |name, call, key| g(name, "message", "request").between("gus", "guard").on(call).key(key).says(WILD);
+    let asks = |name, call, cause, id| {
+        let asks = g(name, "approval", "requested").between("core", "person").on(call).because(cause);
+        asks.says(&requested(id, WILD))
+    };
+    let says = |name, call, cause, code, body: String| {
+        g(name, "approval", code).between("core", "pia").on(call).because(cause).says(&body)
+    };
+    let last = |name, call, cause| {
+        g(name, "message", "final").between("guard", "gus").on(call).at(1, 0).because(cause)
+    };
+    let gone =
+        |name, call, cause, code| g(name, "outcome", code).between("core", "gus").on(call).because(cause);
+    vec![
+        ask("g-1", "1", "k-g1"),
+        asks("g-asks-1", "1", "g-1", "a1"),
+        line("g-counts", "sys", "approval", "requested")
+            .between("core", "person")
+            .says(&requested("a1", WILD)),
+        g("g-tell", "message", "tell").between("core", "watch").on("1/0.0").because("g-asks-1"),
+        ask("g-2", "2", "k-g2"),
+        asks("g-asks-2", "2", "g-2", "a2"),
+        g("g-tell-2", "message", "tell").between("core", "watch").on("2/0.0").because("g-asks-2"),
+        g("g-told-2", "outcome", "handled").between("watch", "core").on("2/0.0").because("g-tell-2"),
+        ask("g-3", "3", "k-g3"),
+        asks("g-asks-3", "3", "g-3", "a3"),
+        says("g-yes", "1", "g-1", "approved", decided("a1", "approved", Some(WILD))),
+        g("g-told", "outcome", "thread.cancelled").between("core", "core").on("1/0.0").because("g-tell"),
+        last("g-final", "1", "g-yes"),
+        g("g-mild", "approval", "amendment").between("pia", "guard").on("2").because("g-2").says(MILD),
+        says("g-other", "2", "g-2", "amended", decided("a2", "amended", Some(MILD))),
+        last("g-final-2", "2", "g-other"),
+        says("g-no", "3", "g-3", "rejected", decided("a3", "rejected", None)),
+        gone("g-rejected", "3", "g-3", "approval.rejected"),
+        g("g-pause", "steer", "paused"),
+    ]
 }
 
 fn thread_a() -> Vec<Line> {
@@ -288,7 +351,7 @@ fn thread_f() -> Vec<Line> {
 fn a_good_log_gives_no_finding() {
     let report = Book::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
-    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 9));
+    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 10));
 }
 
 #[test]
@@ -320,6 +383,9 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "f-cancel",
         "f-inner",
         "f-inner-gone",
+        "g-told",
+        "g-mild",
+        "g-no",
     ];
     for length in 0..script().0.len() {
         let mut cut = script();
