@@ -16,11 +16,11 @@ use super::screen::Screen;
 use super::send::document;
 use crate::audit::approvals;
 use crate::console::client::{Client, Unheard};
-use crate::console::told::{Refusal, Ruled, Ruling, Verdict};
-use crate::organism::order::{Order, Says};
+use crate::console::told::{Outcome, Refusal, Ruled, Ruling};
+use crate::organism::order::Order;
 use crate::organism::runfile::RunFile;
 use crate::organism::waiting::Reply;
-use crate::words::approval::ApprovalId;
+use crate::words::approval::{ApprovalId, Says};
 use crate::words::ids::{Digest, Name};
 use crate::words::limits;
 
@@ -155,7 +155,7 @@ fn rule(
     approval: ApprovalId,
     hash: Option<Digest>,
     note: Option<String>,
-    says: Says,
+    says: Says<Vec<u8>>,
 ) -> Result<Exit, Exit> {
     let screen = place.screen();
     let log = place.log(screen)?;
@@ -181,13 +181,13 @@ fn spoken(order: &Order) -> Ruling {
         Says::Approve | Says::Reject => None,
     };
     let hash = order.hash.map(|hash| hash.to_string());
-    Ruling { verdict: Verdict::of(&order.says), note: order.note.clone(), hash, payload }
+    Ruling { outcome: Outcome::of(&order.says), note: order.note.clone(), hash, payload }
 }
 
 async fn in_process(screen: Screen, place: &Place, order: Order) -> Result<Exit, Exit> {
     let file = place.organism(screen)?;
     let organism = Box::pin(here::start_still(screen, place, file)).await?;
-    let outcome = Verdict::of(&order.says).outcome().to_owned();
+    let outcome = Outcome::of(&order.says);
     let approval = order.approval.to_string();
     let exit = match organism.front().rule(order).await {
         Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
@@ -203,7 +203,12 @@ fn done(screen: Screen, ruled: &Ruled, runs: bool) -> Exit {
         screen.value(ruled);
     } else {
         let waits = if runs { "" } else { "; its thread goes on when the organism runs" };
-        screen.say(["approval ", &ruled.approval, " is ", &ruled.outcome, waits].concat());
+        let how = match ruled.outcome {
+            Outcome::Approved => " is approved",
+            Outcome::Rejected => " is rejected",
+            Outcome::Amended => " is amended",
+        };
+        screen.say(["approval ", &ruled.approval, how, waits].concat());
     }
     Exit::Done
 }

@@ -1,4 +1,4 @@
-//! Orders over HTTP: a verdict on what waits for a person, and pauses. The client is the one of the
+//! Orders over HTTP: a word on what waits for a person, and pauses. The client is the one of the
 //! credential, the body is JSON, and the answer comes when the order is on disk.
 
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use serde::Deserialize;
 
 use super::http::{Asked, Desk, client, plain, refused, stopping};
 use super::told;
-use crate::organism::order::{Order, Says};
+use crate::organism::order::Order;
 use crate::organism::waiting::Reply;
-use crate::words::approval::ApprovalId;
+use crate::words::approval::{ApprovalId, Says};
 use crate::words::codes::Code;
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::limits;
@@ -37,11 +37,10 @@ pub(super) async fn approvals(
         Ok(order) => order,
         Err(words) => return bad(&words),
     };
-    let verdict = told::Verdict::of(&order.says);
+    let outcome = told::Outcome::of(&order.says);
     match desk.front.rule(order).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
-            Json(told::Ruled { approval: approval.to_string(), outcome: verdict.outcome().to_owned() })
-                .into_response()
+            Json(told::Ruled { approval: approval.to_string(), outcome }).into_response()
         }
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
@@ -50,18 +49,18 @@ pub(super) async fn approvals(
 
 /// The order that a body holds, or what is wrong with it.
 fn order(approval: ApprovalId, ruling: told::Ruling) -> Result<Order, String> {
-    let told::Ruling { verdict, note, hash, payload } = ruling;
+    let told::Ruling { outcome, note, hash, payload } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;
-    let says = match (verdict, payload) {
-        (told::Verdict::Approve, None) => Says::Approve,
-        (told::Verdict::Reject, None) if note.is_none() => {
+    let says = match (outcome, payload) {
+        (told::Outcome::Approved, None) => Says::Approve,
+        (told::Outcome::Rejected, None) if note.is_none() => {
             return Err("a rejection has a note: its caller mends its payload by it".to_owned());
         }
-        (told::Verdict::Reject, None) => Says::Reject,
-        (told::Verdict::Amend, Some(payload)) => Says::Amend(payload.into_bytes()),
-        (told::Verdict::Amend, None) => return Err("an amendment has a payload".to_owned()),
-        (_, Some(_)) => return Err("a payload goes with the verdict `amend` alone".to_owned()),
+        (told::Outcome::Rejected, None) => Says::Reject,
+        (told::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
+        (told::Outcome::Amended, None) => return Err("an amendment has a payload".to_owned()),
+        (_, Some(_)) => return Err("a payload goes with the outcome `amended` alone".to_owned()),
     };
     Ok(Order { by: client(), approval, hash, note, says })
 }

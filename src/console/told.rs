@@ -6,9 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::organism::front::Front;
-use crate::organism::order::Says;
 use crate::rules::core_payload;
-use crate::words::approval::Decided;
+use crate::words::approval::Says;
 use crate::words::flow;
 use crate::words::ports::Position;
 use crate::words::record;
@@ -236,8 +235,8 @@ pub struct Cancelled {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ruling {
-    /// What is said.
-    pub verdict: Verdict,
+    /// How it is to end.
+    pub outcome: Outcome,
     /// What for. A rejection has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -249,34 +248,25 @@ pub struct Ruling {
     pub payload: Option<String>,
 }
 
-/// What can be said.
+/// The outcomes that a person can bring about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum Outcome {
     /// It may go.
-    Approve,
+    Approved,
     /// It may not.
-    Reject,
+    Rejected,
     /// Another payload goes in its place.
-    Amend,
+    Amended,
 }
 
-impl Verdict {
-    /// The verdict of an order.
-    pub fn of(says: &Says) -> Verdict {
+impl Outcome {
+    /// What a person brings about by saying that.
+    pub fn of<A>(says: &Says<A>) -> Outcome {
         match says {
-            Says::Approve => Verdict::Approve,
-            Says::Reject => Verdict::Reject,
-            Says::Amend(_) => Verdict::Amend,
-        }
-    }
-
-    /// The outcome that it brings about.
-    pub fn outcome(self) -> &'static str {
-        match self {
-            Verdict::Approve => Decided::Approved.as_str(),
-            Verdict::Reject => Decided::Rejected.as_str(),
-            Verdict::Amend => Decided::Amended.as_str(),
+            Says::Approve => Outcome::Approved,
+            Says::Reject => Outcome::Rejected,
+            Says::Amend(_) => Outcome::Amended,
         }
     }
 }
@@ -286,8 +276,8 @@ impl Verdict {
 pub struct Ruled {
     /// About which request.
     pub approval: String,
-    /// How it ended: approved, rejected or amended.
-    pub outcome: String,
+    /// How it ended.
+    pub outcome: Outcome,
 }
 
 /// A thread, or everything, was halted, or goes on.

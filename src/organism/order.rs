@@ -1,4 +1,4 @@
-//! What a person orders about work that is on its way: a verdict on what waits, or a pause. The front
+//! What a person orders about work that is on its way: a word on what waits, or a pause. The front
 //! carries it to the pump; an amendment goes by the door, where its schema judges it first.
 
 use super::front::Front;
@@ -7,9 +7,9 @@ use super::waiting::Reply;
 use crate::audit::approvals;
 use crate::pump::event::Pause;
 use crate::pump::heart::Input;
-use crate::words::approval::{ApprovalId, Ruling, Verdict};
+use crate::words::approval::{ApprovalId, Ruling, Says};
 use crate::words::codes::Code;
-use crate::words::flow::{Refused, Ticket};
+use crate::words::flow::{Admitted, Refused, Ticket};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::refusal::Refusal;
 
@@ -25,27 +25,19 @@ pub struct Order {
     /// What for.
     pub note: Option<String>,
     /// What.
-    pub says: Says,
+    pub says: Says<Vec<u8>>,
 }
 
-/// The three things that a person can say.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Says {
-    /// It may go.
-    Approve,
-    /// It may not.
-    Reject,
-    /// These bytes go in its place.
-    Amend(Vec<u8>),
-}
+/// What a person says, with an amendment as the door judged it.
+type Judged = Says<Box<Result<Admitted, Refused>>>;
 
 impl Front {
     /// Has a person's word on what waits carried out.
     pub async fn rule(&self, order: Order) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         match order.says {
-            Says::Approve => self.ruled(ticket, order, Verdict::Approve).await?,
-            Says::Reject => self.ruled(ticket, order, Verdict::Reject).await?,
+            Says::Approve => self.ruled(ticket, order, Says::Approve).await?,
+            Says::Reject => self.ruled(ticket, order, Says::Reject).await?,
             Says::Amend(ref document) => {
                 let document = document.clone();
                 self.amended(ticket, order, document).await?;
@@ -54,9 +46,9 @@ impl Front {
         reply.await.ok()
     }
 
-    async fn ruled(&self, ticket: Ticket, order: Order, verdict: Verdict) -> Option<()> {
+    async fn ruled(&self, ticket: Ticket, order: Order, says: Judged) -> Option<()> {
         let Order { by, approval, hash, note, .. } = order;
-        self.send(Input::Ruled(Ruling { ticket, by, approval, hash, note, verdict })).await
+        self.send(Input::Ruled(Ruling { ticket, by, approval, hash, note, says })).await
     }
 
     /// Whose schema judges an amendment stands in the log. What waits there no longer the pump will say.
@@ -74,7 +66,7 @@ impl Front {
             },
             Err(fault) => Refusal::new(Code::IngressUnavailable, fault.to_string()),
         };
-        self.ruled(ticket, order, Verdict::Amend(Box::new(Err(Refused { refusal, kept: None })))).await
+        self.ruled(ticket, order, Says::Amend(Box::new(Err(Refused { refusal, kept: None })))).await
     }
 
     /// Halts a thread, or everything, or lets it go on.

@@ -13,7 +13,7 @@ use super::bench::{Bench, Unfit};
 use super::order::Order;
 use crate::pump::heart::Input;
 use crate::rules::admit;
-use crate::words::approval::{Ruling, Verdict};
+use crate::words::approval::{Ruling, Says};
 use crate::words::composition::Composition;
 use crate::words::flow::{Asked, Ticket};
 use crate::words::ids::{Digest, Key, Name};
@@ -207,8 +207,8 @@ impl Desk {
                 let amended = admit::amendment(page, &to, &document, bench);
                 self.passed_door(amended.is_ok());
                 let Order { by, approval, hash, note, .. } = order;
-                let verdict = Verdict::Amend(Box::new(amended));
-                Input::Ruled(Ruling { ticket, by, approval, hash, note, verdict })
+                let says = Says::Amend(Box::new(amended));
+                Input::Ruled(Ruling { ticket, by, approval, hash, note, says })
             }
         }
     }

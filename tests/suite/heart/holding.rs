@@ -4,7 +4,7 @@
 use super::*;
 use crate::pump::{call, final_};
 use systole::pump::event::Pause;
-use systole::words::approval::{ApprovalId, Ruling, Verdict as Says};
+use systole::words::approval::{ApprovalId, Ruling, Says};
 
 /// What the composition says of `guarded`.
 const EXPIRES_MS: u64 = 60_000;
@@ -17,7 +17,7 @@ impl Rig {
             approval: ApprovalId(id),
             hash: None,
             note: None,
-            verdict: Says::Approve,
+            says: Says::Approve,
         }));
     }
 

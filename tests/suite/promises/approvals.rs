@@ -120,17 +120,17 @@ fn g4_over_http_the_word_of_the_client_counts_once() {
     let organism = Running::organism(at);
     assert_eq!(send(at, "k", &say("guard", "one")).code, Some(6));
     for (path, body, status) in [
-        ("/v1/approvals/a1", json!({"verdict": "perhaps"}), 400),
-        ("/v1/approvals/a1", json!({"verdict": "reject"}), 400),
-        ("/v1/approvals/a1", json!({"verdict": "amend"}), 400),
-        ("/v1/approvals/a1", json!({"verdict": "approve", "payload": "<a/>"}), 400),
-        ("/v1/approvals/a1", json!({"verdict": "approve", "by": "alice"}), 400),
-        ("/v1/approvals/first", json!({"verdict": "approve"}), 400),
-        ("/v1/approvals/a2", json!({"verdict": "approve"}), 404),
-        ("/v1/approvals/a1", json!({"verdict": "approve", "hash": "0".repeat(64)}), 409),
-        ("/v1/approvals/a1", json!({"verdict": "amend", "payload": "<a xmlns='urn:a'/>"}), 422),
-        ("/v1/approvals/a1", json!({"verdict": "amend", "payload": say("guard", "two")}), 200),
-        ("/v1/approvals/a1", json!({"verdict": "approve"}), 409),
+        ("/v1/approvals/a1", json!({"outcome": "perhaps"}), 400),
+        ("/v1/approvals/a1", json!({"outcome": "rejected"}), 400),
+        ("/v1/approvals/a1", json!({"outcome": "amended"}), 400),
+        ("/v1/approvals/a1", json!({"outcome": "approved", "payload": "<a/>"}), 400),
+        ("/v1/approvals/a1", json!({"outcome": "approved", "by": "alice"}), 400),
+        ("/v1/approvals/first", json!({"outcome": "approved"}), 400),
+        ("/v1/approvals/a2", json!({"outcome": "approved"}), 404),
+        ("/v1/approvals/a1", json!({"outcome": "approved", "hash": "0".repeat(64)}), 409),
+        ("/v1/approvals/a1", json!({"outcome": "amended", "payload": "<a xmlns='urn:a'/>"}), 422),
+        ("/v1/approvals/a1", json!({"outcome": "amended", "payload": say("guard", "two")}), 200),
+        ("/v1/approvals/a1", json!({"outcome": "approved"}), 409),
     ] {
         let answer = post(at, path, &body);
         assert_eq!(answer.status, status, "{path} {body}: {answer:?}");

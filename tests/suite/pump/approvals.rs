@@ -3,7 +3,7 @@
 
 use super::*;
 use systole::pump::compose::envelope;
-use systole::words::approval::{ApprovalId, Ruling, Verdict as Says};
+use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::record::Kind;
 
 /// A payload that says of itself that it is dangerous.
@@ -12,19 +12,28 @@ pub(crate) fn dangerous(local: &str) -> Payload {
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
 }
 
+/// An amendment, as the door judged it.
+type Judged = Box<Result<Admitted, Refused>>;
+
 impl Stage {
-    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, verdict: Says) -> Vec<String> {
-        self.rules_on(id, None, note, verdict)
+    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, says: Says<Judged>) -> Vec<String> {
+        self.rules_on(id, None, note, says)
     }
 
-    fn rules_on(&mut self, id: u64, hash: Option<Digest>, note: Option<&str>, verdict: Says) -> Vec<String> {
+    fn rules_on(
+        &mut self,
+        id: u64,
+        hash: Option<Digest>,
+        note: Option<&str>,
+        says: Says<Judged>,
+    ) -> Vec<String> {
         self.happens(Happening::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
             approval: ApprovalId(id),
             hash,
             note: note.map(str::to_owned),
-            verdict,
+            says,
         }))
     }
 
@@ -35,7 +44,7 @@ impl Stage {
 }
 
 /// What goes out in place of a payload for that listener.
-pub(crate) fn amendment(to: &str, payload: Payload) -> Says {
+pub(crate) fn amendment(to: &str, payload: Payload) -> Says<Judged> {
     Says::Amend(Box::new(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))))
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use systole::pump::event::Pause;
 use systole::pump::fold::apply_to;
 use systole::pump::state::Thread;
-use systole::words::approval::Verdict as Says;
+use systole::words::approval::Says;
 
 fn pause(halts: bool) -> Happening {
     let (by, thread) = (Name::operator(), Some(root()));
