@@ -29,9 +29,11 @@ lint: prepare
 bench: prepare
 	@$(CARGO) bench --package systole --bench beat --locked
 
-# A thousand kills of a whole organism, then the tests that are slow by nature, measured ones among them.
+# A thousand kills of a whole organism, two hundred around the end of a child, then the tests that are
+# slow by nature, measured ones among them.
 soak: prepare-test
 	@$(CARGO) run --release --locked --quiet -- soak --kills 1000
+	@$(CARGO) run --release --locked --quiet -- soak --kills 200 --at C4,C6
 	@$(CARGO) test --workspace --locked --release -- --ignored
 
 prepare:

@@ -1,16 +1,18 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `size`, `reopen`, `threads`); `docs/reference/performance.md`
-//! lists the variables that change their sizes.
+//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `size`, `reopen`, `threads`, `fairness`, `hostile`);
+//! `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
 
 mod child;
 mod cold;
+mod fairness;
 mod floors;
 mod grown;
 mod hops;
+mod hostile;
 mod reopen;
 mod report;
 mod route;
@@ -23,7 +25,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in the order in which they run.
-const PARTS: [(&str, Measure); 8] = [
+const PARTS: [(&str, Measure); 10] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -32,6 +34,8 @@ const PARTS: [(&str, Measure); 8] = [
     ("size", size::on_disk),
     ("reopen", reopen::messages),
     ("threads", reopen::threads),
+    ("fairness", fairness::beside_a_bad_one),
+    ("hostile", hostile::refusals),
 ];
 
 fn main() {

@@ -42,7 +42,7 @@ pub(crate) fn open(log: &Path, kind: &str, count: usize) {
 fn plain_reading(log: &Path) -> f64 {
     let (took, read) = seconds(|| {
         let connection = Connection::open(log).unwrap();
-        let mut newest = connection.prepare("SELECT * FROM record ORDER BY pos DESC LIMIT 20000").unwrap();
+        let mut newest = connection.prepare("SELECT * FROM record ORDER BY pos DESC LIMIT 10000").unwrap();
         let mut rows = newest.query([]).unwrap();
         let mut bytes = 0;
         while let Some(row) = rows.next().unwrap() {

@@ -12,6 +12,7 @@ use systole::edges::failpoint::Failpoint;
 use systole::organism::file;
 use systole::organism::running::{LogPlace, Message, Organism, Plan};
 use systole::organism::waiting::Reply;
+use systole::words::composition::Listener;
 use systole::words::ids::{Key, Name, ThreadId};
 use systole_kit::reply::{Item, Said};
 use systole_kit::writer::Writer;
@@ -118,6 +119,19 @@ impl Course {
         stamps.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
     }
 
+    /// Waits until so many deliveries have arrived.
+    pub(crate) async fn arrivals(&self, organism: &Organism, most: usize) {
+        let mut tail = organism.tail();
+        while self.stamps.as_ref().unwrap().lock().unwrap().len() < most {
+            tail.changed().await.unwrap();
+        }
+    }
+
+    /// Waits until the walkers are called home.
+    pub(crate) async fn called_home(&self) {
+        self.stage.subscribe().wait_for(|stage| *stage == Stage::Home).await.unwrap();
+    }
+
     /// Forgets the arrivals so far.
     pub(crate) fn anew(&self) {
         self.stamps.as_ref().unwrap().lock().unwrap().clear();
@@ -168,17 +182,32 @@ fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
     BTreeMap::from([(name("walker"), walker), (name("tool"), tool(0)), (name("tool-b"), tool(1))])
 }
 
+/// The listeners as the organism has them, by name: what the file says of each, and what answers for it.
+type Cast<'a> = (&'a mut BTreeMap<Name, Listener>, &'a mut BTreeMap<Name, Arc<dyn Answering>>);
+
 /// Starts the organism of the benchmark.
 pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize) -> Organism {
+    Box::pin(start_recast(log, course, validators, |_| ())).await
+}
+
+/// The same after a change to its listeners.
+pub(crate) async fn start_recast(
+    log: LogPlace,
+    course: &Arc<Course>,
+    validators: usize,
+    change: impl FnOnce(Cast<'_>),
+) -> Organism {
     let mut file =
         file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
     // A walk is longer than the file may let any call be.
     file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
+    let mut inline = listeners(course);
+    change((&mut file.composition.listeners, &mut inline));
     Organism::start(Plan {
         composition: file.composition,
         directory: "config/bench".into(),
         log,
-        inline: listeners(course),
+        inline,
         validators,
         surroundings: BTreeMap::new(),
         steps: Arc::new(Failpoint::read(None).unwrap()),

@@ -257,7 +257,7 @@ impl Asking<'_> {
             turn: if cause.joins() { call.settled } else { call.settled + 1 },
             since,
             attempt,
-            attempts: listener.map_or(1, |l| l.retry.attempts),
+            attempts: listener.map_or(1, |l| l.retry.attempts) + call.lost_with_pump,
             failures,
             program,
             told_from: if call.settled == 0 { call.request } else { first_item(call) },
@@ -286,7 +286,8 @@ impl Asking<'_> {
             }
             Some(Post::Out { since }) => {
                 // Running out of time is an outcome that nobody knows.
-                let again = listener.on_unknown == OnUnknown::Retry && attempt < listener.retry.attempts;
+                let left = call.own_attempt() < listener.retry.attempts;
+                let again = listener.on_unknown == OnUnknown::Retry && left;
                 let then = if again { Then::Attempt(attempt + 1) } else { Then::Fails };
                 let deadline = Some(since.plus(listener.timeout_ms));
                 (Cause::Out { deadline, idle_ms: listener.idle_ms, then }, *since)

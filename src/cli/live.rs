@@ -109,7 +109,10 @@ fn what(record: &Record) -> Option<What> {
             seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
         }
         (Kind::Timer, Some(Mark::Timing(Timing::Cancelled))) => None,
-        (Kind::Message | Kind::Timer, _) => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+        (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
+            Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Colour::Bad),
+            None => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),
+        },
         (Kind::Outcome, Some(Mark::Handled)) => seen([&to, " handled"].concat(), Colour::Good),
         (Kind::Refusal | Kind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);

@@ -59,17 +59,7 @@ impl Looking {
 
     /// The thread that was meant.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, Exit> {
-        finding::find(&self.reader, typed).map_err(|why| {
-            let mend = match &why {
-                NotFound::Log(fault) => return fault_told(self.screen, fault),
-                NotFound::Empty => "systole send, which opens the first one",
-                NotFound::None(_) => "systole ps, which lists them",
-                NotFound::Ambiguous { .. } => "more of its digits",
-            };
-            self.screen.say(["error: ", &why.to_string()].concat());
-            self.screen.say(["  try: ", mend].concat());
-            Exit::Usage
-        })
+        finding::find(&self.reader, typed).map_err(|why| not_found(self.screen, &why))
     }
 
     /// The log as it stands.
@@ -105,6 +95,20 @@ impl Looking {
 /// The words for a log that is not there.
 pub(super) fn absent(log: &Path) -> String {
     [&log.display().to_string(), ": there is no such log; nothing has run here yet"].concat()
+}
+
+/// Says why no thread was found. A name that means no thread is a wrong argument, whatever the command:
+/// nothing was asked of anybody yet.
+pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
+    let mend = match why {
+        NotFound::Log(fault) => return fault_told(screen, fault),
+        NotFound::Empty => "systole send, which opens the first one",
+        NotFound::None(_) => "systole ps, which lists them",
+        NotFound::Ambiguous { .. } => "more of its digits",
+    };
+    screen.say(["error: ", &why.to_string()].concat());
+    screen.say(["  try: ", mend].concat());
+    Exit::Usage
 }
 
 fn fault_told(screen: Screen, fault: &LogFault) -> Exit {

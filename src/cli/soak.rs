@@ -32,12 +32,15 @@ use house::House;
 use life::{Amiss, Life, Omen};
 use verdict::Verdict;
 
+use crate::edges::failpoint;
 use crate::organism::runfile::random_hex;
 
 /// Clients that speak to the organism at once: enough that every listener always has work.
 const CLIENTS: u64 = 4;
 /// How long the last life may take to answer what is owed: some hundred times what it takes.
 const REST: Duration = Duration::from_secs(600);
+/// Lives in a row that may end before they come to the step that is aimed at.
+const MISSES: u64 = 50;
 /// Between two looks whether it has.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -51,6 +54,9 @@ pub(super) struct Soak {
     /// How often it is killed
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u64,
+    /// Kill only at these steps, such as C4,C6; no other kill is counted
+    #[arg(long, value_name = "STEP", value_delimiter = ',', value_parser = steps(), hide_possible_values = true)]
+    at: Vec<String>,
     /// The seed of all choices; without it one is drawn and shown
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
@@ -137,12 +143,21 @@ impl Soak {
         let crowd = Crowd::start(house, CLIENTS, &dice)?;
         let mut choices = dice.apart(0);
         let mut strikes = Strikes::default();
+        let mut missed = 0;
         while strikes.kills < self.kills {
-            let struck = Blow::choose(&mut choices).strike(house, crowd.board())?;
+            let blow = match self.at.as_slice() {
+                [] => Blow::choose(&mut choices),
+                steps => Blow::aimed(&mut choices, steps),
+            };
+            let struck = blow.strike(house, crowd.board())?;
             strikes.programs += struck.programs;
             match struck.status.success() {
                 true => strikes.stops += 1,
-                false => strikes.kills += 1,
+                false if self.at.is_empty() || struck.at_step => {
+                    (strikes.kills, missed) = (strikes.kills + 1, 0)
+                }
+                false if missed == MISSES => return Err(Amiss::Hung("pass the step", REST)),
+                false => missed += 1,
             }
             let acknowledged = crowd.board().acknowledged().to_string();
             let kills = [&strikes.kills.to_string(), " of ", &self.kills.to_string(), " kills, "].concat();
@@ -177,6 +192,11 @@ pub fn rest(house: &House, omen: &Omen, crowd: Crowd) -> Result<Tally, Amiss> {
     life.ask_to_stop();
     let status = life.end()?;
     if status.success() { Ok(tally) } else { Err(ended(status)) }
+}
+
+/// The names that `--at` takes.
+fn steps() -> clap::builder::PossibleValuesParser {
+    failpoint::NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().into()
 }
 
 /// A seed short enough to be typed again.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::exit::Exit;
 use super::here;
-use super::looking::absent;
+use super::looking::{absent, not_found};
 use super::screen::Screen;
-use crate::audit::finding::{self, NotFound};
+use crate::audit::finding;
 use crate::edges::log::sqlite;
 use crate::words::ids::ThreadId;
 
@@ -17,8 +17,5 @@ pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, E
         return Err(screen.fail(Exit::Unavailable, absent(log)));
     }
     let reader = sqlite::open_reading(log).map_err(|fault| here::log_fault(screen, &fault))?;
-    finding::find(&reader, text).map_err(|why| match why {
-        NotFound::Log(fault) => here::log_fault(screen, &fault),
-        why => screen.fail(Exit::Payload, why),
-    })
+    finding::find(&reader, text).map_err(|why| not_found(screen, &why))
 }

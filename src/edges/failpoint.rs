@@ -22,6 +22,8 @@ pub const NAMES: &[(&str, Step)] = &[
     ("K10", Step::Replied),
     ("K11", Step::ReplyStored),
     ("K12", Step::Released),
+    ("C4", Step::ChildEnding),
+    ("C6", Step::ChildEnded),
     ("R", Step::Recovering),
 ];
 

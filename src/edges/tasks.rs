@@ -5,11 +5,14 @@
 //! In: a kind, a future, what to do if it panics. Out: a handle to wait for its end.
 
 use std::any::Any;
-use std::fmt;
+use std::convert::Infallible;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::{fmt, io, thread};
+
+use tokio::sync::oneshot;
 
 use crate::words::ids::Name;
 
@@ -60,15 +63,29 @@ impl Panicked {
 
 /// A running task. Dropping this does not stop it.
 #[must_use = "a task nobody waits for is not drained"]
-pub struct Task(tokio::task::JoinHandle<()>);
+pub struct Task(Over);
+
+/// How the end of a task is heard of.
+enum Over {
+    Among(tokio::task::JoinHandle<()>),
+    // Nothing is ever sent: that the thread has let go of its end is the word.
+    Apart(oneshot::Receiver<Infallible>),
+}
 
 impl Task {
     /// Waits until the task is over, however it ended.
     pub async fn over(self) {
-        // The only error left is that the runtime was shut down around the task: a panic was caught
-        // inside it, and nobody has a handle to abort it.
-        if let Err(end) = self.0.await {
-            tracing::debug!(%end, "a task ended with its runtime");
+        match self.0 {
+            // The only error left is that the runtime was shut down around the task: a panic was caught
+            // inside it, and nobody has a handle to abort it.
+            Over::Among(task) => {
+                if let Err(end) = task.await {
+                    tracing::debug!(%end, "a task ended with its runtime");
+                }
+            }
+            Over::Apart(over) => {
+                let Err(_let_go) = over.await;
+            }
         }
     }
 }
@@ -79,19 +96,42 @@ pub fn start<W, F, G>(kind: Kind, work: W, fallen: F) -> Task
 where
     W: Future<Output = ()> + Send + 'static,
     F: FnOnce(Panicked) -> G + Send + 'static,
+    G: Future<Output = ()> + Send + 'static,
+{
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where tasks start")]
+    Task(Over::Among(tokio::spawn(whole(kind, work, fallen))))
+}
+
+/// Starts a task on a thread of its own, so that it may wait for the disk without anybody waiting for
+/// it. What it starts itself runs among all others.
+pub fn start_apart<W, F, G>(name: &str, kind: Kind, work: W, fallen: F) -> io::Result<Task>
+where
+    W: Future<Output = ()> + Send + 'static,
+    F: FnOnce(Panicked) -> G + Send + 'static,
+    G: Future<Output = ()> + Send + 'static,
+{
+    let (running, over) = oneshot::channel();
+    let others = tokio::runtime::Handle::current();
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        others.block_on(whole(kind, work, fallen));
+        drop(running);
+    })?;
+    Ok(Task(Over::Apart(over)))
+}
+
+async fn whole<W, F, G>(kind: Kind, work: W, fallen: F)
+where
+    W: Future<Output = ()> + Send + 'static,
+    F: FnOnce(Panicked) -> G + Send + 'static,
     G: Future<Output = ()> + Send,
 {
-    let whole = async move {
-        match Caught::new(Box::pin(work)).await {
-            Ok(()) => tracing::trace!(%kind, "ended"),
-            Err(panicked) => {
-                tracing::error!(%kind, %panicked, "panicked");
-                fallen(panicked).await;
-            }
+    match Caught::new(Box::pin(work)).await {
+        Ok(()) => tracing::trace!(%kind, "ended"),
+        Err(panicked) => {
+            tracing::error!(%kind, %panicked, "panicked");
+            fallen(panicked).await;
         }
-    };
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where tasks start")]
-    Task(tokio::spawn(whole))
+    }
 }
 
 /// A future whose panic is a value.

@@ -21,12 +21,12 @@ use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
-use crate::pump::run::{self, Ended, Lines};
+use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
+use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
 /// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
 /// few milliseconds at most, and whoever fills it is slowed down.
@@ -202,13 +202,11 @@ impl Organism {
         };
         let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
-        let at_writer = writer.clone();
-        let hand = move |batch| at_writer.hand(batch).is_ok();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
             inputs,
             written,
-            batches: Box::new(hand),
+            batches: hand_to(writer.clone()),
             lookups,
             tail,
             stop: stopped,
@@ -216,7 +214,7 @@ impl Organism {
         };
         let (end, ended) = oneshot::channel();
         let tasks = vec![
-            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()),
+            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()).map_err(machine)?,
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });
@@ -334,6 +332,17 @@ fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::
     Ok((Arc::new(writer), settled))
 }
 
+/// How the pump hands its batches to the writer.
+fn hand_to(writer: Arc<Writer>) -> Box<dyn Fn(Batch, Hand) -> Taken + Send> {
+    Box::new(move |batch, hand| {
+        let taken = match hand {
+            Hand::Over => writer.hand(batch).map(|()| None),
+            Hand::AndWait => writer.commit_here(batch),
+        };
+        taken.map_or(Taken::Gone, |stored| stored.map_or(Taken::Over, Taken::Stored))
+    })
+}
+
 /// The thread that reads the log for the pump.
 fn start_reader(
     reader: Arc<dyn LogReader>,
@@ -351,7 +360,12 @@ fn start_reader(
     Ok(lookups)
 }
 
-fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>, room: Arc<WaitingRoom>) -> Task {
+fn start_pump(
+    heart: Heart,
+    lines: Lines,
+    end: oneshot::Sender<Ended>,
+    room: Arc<WaitingRoom>,
+) -> std::io::Result<Task> {
     let to_close = room.clone();
     let work = async move {
         // Whoever stops the organism takes this word; if nobody does, the process is ending.
@@ -359,7 +373,7 @@ fn start_pump(heart: Heart, lines: Lines, end: oneshot::Sender<Ended>, room: Arc
         room.close();
     };
     // Whoever still waits for a receipt is told that nobody answers.
-    tasks::start(Kind::Pump, work, async move |_| to_close.close())
+    tasks::start_apart("pump", Kind::Pump, work, async move |_| to_close.close())
 }
 
 /// Sorts what carriers report: documents to the validators, everything else straight to the pump.

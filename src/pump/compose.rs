@@ -30,7 +30,7 @@ pub(super) fn needed(call: &Call) -> Vec<u64> {
 
 /// What a delivery carries. `found` gives the records that `needed` named; none if one is missing
 /// or its body is no payload, and then the thread is damaged.
-pub(super) fn envelope(
+pub fn envelope(
     thread: &Thread,
     path: &CallPath,
     call: &Call,

@@ -22,32 +22,38 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
     // A failure that the listener itself reports, or its exit code, is a known outcome.
     let known = matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
     let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
+    // The pump's deaths and the listener's failures are counted apart: neither uses up what the other may.
     let allowed = listener.map_or(1, |l| l.retry.attempts);
-    let allowed = if lost.with_pump { allowed.max(limits::LOST_WITH_PUMP) } else { allowed };
+    let is_left = if lost.with_pump {
+        call.lost_with_pump + 1 < allowed.max(limits::LOST_WITH_PUMP)
+    } else {
+        call.own_attempt() < allowed
+    };
     let failing = Failing { code: lost.code, words: lost.words.clone() };
     // Trying again changes nothing about an addressee that is not there, or a thread that cannot be read.
     let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
-    let more = may_retry && !hopeless && lost.attempt < allowed;
+    let more = may_retry && !hopeless && is_left;
     failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
 }
 
-/// The turn's attempt failed: another one if there may be more, else the call closes.
+/// The turn's attempt failed: another one if there may be more, else the call closes. One that died with
+/// the pump is made again at once: there is nothing that a pause would spare.
 pub(super) fn failed(
     d: &mut Draft<'_>,
     thread: &ThreadId,
     path: &CallPath,
     failing: &Failing,
     more: bool,
-    at_once: bool,
+    with_pump: bool,
 ) {
     let Some(call) = d.call(thread, path) else { return };
-    let attempt = call.attempts.max(1);
+    let (attempt, own) = (call.attempts.max(1), call.own_attempt());
     let (turn, cause, config, to) = (call.settled + 1, call.ready_cause, call.config, call.listener.clone());
     if more {
-        let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(attempt + 1));
-        let due = d.at().plus(if at_once { 0 } else { pause });
-        let next =
-            Attempt { number: attempt + 1, due, code: Some(failing.code), words: failing.words.clone() };
+        let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(own + 1));
+        let due = d.at().plus(if with_pump { 0 } else { pause });
+        let (code, words) = (Some(failing.code), failing.words.clone());
+        let next = Attempt { number: attempt + 1, due, code, with_pump, words };
         record_attempt(d, thread, path, turn, &next);
         return;
     }
@@ -66,7 +72,7 @@ pub(super) fn failed(
 /// The first attempt of a listener whose attempts are recorded before they are sent.
 pub(super) fn sending(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     if d.call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
-        let first = Attempt { number: 1, due: d.at(), code: None, words: String::new() };
+        let first = Attempt { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
         record_attempt(d, thread, path, turn, &first);
     }
 }

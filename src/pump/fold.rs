@@ -112,6 +112,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
         settled: 0,
         items: Vec::new(),
         attempts: 0,
+        lost_with_pump: 0,
         not_before: Millis(0),
         inbox: Vec::new(),
         ready_seq: h.seq,
@@ -139,7 +140,7 @@ fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
     if is_first {
         call.inbox.retain(|arrival| arrival.seq > shown);
         call.settled = turn;
-        call.attempts = 0;
+        (call.attempts, call.lost_with_pump) = (0, 0);
         call.not_before = Millis(0);
         call.items.clear();
     }
@@ -235,6 +236,7 @@ fn attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     if let Some(attempt) = core_payload::read_attempt(&record.body) {
         call.attempts = attempt.number;
+        call.lost_with_pump += u32::from(attempt.with_pump);
         call.not_before = attempt.due;
     }
 }

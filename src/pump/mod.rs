@@ -4,7 +4,7 @@
 mod asking;
 mod awaiting;
 mod closing;
-mod compose;
+pub mod compose;
 pub mod decide;
 pub mod desk;
 mod draft;

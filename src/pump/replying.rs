@@ -53,11 +53,12 @@ impl Turn<'_> {
 }
 
 pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
-    let Judged { lease, said } = judged;
+    let Judged { lease, said, claimed } = judged;
     let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
     else {
         return stale(d, &lease, said);
     };
+    let own_attempt = call.own_attempt();
     let turn = Turn {
         thread: &lease.thread,
         path: &lease.call,
@@ -68,6 +69,9 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
         cause: call.ready_cause,
         listener: d.listener(call.config, &call.listener),
     };
+    if let Some(claimed) = claimed {
+        false_sender(d, &turn, claimed);
+    }
     match said {
         Said::Items(items) if items.is_empty() => empty(d, &turn),
         Said::Items(items) => reply(d, &turn, items),
@@ -75,7 +79,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
             let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
             let words = [code.as_str(), ": ", &words].concat();
             let failing = Failing { code: Code::ListenerFailed, words };
-            failed(d, turn.thread, turn.path, &failing, retry && lease.attempt < allowed, false);
+            failed(d, turn.thread, turn.path, &failing, retry && own_attempt < allowed, false);
         }
         Said::Again { code, words } => {
             let refusal = Refusal::new(Code::ListenerFailed, words);
@@ -105,6 +109,23 @@ fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
         }
         Ordering::Greater => return,
     };
+    tell_later(d, turn, body);
+}
+
+/// Says in the thread, and in the sender's next turn, that a false name was replaced. It comes before
+/// the items, so that the turn which answers them shows it.
+fn false_sender(d: &mut Draft<'_>, turn: &Turn<'_>, claimed: String) {
+    let words =
+        ["an item claims to be from ", &claimed, "; it went on as from ", turn.sender.as_str()].concat();
+    let refusal = Refusal::new(Code::FalseSender, words)
+        .expecting([turn.sender.as_str(), ", or no <from>"].concat())
+        .receiving(claimed)
+        .mended_by("leave <from> out: the connection says who sends");
+    tell_later(d, turn, core_payload::system_error(&refusal));
+}
+
+/// Puts a word of the core into the inbox that the sender's next turn shows.
+fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }

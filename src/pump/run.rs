@@ -14,6 +14,9 @@ use crate::words::ports::{Batch, Clock, Position};
 
 /// Inputs decided upon before the writer is looked after again: enough to fill a batch.
 const AT_ONCE: usize = 1024;
+/// Records of a batch that the pump writes itself if nothing else came in: while it does, nothing is
+/// decided, and larger batches are a sign of more to come.
+const WRITES_ITSELF: usize = 4;
 /// How long nothing must happen before the fold is written out.
 const IDLE_MS: u64 = 1_000;
 /// How long the last batch may take to be written, at least.
@@ -25,8 +28,8 @@ pub struct Lines {
     pub inputs: mpsc::Receiver<Input>,
     /// What the writer says. A line of its own: it is heard though nothing else is taken in.
     pub written: mpsc::Receiver<Written>,
-    /// Hands a batch to the writer, one at a time; false if the writer is gone.
-    pub batches: Box<dyn Fn(Batch) -> bool + Send>,
+    /// Hands a batch to the writer, one at a time.
+    pub batches: Box<dyn Fn(Batch, Hand) -> Taken + Send>,
     /// To the reader.
     pub lookups: SyncSender<Lookup>,
     /// Tells readers of the log how far it goes.
@@ -35,6 +38,26 @@ pub struct Lines {
     pub stop: oneshot::Receiver<Duration>,
     /// Time.
     pub clock: Arc<dyn Clock>,
+}
+
+/// How a batch is handed to the writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hand {
+    /// The pump goes on meanwhile.
+    Over,
+    /// The pump has nothing else to do and waits for it.
+    AndWait,
+}
+
+/// What became of a batch that was handed to the writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// The writer has it and will say what becomes of it.
+    Over,
+    /// It is on disk; the position of its last record.
+    Stored(Position),
+    /// The writer is gone.
+    Gone,
 }
 
 /// Why the loop ended.
@@ -51,7 +74,7 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
     heart.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let grace = loop {
-        if let Some(ended) = settle(&mut heart, &lines) {
+        if let Some(ended) = settle(&mut heart, &lines, true) {
             return ended;
         }
         let pause = pause(&heart, &*lines.clock);
@@ -61,7 +84,7 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
             written = lines.written.recv() => match written {
                 Some(written) => {
                     heart.hear_writer(written);
-                    if let Some(ended) = settle(&mut heart, &lines) {
+                    if let Some(ended) = settle(&mut heart, &lines, false) {
                         return ended;
                     }
                     heart.route_recorded();
@@ -73,10 +96,12 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
                 if count == 0 {
                     break Duration::ZERO;
                 }
-                for input in came.drain(..) {
+                for (n, input) in came.drain(..).enumerate() {
                     heart.input(input);
                     // The writer is not left idle while a whole batch could be on its way.
-                    if let Some(ended) = settle(&mut heart, &lines) {
+                    if n + 1 < count
+                        && let Some(ended) = settle(&mut heart, &lines, false)
+                    {
                         return ended;
                     }
                 }
@@ -93,8 +118,9 @@ pub async fn run(mut heart: Heart, mut lines: Lines) -> Ended {
     drain(&mut heart, &mut lines, grace).await
 }
 
-/// Hands on what the heart has for the writer and the reader.
-fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
+/// Hands on what the heart has for the writer and the reader. `at_rest` says that the pump would
+/// otherwise wait for whatever comes next.
+fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
     if let Some(words) = heart.broken() {
         return Some(Ended::Broken(words.to_owned()));
     }
@@ -111,10 +137,17 @@ fn settle(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
             }
         }
     }
-    if let Some(batch) = heart.next_batch()
-        && !(lines.batches)(batch)
-    {
-        return Some(gone("writer"));
+    while let Some(batch) = heart.next_batch() {
+        let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
+        let alone = at_rest && small && lines.inputs.is_empty();
+        match (lines.batches)(batch, if alone { Hand::AndWait } else { Hand::Over }) {
+            Taken::Over => break,
+            Taken::Stored(position) => {
+                heart.hear_writer(Written::Committed(position));
+                heart.route_recorded();
+            }
+            Taken::Gone => return Some(gone("writer")),
+        }
     }
     lines.tail.send_if_modified(|tail| {
         let moved = *tail != heart.last();
@@ -147,7 +180,7 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
     // One moment for all: whoever goes on talking must not put the end off.
     let mut over = pin!(tokio::time::sleep(grace));
     while !heart.is_quiet() {
-        if let Some(ended) = settle(heart, lines) {
+        if let Some(ended) = settle(heart, lines, false) {
             return ended;
         }
         tokio::select! {
@@ -168,7 +201,7 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
     heart.checkpoint_soon();
     let mut too_long = pin!(tokio::time::sleep(grace.max(LAST_WRITE)));
     while !heart.is_flushed() {
-        if let Some(ended) = settle(heart, lines) {
+        if let Some(ended) = settle(heart, lines, false) {
             return ended;
         }
         tokio::select! {
@@ -184,7 +217,7 @@ async fn drain(heart: &mut Heart, lines: &mut Lines, grace: Duration) -> Ended {
             Some(input) = lines.inputs.recv() => heart.input(input),
         }
     }
-    if let Some(ended) = settle(heart, lines) {
+    if let Some(ended) = settle(heart, lines, false) {
         return ended;
     }
     Ended::Drained(out)

@@ -144,6 +144,8 @@ pub struct Call {
     pub items: Vec<Item>,
     /// Attempts at the due turn that are recorded; the first is implied unless it had to be recorded.
     pub attempts: u32,
+    /// How many of the due turn's attempts died with the pump, which no listener is blamed for.
+    pub lost_with_pump: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
     /// Records for its inbox that no settled turn has shown.
@@ -268,6 +270,11 @@ impl Call {
     /// Whether exactly this turn and attempt is what may be out.
     pub fn is_due(&self, turn: u32, attempt: u32) -> bool {
         self.stand() == Stand::Ready { turn, attempt }
+    }
+
+    /// Which attempt of its listener's own the due one is: those that died with the pump do not count.
+    pub fn own_attempt(&self) -> u32 {
+        self.attempts.max(1).saturating_sub(self.lost_with_pump)
     }
 
     /// Its children that have not ended.

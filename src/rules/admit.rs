@@ -94,6 +94,7 @@ pub fn judge_word(
     speech: &Speech,
     judge: &mut dyn Judge,
 ) -> Judged {
+    let claimed = false_name(&word, &lease.listener);
     let said = match word {
         Word::Reply { said: reply::Said::Items(items), .. } => {
             let judged = match composition.listener(&lease.listener) {
@@ -121,7 +122,15 @@ pub fn judge_word(
                 .to_owned(),
         },
     };
-    Judged { lease, said }
+    Judged { lease, said, claimed }
+}
+
+/// The first sender that an item names and that is not its own, as much of it as a name may have.
+fn false_name(word: &Word, sender: &Name) -> Option<String> {
+    let Word::Reply { said: reply::Said::Items(items), .. } = word else { return None };
+    let claimed =
+        items.iter().filter_map(|item| item.from.as_deref()).find(|from| *from != sender.as_str())?;
+    Some(bounded(claimed.to_owned(), limits::NAME_BYTES))
 }
 
 fn judge_item(

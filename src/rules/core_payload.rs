@@ -190,6 +190,8 @@ pub struct Attempt {
     pub due: Millis,
     /// Why the attempt before it failed; none for a first attempt.
     pub code: Option<Code>,
+    /// Whether the attempt before it died with the pump.
+    pub with_pump: bool,
     /// What is known of that.
     pub words: String,
 }
@@ -201,6 +203,7 @@ pub fn attempt(attempt: &Attempt) -> Body {
             .number("number", u64::from(attempt.number))
             .attr("due", &attempt.due.to_string())
             .attr_if("code", attempt.code.map(Code::as_str))
+            .attr_if("with_pump", attempt.with_pump.then_some("true"))
             .text(&attempt.words);
     })
 }
@@ -291,12 +294,13 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
 
 /// What an `<attempt>` says.
 pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
-    let [number, due, code] = attributes(body, "attempt", ["number", "due", "code"])?;
+    let [number, due, code, with_pump] = attributes(body, "attempt", ["number", "due", "code", "with_pump"])?;
     let words = text(body)?;
     Some(Attempt {
         number: number?.parse().ok()?,
         due: Millis::parse(&due?)?,
         code: code.as_deref().and_then(Code::parse),
+        with_pump: with_pump.is_some_and(|text| text == "true"),
         words,
     })
 }

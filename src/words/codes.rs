@@ -58,6 +58,7 @@ codes! {
     FinalNotAlone "reply.final-not-alone" true "a final must be the only item beside notes";
     StaleLease "reply.stale-lease" false "the reply belongs to a delivery that is over or is not the sender's";
     TooManyItems "reply.too-many-items" true "one reply has more items than the limit";
+    FalseSender "reply.false-sender" false "an item gave another's name as its sender's; it went on under the true one";
     ListenerFailed "listener.failed" false "the listener said, or its exit code said, that it failed";
     ListenerTimeout "listener.timeout" false "no reply came before the deadline";
     ListenerLost "listener.lost" false "the listener's process died with the delivery in hand";

@@ -151,6 +151,9 @@ pub struct Judged {
     pub lease: Arc<Lease>,
     /// What was said.
     pub said: Said,
+    /// The first name of somebody else that an item gave as its sender's. The items go on under the
+    /// listener's own.
+    pub claimed: Option<String>,
 }
 
 /// A listener's document that could not be connected to any work.

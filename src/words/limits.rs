@@ -24,7 +24,8 @@ pub const TIMERS: usize = 32;
 pub const TIMER_LEAST_MS: u64 = 1_000;
 /// The longest: ten years.
 pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
-/// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter.
+/// Deliveries of one turn that the pump's own death may cost before it becomes a dead letter; more only
+/// for a listener that may be tried more often than that.
 pub const LOST_WITH_PUMP: u32 = 5;
 /// Bytes of a refused message from outside that are kept beside its hash.
 pub const EXCERPT_BYTES: usize = 1024;

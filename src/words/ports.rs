@@ -383,6 +383,10 @@ pub enum Step {
     ReplyStored,
     /// K12: the delivery's slot is free again.
     Released,
+    /// C4: a commit with a child's end and the news for its parent is about to be written.
+    ChildEnding,
+    /// C6: both are on disk, and nobody knows yet.
+    ChildEnded,
     /// During recovery, after each record that is folded.
     Recovering,
 }

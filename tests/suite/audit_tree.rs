@@ -176,6 +176,7 @@ fn hostile(thread: &ThreadId) -> Vec<Record> {
         number: 2,
         due: Millis(u64::MAX),
         code: Some(Code::ListenerFailed),
+        with_pump: true,
         words: evil.clone(),
     };
     add(Kind::Attempt, Mark::Code(Code::ListenerFailed), &core_payload::attempt(&attempt));

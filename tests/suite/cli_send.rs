@@ -126,10 +126,13 @@ fn a_thread_goes_on_by_its_beginning_or_as_the_last_one() {
     }
     organism.interrupt();
     let unknown = send(folder.path(), &["--thread", "sess-00"]);
-    assert!(unknown.code == Some(4) && unknown.stderr.contains("no thread begins with"), "{unknown:?}");
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("no thread begins with"), "{unknown:?}");
+    assert!(unknown.stderr.contains("try: systole ps"), "{unknown:?}");
+    let unknown = systole(folder.path(), &["cancel", "sess-00"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("no thread begins with"), "{unknown:?}");
     send(folder.path(), &["--key", "k2"]);
     let both = send(folder.path(), &["--thread", "sess-"]);
-    assert!(both.code == Some(4) && both.stderr.contains("several threads"), "{both:?}");
+    assert!(both.code == Some(2) && both.stderr.contains("several threads"), "{both:?}");
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn taken() -> Vec<String> {
         "<boot X organism='hello' config='H' at='2026-11-20T07:00:00.000Z' listeners=''/>",
         "<children-open X count='2'/>",
         "<attempt X number='1' due='2026-11-20T07:00:00.000Z'/>",
+        "<attempt X number='3' code='listener.lost' with_pump='true' due='2026-11-20T07:00:00.000Z'/>",
         "<shutdown X mode='drain'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-left X name='search' reason='exit 1'/>",
@@ -80,6 +81,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "suggested_sub_id",
         "message='m'/",
         "code='listener.lost'",
+        "with_pump",
         "element",
         "hash",
         "path",
@@ -154,7 +156,13 @@ fn written() -> Vec<Arc<[u8]>> {
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
     let refusal = refusal.expecting(odd).receiving(odd);
-    let attempt = |number, code| Attempt { number, due: Millis(0), code, words: odd.to_owned() };
+    let attempt = |number, code: Option<Code>| Attempt {
+        number,
+        due: Millis(0),
+        code,
+        with_pump: code.is_some(),
+        words: odd.to_owned(),
+    };
     vec![
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),

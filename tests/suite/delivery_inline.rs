@@ -124,7 +124,7 @@ async fn a_called_back_answer_is_dropped() {
 async fn an_item_that_is_refused_already_is_a_failure() {
     let listener = answering(|_| async {
         let fault = Fault::new("payload.malformed", "no good", Place::START);
-        Said::Items(vec![Item { to: None, thread: None, payload: Err(fault) }])
+        Said::Items(vec![Item { from: None, to: None, thread: None, payload: Err(fault) }])
     });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");

@@ -1,6 +1,7 @@
 //! Organisms that are killed at every step of the pump, and go on: real processes, with the workload,
 //! the clients and the judge of `systole soak`.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -14,6 +15,11 @@ use systole::cli::soak::life::{self, Life, Omen, PATIENCE};
 use systole::cli::soak::verdict::{self, Verdict};
 use systole::cli::soak::{self, Tally};
 use systole::edges::failpoint;
+use systole::edges::log::sqlite;
+use systole::rules::core_payload;
+use systole::words::ids::ThreadId;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::{Kind, Mark, Record, Role};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 /// Clients of each trial: two that meet in every queue.
@@ -90,7 +96,7 @@ fn kill_at(step: &str) {
 fn c3_kill_at_every_step() {
     // K5 lies between a write and its sync: the tests with strace strike there.
     let steps: Vec<&str> =
-        failpoint::NAMES.iter().map(|(name, _)| *name).filter(|name| *name != "R").collect();
+        failpoint::NAMES.iter().map(|(name, _)| *name).filter(|name| name.starts_with('K')).collect();
     assert_eq!(steps.len(), 11);
     // Lives are mostly waited for, so a few trials are made beside each other.
     std::thread::scope(|scope| {
@@ -98,6 +104,48 @@ fn c3_kill_at_every_step() {
             scope.spawn(|| some.iter().for_each(|step| kill_at(step)));
         }
     });
+}
+
+/// The end of a child and the news for its parent are one commit: before it neither is there, after it
+/// both are, and the parent is told once.
+#[test]
+fn b5_kills_around_the_commit_that_ends_a_child() {
+    let trial = Trial::new(11);
+    let mut ends = 0;
+    for times in ["1", "2", "3", "1", "4", "2"] {
+        for step in ["C4:", "C6:"] {
+            trial.dies_at(&[step, times].concat());
+            let (ended, told) = ends_of_children(&trial.house);
+            assert_eq!(told.len(), ended.len(), "{step}{times}: each is told exactly once");
+            assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), ended, "{step}{times}");
+            let more = ended.len() - ends;
+            ends = ended.len();
+            let stored = times.parse::<usize>().unwrap() - usize::from(step == "C4:");
+            assert!(more >= stored, "{step}{times}: only {more} of {stored} commits are there");
+        }
+    }
+    trial.judged("around the end of a child");
+}
+
+/// The children that ended, and those whose parents were told of it, as often as they were.
+fn ends_of_children(house: &House) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
+    let log = sqlite::open_reading(&house.log()).unwrap();
+    let (mut ended, mut told, mut at) = (BTreeSet::new(), Vec::new(), Position(0));
+    loop {
+        let page = log.after(at, 1_000).unwrap();
+        let Some((last, _)) = page.last() else { return (ended, told) };
+        at = *last;
+        for (_, Record { header: h, body, .. }) in page {
+            let outcome = h.code == Some(Mark::Role(Role::Final))
+                || h.kind == Kind::Outcome && h.code != Some(Mark::DeadLetter);
+            let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
+            if h.thread.parent().is_some() && (h.kind == Kind::Terminal || outcome && is_top) {
+                ended.insert(h.thread);
+            } else if h.code == Some(Mark::Role(Role::Inbox)) {
+                told.extend(core_payload::finished_child(&body));
+            }
+        }
+    }
 }
 
 #[test]

@@ -186,9 +186,11 @@ fn a_log_that_was_cut_is_refused_untouched() {
 #[test]
 fn damage_further_back_is_for_verify_all() {
     let folder = Folder::new();
-    written(&folder, 20_050);
+    written(&folder, 10_050);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
-    assert!(sqlite::open(&folder.log()).is_ok(), "the newest 20,000 are as they were");
+    assert_eq!(position(&refused(&folder)), 50, "what opening would fold is verified, however much it is");
+    edit(&folder, "UPDATE mark SET value = 10050 WHERE name = 'checkpoint'");
+    assert!(sqlite::open(&folder.log()).is_ok(), "the newest 10,000 are as they were");
     assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 50);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 51");
     assert_eq!(position(&refused(&folder)), 51);

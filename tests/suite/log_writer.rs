@@ -75,6 +75,36 @@ fn an_unknown_commit_is_looked_up_and_stored_once() {
 }
 
 #[test]
+fn what_its_caller_commits_is_reported_only_if_the_thread_has_to_settle_it() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    let (writer, told) = started(log.clone());
+    assert_eq!(writer.commit_here(one(&mut author)).unwrap(), Some(Position(1)));
+    for (ending, first) in [(Ending::NotNow, Some(stalled())), (Ending::UnknownStored, None)] {
+        log.next_commits([ending]);
+        let at = log.last().unwrap().0 + 1;
+        assert_eq!(writer.commit_here(one(&mut author)).unwrap(), None, "{ending:?}");
+        let said: Vec<_> = first.into_iter().chain([Outcome::Committed(Position(at))]).collect();
+        assert_eq!(told.iter().take(said.len()).collect::<Vec<_>>(), said, "{ending:?}");
+    }
+    assert_eq!(writer.commit_here(one(&mut author)).unwrap(), Some(Position(4)));
+    writer.stop();
+    assert!(told.recv().is_err(), "what was committed here is not reported as well");
+}
+
+#[test]
+fn what_was_handed_over_first_is_committed_first() {
+    let (log, mut author) = (Memory::new(), Author::default());
+    let (writer, told) = started(log.clone());
+    log.next_commits([Ending::NotNow]);
+    writer.hand(one(&mut author)).unwrap();
+    assert_eq!(told.recv(), Ok(stalled()));
+    assert_eq!(writer.commit_here(one(&mut author)).unwrap(), None, "the first still waits for room");
+    writer.stop();
+    let both = [Outcome::Committed(Position(1)), Outcome::Committed(Position(2))];
+    assert_eq!(told.iter().collect::<Vec<_>>(), both);
+}
+
+#[test]
 fn a_conflict_ends_the_writer() {
     let (log, mut author) = (Memory::new(), Author::default());
     let (writer, told) = started(log.clone());

@@ -67,7 +67,8 @@ for line in sys.stdin:
 "#;
 
 /// Evaluates the strike, which may name its delivery `D` and wrap items with `reply`, and prints what
-/// comes of it: one frame, or a list of them. What it is told for that becomes its final.
+/// comes of it: one frame, or a list of them. What it is told for that becomes its final. How many bytes it
+/// has printed in all stands in a file.
 const MALLORY_PY: &str = r#"import re, sys
 from xml.sax.saxutils import escape, unescape
 
@@ -77,6 +78,7 @@ def reply(*items):
 def struck(text):
     return reply(b'<struck xmlns="https://xml-pipeline.org/ns/mallory/v1">' + escape(text).encode() + b"</struck>")
 
+printed = 0
 while line := sys.stdin.buffer.readline():
     document = sys.stdin.buffer.read(int(line)).decode()
     D = re.search(r'delivery="([^"]*)"', document).group(1).encode()
@@ -87,7 +89,10 @@ while line := sys.stdin.buffer.readline():
         frames = struck(document)
     else:
         continue
-    for frame in [frames] if isinstance(frames, bytes) else frames:
+    frames = [frames] if isinstance(frames, bytes) else frames
+    printed += sum(map(len, frames))
+    with open("printed", "w") as count: count.write(str(printed))
+    for frame in frames:
         sys.stdout.buffer.write(b"%d\n%s" % (len(frame), frame))
     sys.stdout.flush()
 "#;
@@ -106,6 +111,17 @@ pub(crate) struct Struck {
     pub(crate) records: Vec<Value>,
     /// The outcome: mallory's final, which holds what it was told, or the core's word.
     pub(crate) told: String,
+    /// By how many bytes the program was larger at any moment of it.
+    grown: u64,
+    /// How many bytes went in: what mallory was asked for, and what it printed.
+    taken_in: u64,
+}
+
+impl Struck {
+    /// It cost no more memory than its size explains.
+    pub(crate) fn was_frugal(&self, shown: &str) {
+        frugal(self.grown, self.taken_in, shown);
+    }
 }
 
 /// A literal of Python with exactly these bytes.
@@ -203,9 +219,18 @@ impl Siege {
     pub(crate) fn strike(&self, expression: &str) -> Struck {
         let strike =
             ["<strike xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">", &escaped(expression), "</strike>"];
-        let records = self.taken(strike.concat().as_bytes());
+        let (strike, printed) = (strike.concat(), self.printed());
+        let memory = Memory::of(&self.organism);
+        let records = self.taken(strike.as_bytes());
         let told = records.last().unwrap()["body"].as_str().unwrap().to_owned();
-        Struck { records, told }
+        let taken_in = strike.len() as u64 + self.printed() - printed;
+        Struck { records, told, grown: memory.grown(), taken_in }
+    }
+
+    /// The bytes that mallory has printed so far.
+    fn printed(&self) -> u64 {
+        let count = fs::read_to_string(self.folder.path().join("printed"));
+        count.map_or(0, |count| count.parse().unwrap())
     }
 
     /// Every record after a position, with its position.
@@ -234,10 +259,7 @@ impl Siege {
         assert_eq!(answer.json["code"], code, "{shown:?}: {:?}", answer.json);
         assert!(answer.status >= 400, "{shown:?}");
         let grown = memory.grown();
-        // What is taken in is held a few times over while it is read, judged and answered; an attack is
-        // one that makes much of little.
-        let most = (4 << 20) + 8 * document.len() as u64;
-        assert!(grown < most, "{grown} bytes for {shown:?}");
+        frugal(grown, document.len() as u64, &shown);
         let records = self.after(before);
         let [(_, record)] = &records[..] else { panic!("one record, not {records:?} for {shown:?}") };
         assert_eq!((record.header.kind.as_str(), record.header.code.unwrap().as_str()), ("refusal", code));
@@ -278,6 +300,7 @@ impl Siege {
         );
         assert!(!struck.records.iter().any(|r| r["code"] == "call"), "{shown}: {struck:?}");
         assert!(struck.told.contains(&format!("code=\"{code}\"")), "{shown}: {}", struck.told);
+        struck.was_frugal(shown);
         let body = refusal["body"].as_str().unwrap();
         let hash = body.split_once("hash=\"").unwrap_or_else(|| panic!("no hash for {shown}: {body}")).1;
         let kept = self.kept(&hash[..64]);
@@ -292,6 +315,13 @@ impl Siege {
         assert_eq!(ran.code, Some(130), "{ran:?}");
         assert!(!ran.stderr.contains("panicked"), "{ran:?}");
     }
+}
+
+/// What is taken in is held a few times over while it is read, judged and answered; an attack is one that
+/// makes much of little.
+fn frugal(grown: u64, taken_in: u64, shown: &str) {
+    let most = (4 << 20) + 8 * taken_in;
+    assert!(grown < most, "{grown} bytes for the {taken_in} of {shown:?}");
 }
 
 /// The memory of a process from a moment on.

@@ -78,6 +78,9 @@ pub enum Said {
 /// One item of a reply, or what was found in the place of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
+    /// Who it says that it is from, where it is said. The connection alone says who sent it; a name that differs
+    /// is worth a word.
+    pub from: Option<String>,
     /// Whom it is for, where it is said.
     pub to: Option<String>,
     /// The thread it is for, where it is said.
@@ -90,11 +93,11 @@ impl Item {
     /// An item that names neither receiver nor thread.
     #[must_use]
     pub fn plain(payload: Payload) -> Self {
-        Self { to: None, thread: None, payload: Ok(payload) }
+        Self { from: None, to: None, thread: None, payload: Ok(payload) }
     }
 
     fn refused(fault: Fault) -> Self {
-        Self { to: None, thread: None, payload: Err(fault) }
+        Self { from: None, to: None, thread: None, payload: Err(fault) }
     }
 }
 

@@ -23,6 +23,8 @@ const FAILPOINT_MS: u64 = 500;
 const STOP_MS: u64 = 300;
 /// How often the step of a failpoint is passed before it strikes.
 const PASSED: u64 = 40;
+/// The same where every blow is to fall at a step: seldom enough that nearly every life comes so far.
+const PASSED_AIMED: u64 = 5;
 
 /// A blow.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,6 +48,8 @@ pub struct Struck {
     pub status: ExitStatus,
     /// Programs that were killed before.
     pub programs: u64,
+    /// Whether it ended at the step that was chosen.
+    pub at_step: bool,
 }
 
 impl Blow {
@@ -67,6 +71,12 @@ impl Blow {
         }
     }
 
+    /// Chooses one at one of these steps.
+    pub fn aimed(dice: &mut Dice, steps: &[String]) -> Blow {
+        let step = dice.one_of(steps).map_or("K6", String::as_str);
+        Blow::Failpoint([step, ":", &(1 + dice.below(PASSED_AIMED)).to_string()].concat())
+    }
+
     /// Lets the organism live until this ends it.
     pub fn strike(&self, house: &House, board: &Board) -> Result<Struck, Amiss> {
         let omen = match self {
@@ -74,14 +84,14 @@ impl Blow {
             _ => Omen::default(),
         };
         let mut life = Life::begin(house, &omen)?;
-        let mut programs = 0;
+        let (mut programs, mut at_step) = (0, false);
         if let Blow::Early(time) = self {
             life.ends_within(*time);
         } else if life.runs()? {
             board.post(house.run_file());
             match self {
                 Blow::Early(_) => {}
-                Blow::Failpoint(_) => drop(life.ends_within(Duration::from_millis(FAILPOINT_MS))),
+                Blow::Failpoint(_) => at_step = life.ends_within(Duration::from_millis(FAILPOINT_MS)),
                 Blow::Later(time) => drop(life.ends_within(*time)),
                 Blow::Programs(deaths) => {
                     for (time, which) in deaths {
@@ -105,7 +115,7 @@ impl Blow {
         if !(stops && status.success()) {
             Life::judge(house, status)?;
         }
-        Ok(Struck { status, programs })
+        Ok(Struck { status, programs, at_step })
     }
 }
 

@@ -5,10 +5,14 @@
 //! Batches come in and outcomes go out, in the same order. It never reports a batch as committed that
 //! the log did not say is stored, never drops one that may still be stored, and never goes on to the
 //! next before the last is settled. Which records wait together for the next commit is the caller's
-//! choice: whatever gathered while the last commit ran is the natural next batch.
+//! choice: whatever gathered while the last commit ran is the natural next batch. A caller with nothing
+//! else to do may commit on its own thread instead, which spares two changes of threads; only what goes
+//! well ends there.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -42,9 +46,34 @@ pub enum Outcome {
     },
 }
 
+/// A batch, with what came of its first commit if that was made elsewhere.
+struct Errand {
+    batch: Batch,
+    tried: Option<Commit>,
+}
+
+/// What the thread shares with its handle.
+struct Shared {
+    log: Mutex<Box<dyn LogWriter>>,
+    /// Batches that were handed over and not reported yet.
+    waiting: AtomicUsize,
+}
+
+impl Shared {
+    fn commit(&self, batch: &Batch) -> Commit {
+        // If whoever held it panicked, the organism ends with that thread and nobody comes here again.
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).commit(batch)
+    }
+
+    fn read_back(&self, batch: &Batch) -> ReadBack {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).read_back(batch)
+    }
+}
+
 /// The handle of the writer's thread.
 pub struct Writer {
-    batches: SyncSender<Batch>,
+    batches: SyncSender<Errand>,
+    shared: Arc<Shared>,
     // Nothing is ever sent: that it is gone is the signal, and waiting for it can be a pause.
     stop: SyncSender<()>,
     thread: JoinHandle<()>,
@@ -56,15 +85,40 @@ impl Writer {
         let (batches, waiting) = sync_channel(WAITING);
         // Nothing is sent, so no room is needed.
         let (stop, stopped) = sync_channel(0);
-        let mut desk = Desk { log, report, stopped };
+        let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
+        let mut desk = Desk { shared: shared.clone(), report, stopped };
         let thread = thread::Builder::new().name("log-writer".into()).spawn(move || desk.work(waiting))?;
-        Ok(Writer { batches, stop, thread })
+        Ok(Writer { batches, shared, stop, thread })
     }
 
     /// Hands over the next batch, or gives it back: full where two already wait, disconnected where the
     /// log is broken. Never blocks.
     pub fn hand(&self, batch: Batch) -> Result<(), TrySendError<Batch>> {
-        self.batches.try_send(batch)
+        self.send(Errand { batch, tried: None })
+    }
+
+    /// Commits on the caller's thread, which waits for the disk, and gives the position. None if the
+    /// thread has to settle it after all, and will report it: because it has work that comes first, or
+    /// because the commit did not go well.
+    pub fn commit_here(&self, batch: Batch) -> Result<Option<Position>, TrySendError<Batch>> {
+        if self.shared.waiting.load(Ordering::Acquire) > 0 {
+            return self.hand(batch).map(|()| None);
+        }
+        match self.shared.commit(&batch) {
+            Commit::Committed(position) => Ok(Some(position)),
+            tried => self.send(Errand { batch, tried: Some(tried) }).map(|()| None),
+        }
+    }
+
+    fn send(&self, errand: Errand) -> Result<(), TrySendError<Batch>> {
+        self.shared.waiting.fetch_add(1, Ordering::AcqRel);
+        self.batches.try_send(errand).map_err(|refused| {
+            self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
+            match refused {
+                TrySendError::Full(errand) => TrySendError::Full(errand.batch),
+                TrySendError::Disconnected(errand) => TrySendError::Disconnected(errand.batch),
+            }
+        })
     }
 
     /// Commits what was handed over and ends the thread. A batch that waits for room is tried once more
@@ -79,16 +133,20 @@ impl Writer {
 
 /// What the thread works with.
 struct Desk<R> {
-    log: Box<dyn LogWriter>,
+    shared: Arc<Shared>,
     report: R,
     stopped: Receiver<()>,
 }
 
 impl<R: Fn(Outcome)> Desk<R> {
-    fn work(&mut self, waiting: Receiver<Batch>) {
-        for batch in &waiting {
-            match self.settle(&batch) {
-                Ok(position) => (self.report)(Outcome::Committed(position)),
+    fn work(&mut self, waiting: Receiver<Errand>) {
+        for Errand { batch, tried } in &waiting {
+            match self.settle(&batch, tried) {
+                Ok(position) => {
+                    // Before it is said: whoever hears it may commit the next one himself.
+                    self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
+                    (self.report)(Outcome::Committed(position));
+                }
                 Err(words) => {
                     // Before it is said: whoever hears it can no longer hand anything over.
                     drop(waiting);
@@ -99,11 +157,11 @@ impl<R: Fn(Outcome)> Desk<R> {
     }
 
     /// Commits a batch, whatever it takes; in words why the log is over, if it is.
-    fn settle(&mut self, batch: &Batch) -> Result<Position, String> {
+    fn settle(&mut self, batch: &Batch, mut tried: Option<Commit>) -> Result<Position, String> {
         let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
         let mut last_try = false;
         loop {
-            match self.log.commit(batch) {
+            match tried.take().unwrap_or_else(|| self.shared.commit(batch)) {
                 Commit::Committed(position) => return Ok(position),
                 Commit::Conflict(words) => return Err(words),
                 Commit::NotNow(words) => {
@@ -118,7 +176,7 @@ impl<R: Fn(Outcome)> Desk<R> {
                 }
                 Commit::Unknown(words) => {
                     unknown += 1;
-                    match self.log.read_back(batch) {
+                    match self.shared.read_back(batch) {
                         ReadBack::Stored(position) => return Ok(position),
                         ReadBack::Broken(why) => return Err([words, why].join("; then: ")),
                         ReadBack::Absent if unknown == UNKNOWN_IN_A_ROW => return Err(words),

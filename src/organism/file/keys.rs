@@ -58,7 +58,11 @@ pub const KEYS: &[Key] = &[
     key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`"),
     key("listeners.NAME.in_flight", "1", "deliveries that may be out to it at once, 1 to 1024"),
     key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated"),
-    key("listeners.NAME.retry.attempts", "3", "attempts at one turn, the first included, 1 to 100"),
+    key(
+        "listeners.NAME.retry.attempts",
+        "3",
+        "attempts at one turn, the first included, 1 to 100; those that die with the organism are counted apart, to five or to as many",
+    ),
     key(
         "listeners.NAME.retry.backoff",
         "1s..30s",

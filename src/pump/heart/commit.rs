@@ -9,12 +9,13 @@ use super::Heart;
 use super::deliver::RECORD_BYTES;
 use crate::pump::event::Effect;
 use crate::pump::state::{Life, Thread};
+use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::flow::Ticket;
 use crate::words::ids::ThreadId;
 use crate::words::limits;
 use crate::words::ports::{Batch, Document, Position, Step};
-use crate::words::record::Record;
+use crate::words::record::{Mark, Record, Role};
 use crate::words::refusal::Refusal;
 
 /// An effect, and which record of its batch it belongs to, where somebody asks for its position.
@@ -56,6 +57,7 @@ impl Filling {
 pub(super) struct Writing {
     records: usize,
     settles_a_turn: bool,
+    ends_a_child: bool,
     /// Threads whose row is in it, with the last record that is folded in.
     rows: Vec<(ThreadId, u64)>,
     effects: Vec<Pending>,
@@ -100,9 +102,14 @@ impl Heart {
                 dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
         }
         let batch = filling.batch;
+        let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));
+        if ends_a_child {
+            self.ports.steps.passed(Step::ChildEnding);
+        }
         self.writing = Some(Writing {
             records: batch.records.len(),
             settles_a_turn: batch.records.iter().any(|r| r.header.ordinal.is_some()),
+            ends_a_child,
             rows: batch.rows.iter().map(|row| (row.thread.clone(), row.seq)).collect(),
             effects: filling.effects,
         });
@@ -141,7 +148,10 @@ impl Heart {
     }
 
     fn committed(&mut self, last: Position) {
-        let Some(Writing { records, settles_a_turn, rows, effects }) = self.writing.take() else { return };
+        let Some(Writing { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take()
+        else {
+            return;
+        };
         self.stalled = None;
         self.last = last;
         self.ports.steps.passed(Step::Stored);
@@ -150,6 +160,9 @@ impl Heart {
         let effects = effects.into_iter().map(|(effect, place)| (effect, place.map(position))).collect();
         if settles_a_turn {
             self.ports.steps.passed(Step::ReplyStored);
+        }
+        if ends_a_child {
+            self.ports.steps.passed(Step::ChildEnded);
         }
         self.let_sleep(rows);
         self.recorded.push_back(Recorded { effects });
@@ -209,6 +222,13 @@ impl Heart {
             Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key");
         self.ports.askers.refused(ticket, refusal);
     }
+}
+
+/// Whether a record tells a parent that a child has ended. It stands in one commit with the child's last
+/// record, whose thread may be long: so this is the one that is looked for.
+fn is_news_of_a_child(record: &Record) -> bool {
+    record.header.code == Some(Mark::Role(Role::Inbox))
+        && core_payload::finished_child(&record.body).is_some()
 }
 
 /// Takes out the effects that are words to somebody who waits, and gives where they wait.

@@ -22,7 +22,7 @@ mod tag;
 
 use crate::history::History;
 use crate::ledger::{Ledger, Step};
-use crate::log::{Log, Unread};
+use crate::log::{Fault, Log, Unread};
 use crate::record::Record;
 use crate::report::{Finding, Report};
 use crate::rules::clients::Clients;
@@ -35,46 +35,83 @@ pub fn check(log: &Log, histories: &[History]) -> Report {
 
 /// Judges the log of a run, and what its clients were told, under terms of the run's own.
 pub fn check_under(log: &Log, histories: &[History], terms: &Terms) -> Report {
-    let mut report = Report::default();
-    let mut ledger = Ledger::default();
-    let mut clients = Clients::of(histories);
+    let mut bench = Bench::new(histories, terms);
     let read = log.each(|read| match read {
-        Ok(record) => take(&record, terms, &mut ledger, &mut clients, &mut report),
-        Err(Unread { position, why }) => {
-            report.add(Finding { rule: "row", position, thread: String::new(), seq: 0, words: why });
-            ledger.skip(position);
-        }
+        Ok(record) => bench.take(&record),
+        Err(unread) => bench.pass_over(unread),
     });
     if let Err(fault) = read {
-        let words = format!("nothing can be read after this position: {fault}");
-        report.add(Finding { rule: "row", position: ledger.position, thread: String::new(), seq: 0, words });
+        bench.stop_at(&fault);
     }
-    for rule in rules::ON_END {
-        rule(&ledger, terms).into_iter().for_each(|finding| report.add(finding));
-    }
-    report.counts.records = ledger.records;
-    report.counts.threads = ledger.threads.len() as u64;
-    clients.judge(&mut report);
-    report.open = rules::rest::open_calls(&ledger);
-    report.findings.sort_by_key(|finding| finding.position);
-    report
+    bench.judge()
 }
 
-fn take(record: &Record, terms: &Terms, ledger: &mut Ledger, clients: &mut Clients, report: &mut Report) {
-    let mut find = |rule, words| {
-        let (position, thread, seq) = (record.position, record.thread.clone(), record.seq);
-        report.add(Finding { rule, position, thread, seq, words });
-    };
-    let act = meaning::read(record);
-    let step = Step::new(record, act.as_ref().ok().copied());
-    if let Err(words) = act {
-        find("meaning", words);
+/// Judges records that are at hand, in order of position, as if they had been read from a file.
+pub fn check_records(
+    records: impl IntoIterator<Item = Record>,
+    histories: &[History],
+    terms: &Terms,
+) -> Report {
+    let mut bench = Bench::new(histories, terms);
+    records.into_iter().for_each(|record| bench.take(&record));
+    bench.judge()
+}
+
+/// A case that is being heard: what was read so far, and what was found in it.
+struct Bench<'t> {
+    terms: &'t Terms,
+    ledger: Ledger,
+    clients: Clients,
+    report: Report,
+}
+
+impl<'t> Bench<'t> {
+    fn new(histories: &[History], terms: &'t Terms) -> Bench<'t> {
+        let clients = Clients::of(histories);
+        Bench { terms, ledger: Ledger::default(), clients, report: Report::default() }
     }
-    for (rule, judge) in rules::ON_RECORD {
-        if let Some(words) = judge(ledger, &step, terms) {
-            find(rule, words);
+
+    fn take(&mut self, record: &Record) {
+        let report = &mut self.report;
+        let mut find = |rule, words| {
+            let (position, thread, seq) = (record.position, record.thread.clone(), record.seq);
+            report.add(Finding { rule, position, thread, seq, words });
+        };
+        let act = meaning::read(record);
+        let step = Step::new(record, act.as_ref().ok().copied());
+        if let Err(words) = act {
+            find("meaning", words);
         }
+        for (rule, judge) in rules::ON_RECORD {
+            if let Some(words) = judge(&self.ledger, &step, self.terms) {
+                find(rule, words);
+            }
+        }
+        self.clients.see(&step);
+        self.ledger.apply(&step);
     }
-    clients.see(&step);
-    ledger.apply(&step);
+
+    fn pass_over(&mut self, Unread { position, why }: Unread) {
+        self.report.add(Finding { rule: "row", position, thread: String::new(), seq: 0, words: why });
+        self.ledger.skip(position);
+    }
+
+    fn stop_at(&mut self, fault: &Fault) {
+        let words = format!("nothing can be read after this position: {fault}");
+        let position = self.ledger.position;
+        self.report.add(Finding { rule: "row", position, thread: String::new(), seq: 0, words });
+    }
+
+    fn judge(self) -> Report {
+        let Bench { terms, ledger, clients, mut report } = self;
+        for rule in rules::ON_END {
+            rule(&ledger, terms).into_iter().for_each(|finding| report.add(finding));
+        }
+        report.counts.records = ledger.records;
+        report.counts.threads = ledger.threads.len() as u64;
+        clients.judge(&mut report);
+        report.open = rules::rest::open_calls(&ledger);
+        report.findings.sort_by_key(|finding| finding.position);
+        report
+    }
 }

@@ -31,6 +31,7 @@ fn stray(siege: &Siege, frame: &str, code: &str) {
     let before = siege.last();
     let struck = siege.strike(&format!("[{frame}, struck('heard')]"));
     assert!(struck.told.contains("heard"), "{frame:.200}: {struck:?}");
+    struck.was_frugal(frame);
     let strays: Vec<_> = siege.after(before).into_iter().filter(|(_, r)| r.header.thread.is_sys()).collect();
     let [(_, stray)] = &strays[..] else { panic!("one stray of {frame:.200}, not {strays:?}") };
     assert_eq!((stray.header.kind.as_str(), stray.header.code.unwrap().as_str()), ("refusal", code));

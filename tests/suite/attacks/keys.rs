@@ -30,7 +30,14 @@ fn row_26_messages_for_nobody_and_for_what_has_ended() {
     assert_eq!((late.status, &late.json["code"]), (422, &"thread.ended".into()));
     let records = siege.after(before);
     assert_eq!(records.len(), 1, "{records:?}");
-    assert!(records[0].1.header.thread.is_sys(), "nothing is appended to what has ended: {records:?}");
+    let entry = &records[0].1;
+    assert!(entry.header.thread.is_sys(), "nothing is appended to what has ended: {records:?}");
+    assert_eq!(
+        (entry.header.kind.as_str(), entry.header.code.unwrap().as_str()),
+        ("refusal", "thread.ended")
+    );
+    let kept = siege.kept(late.json["hash"].as_str().unwrap());
+    assert_eq!(kept.as_deref(), Some(say("<text>late</text>").as_bytes()), "what came is there to be read");
     siege.ends_well();
 }
 

@@ -5,7 +5,7 @@ use systole::organism::file;
 
 use crate::http::HOUSE;
 use crate::organism::{ECHO_XSD, folder};
-use crate::siege::{Siege, python, say};
+use crate::siege::{Siege, Struck, python, say};
 
 const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
 const ECHO: &str = "https://xml-pipeline.org/ns/echo/v1";
@@ -151,6 +151,42 @@ fn a6_row_32_lies_about_the_sender_change_nothing() {
         let call =
             struck.records.iter().find(|r| r["code"] == "call").unwrap_or_else(|| panic!("{struck:?}"));
         assert_eq!((&call["from"], &call["to"]), (&"mallory".into(), &"echo".into()), "{liar}");
+        assert_eq!(false_senders(&struck).len(), usize::from(liar != "mallory"), "{liar}: {struck:?}");
+        let shown = struck.told.contains("code=\"reply.false-sender\"");
+        assert_eq!(shown, liar != "mallory", "{liar}: mallory reads it beside the answer: {}", struck.told);
     }
+    siege.ends_well();
+}
+
+/// What the thread has about false names.
+fn false_senders(struck: &Struck) -> Vec<&serde_json::Value> {
+    let about = |r: &&serde_json::Value| r["body"].as_str().is_some_and(|b| b.contains("reply.false-sender"));
+    struck.records.iter().filter(|r| r["code"] == "inbox" && r["to"] == "mallory").filter(about).collect()
+}
+
+#[test]
+fn a6_row_32_a_false_sender_is_told_once_a_reply_and_never_in_full_length() {
+    let mut siege = Siege::begin();
+    let lie = |from: &str, item: &str| {
+        let ns = "https://xml-pipeline.org/ns/envelope/v1";
+        format!("<message xmlns=\"{ns}\"><meta><from>{from}</from></meta>{item}</message>")
+    };
+    // Thirty lies of 4 KB are one notice with the beginning of the first.
+    let lies = lie(&"é".repeat(2_048), &say("<text>x</text>")).repeat(30);
+    let struck = siege.strike(&format!("reply({})", python(lies.as_bytes())));
+    let told = false_senders(&struck);
+    assert_eq!(told.len(), 1, "{told:?}");
+    let body = told[0]["body"].as_str().unwrap();
+    assert!(body.len() < 1_000 && body.contains("éé") && body.contains('…'), "{body}");
+    crate::promises::valid_under_core(body.as_bytes());
+    assert_eq!(struck.records.iter().filter(|r| r["code"] == "call").count(), 30, "all went on");
+
+    // The final of a call that has no further turn: recorded, and the call closes.
+    let final_ = lie("core", "<struck xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">x</struck>");
+    let struck = siege.strike(&format!("reply({})", python(final_.as_bytes())));
+    assert_eq!(false_senders(&struck).len(), 1);
+    let last = struck.records.last().unwrap();
+    assert_eq!((&last["code"], &last["from"]), (&"final".into(), &"mallory".into()));
+    assert!(siege.organism.shows("reply.false-sender").contains("mallory"));
     siege.ends_well();
 }

@@ -4,6 +4,11 @@ use crate::organism::folder;
 use crate::program::{Running, run_file};
 use crate::siege::{Memory, Siege, python, say};
 
+#[path = "../../../listeners/kit/tests/suite/blows.rs"]
+mod blows;
+
+use blows::{Blow, blows, honest};
+
 #[test]
 fn row_10_duplicate_attributes() {
     let siege = Siege::begin();
@@ -39,11 +44,31 @@ fn row_12_nesting_a_million_deep_on_small_stacks() {
     let deep = say(&format!("<text>x</text>{}", "<a xmlns=\"urn:a\">".repeat(60_000)));
     let told = siege.refused(deep.as_bytes(), "payload.too-deep");
     assert_eq!(told["line"], 1);
-    let memory = Memory::of(&siege.organism);
     let item = "b'<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\">' + b'<a>' * 1000000 + b'</a>' * 1000000 + b'</say>'";
     siege.foiled(item, "payload.too-deep");
-    // The reply itself has 7 MB: a few copies of it, and nothing for each of its elements.
-    assert!(memory.grown() < 8 * 7_000_000, "{}", memory.grown());
+    siege.ends_well();
+}
+
+/// Every blow that bytes alone decide, as large as a message may be: at the door, and inside a reply.
+#[test]
+fn a5_the_largest_blows_are_refused_in_little_memory_from_both_sides() {
+    let siege = Siege::begin();
+    siege.taken(&honest(1 << 20));
+    for Blow { row, what, document, ends_by } in blows(1 << 20) {
+        let refused = siege.post(&document);
+        let code = refused.json["code"].as_str().unwrap_or_else(|| panic!("row {row}: {what}: {refused:?}"));
+        let told = siege.refused(&document, code);
+        let (at, most) = (told["column"].as_u64().unwrap(), ends_by.unwrap_or(document.len() + 1) as u64);
+        assert!(at <= most, "row {row}: {what}: {told}");
+        std::fs::write(siege.folder.path().join("blow"), &document).unwrap();
+        // Two roots inside a reply are two items, so there they stand behind it.
+        let inside = if row == 22 {
+            "reply() + open('blow', 'rb').read()"
+        } else {
+            "reply(open('blow', 'rb').read())"
+        };
+        siege.refusal_in(&siege.strike(inside), code, what);
+    }
     siege.ends_well();
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use systole::edges::log::writer::{Outcome, Writer};
-use systole::pump::run::{Ended, Lines, run};
+use systole::pump::run::{Ended, Lines, Taken, run};
 use systole::words::codes::Code;
 use systole::words::flow::{Refused, Unconnected};
 use tokio::sync::mpsc::error::TrySendError;
@@ -29,12 +29,16 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
     let (tail, _followed) = watch::channel(Position(0));
     let (stop, stopped) = oneshot::channel();
-    let batches = Box::new(move |batch| writer.hand(batch).is_ok());
+    let batches = Box::new(move |batch, _| writer.hand(batch).map_or(Taken::Gone, |()| Taken::Over));
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
 
     let talking = async move {
         let said = || Said::Progress { words: "still here".into() };
-        while pump.send(Input::Judged(Judged { lease: lease.clone(), said: said() })).await.is_ok() {}
+        while pump
+            .send(Input::Judged(Judged { lease: lease.clone(), said: said(), claimed: None }))
+            .await
+            .is_ok()
+        {}
     };
     stop.send(Duration::from_millis(100)).unwrap();
     let all = async { tokio::join!(run(heart, lines), talking).0 };
@@ -52,7 +56,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let (tail, _followed) = watch::channel(Position(0));
     let (_stop, stopped) = oneshot::channel();
     // A writer that takes a batch and is never heard of again.
-    let batches = Box::new(|_| true);
+    let batches = Box::new(|_, _| Taken::Over);
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     let flood = async {
         let bytes: Arc<[u8]> = Arc::from(vec![b'x'; 1 << 20]);
@@ -89,7 +93,7 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     let (tail, _followed) = watch::channel(Position(0));
     let (_stop, stopped) = oneshot::channel();
     drop(settled);
-    let batches = Box::new(|_| true);
+    let batches = Box::new(|_, _| Taken::Over);
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     assert_eq!(run(heart, lines).await, Ended::Broken("the writer of the log is gone".to_owned()));
 }

@@ -209,6 +209,40 @@ fn a_notice_waits_in_the_inbox_for_the_next_turn() {
 }
 
 #[test]
+fn a_false_sender_is_told_once_in_the_turn_that_answers_and_the_items_go_on() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.lies("1", 1, "core", vec![call("tool"), note()]),
+        [
+            "root 2 message/inbox core -> agent 1",
+            "root 3 message/call agent -> tool 1 t1.0",
+            "root 4 message/note agent -> - 1 t1.1",
+            "=> tool 1/1.0 t1 a1",
+        ]
+    );
+    let told = &bodies(&stage)[&2];
+    assert!(told.contains("reply.false-sender") && told.contains("from core"), "{told}");
+    stage.replies("1/1.0", 1, vec![final_()]);
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [2], "shown beside the answers");
+    // It is no item, so a reply of notes alone that lies opens the next turn with it all the same.
+    stage.lies("1", 2, "core", vec![note()]);
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.shown_inbox().count(), 1);
+}
+
+#[test]
+fn a_false_sender_in_the_only_turn_is_recorded_and_the_call_closes() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(
+        stage.lies("1", 1, "agent", vec![final_()]),
+        ["root 2 message/inbox core -> tool 1", "root 3 message/final tool -> operator 1 t1.0"]
+    );
+}
+
+#[test]
 fn row_33_a_reply_for_a_turn_that_is_over_is_stale_and_recorded() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
@@ -223,6 +257,7 @@ fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
     stage.asks("k", "tool", None);
     let lease = stage.lease(&root(), "1", 1, 1);
     stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    let told = stage.happens(Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]) }));
+    let told =
+        stage.happens(Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None }));
     assert_eq!(told, ["sys 1 refusal/reply.stale-lease core -> tool"]);
 }

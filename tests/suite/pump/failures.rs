@@ -81,7 +81,7 @@ fn of_two_racing_ends_the_first_recorded_wins() {
         "that attempt was over already"
     );
     let lease = stage.lease(&root(), "1", 1, 1);
-    let late = Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]) });
+    let late = Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None });
     assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final tool -> operator 1 t1.0"]);
 }
@@ -90,7 +90,15 @@ fn of_two_racing_ends_the_first_recorded_wins() {
 fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempts() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
-    let dies = |attempt| Lost {
+    for attempt in 1..5 {
+        assert_eq!(dies_with_pump(&mut stage, attempt)[1], format!("=> tool 1 t1 a{}", attempt + 1));
+    }
+    assert!(dies_with_pump(&mut stage, 5)[0].contains("dead-letter"));
+}
+
+/// The pump died while that attempt at the root's first turn was out.
+fn dies_with_pump(stage: &mut Stage, attempt: u32) -> Vec<String> {
+    stage.happens(Happening::Lost(Lost {
         thread: root(),
         call: CallPath::top(1),
         turn: 1,
@@ -98,12 +106,35 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
         code: Code::ListenerLost,
         words: "the pump stopped".into(),
         with_pump: true,
-    };
-    for attempt in 1..5 {
-        let told = stage.happens(Happening::Lost(dies(attempt)));
-        assert_eq!(told[1], format!("=> tool 1 t1 a{}", attempt + 1));
+    }))
+}
+
+#[test]
+fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    for attempt in 1..=4 {
+        dies_with_pump(&mut stage, attempt);
     }
-    assert!(stage.happens(Happening::Lost(dies(5)))[0].contains("dead-letter"));
+    // Three attempts of its own, after four that were no fault of the listener.
+    assert_eq!(stage.loses("1", 1, 5, Code::ListenerFailed)[1], "=> tool 1 t1 a6");
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.not_before, stage.now.plus(1_000), "nor do they make the pause longer");
+    let fails = || Said::Failure { code: "upstream-down".into(), retry: true, words: "503".into() };
+    assert_eq!(stage.says(&root(), "1", 1, fails())[1], "=> tool 1 t1 a7");
+    let row = stage.state.thread(&root()).unwrap().to_row();
+    assert_eq!(systole::pump::state::Thread::from_row(&row).unwrap().calls["1"].lost_with_pump, 4);
+    assert!(stage.says(&root(), "1", 1, fails())[0].contains("dead-letter"), "the third of its own");
+
+    // Two failures of its own, and the pump may still die four times.
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    stage.loses("1", 1, 1, Code::ListenerFailed);
+    stage.loses("1", 1, 2, Code::ListenerFailed);
+    for attempt in 3..=6 {
+        assert_eq!(dies_with_pump(&mut stage, attempt)[1], format!("=> tool 1 t1 a{}", attempt + 1));
+    }
+    assert!(dies_with_pump(&mut stage, 7)[0].contains("dead-letter"));
 }
 
 #[test]

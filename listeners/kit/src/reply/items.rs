@@ -69,7 +69,8 @@ fn one<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
     let depth = gate.depth();
     let entry = match gate.ns(&tag) {
         Some(namespaces::ENVELOPE) => Parts::read(gate, tag, Stamping::Ignored).map(|parts| {
-            Entry::Item(Item { to: parts.to, thread: parts.thread, payload: Ok(parts.payload) })
+            let Parts { from, to, thread, payload, .. } = parts;
+            Entry::Item(Item { from, to, thread, payload: Ok(payload) })
         }),
         Some(namespaces::LISTENER) => instead(gate, tag),
         _ => Payload::cut(gate, tag).map(|payload| Entry::Item(Item::plain(payload))),

@@ -57,10 +57,11 @@ fn reply(mut writer: Writer, delivery: &str, said: &Said) -> Result<Vec<u8>, Fau
 
 fn write_item(writer: &mut Writer, item: &Item) -> Result<(), Fault> {
     let payload = item.payload.as_ref().map_err(Clone::clone)?;
-    if item.to.is_none() && item.thread.is_none() {
+    if item.from.is_none() && item.to.is_none() && item.thread.is_none() {
         writer.payload(payload);
     } else {
-        let address = Address { from: None, to: item.to.as_deref(), thread: item.thread.as_deref() };
+        let Item { from, to, thread, .. } = item;
+        let address = Address { from: from.as_deref(), to: to.as_deref(), thread: thread.as_deref() };
         write_envelope_into(writer, &address, None, payload);
     }
     Ok(())

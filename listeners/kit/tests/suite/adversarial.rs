@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use systole_kit::envelope::Letter;
 use systole_kit::framing::Lines;
-use systole_kit::gate::check;
+use systole_kit::gate::{Gate, Step, check};
 use systole_kit::reply::{Item, Said, Word};
 use systole_kit::writer::visible;
 use systole_kit::{Fault, Limits, Payload, codes, namespaces};
+
+use crate::blows::{Blow, blows, honest};
 
 fn refused(document: &[u8]) -> Fault {
     let limits = Limits::default();
@@ -328,6 +330,36 @@ fn row_23_cut_off_at_every_byte() {
             }
             Ok(other) => panic!("cut at {end}: {other:?}"),
         }
+    }
+}
+
+/// What reading takes is counted in bytes: the gate goes forward only, so that no byte is passed twice,
+/// and stops where a limit or a construct lets it.
+#[test]
+fn a5_no_byte_of_a_blow_is_passed_twice_and_none_after_the_refusal() {
+    let limits = Limits::default();
+    assert_eq!(check(&honest(limits.message_bytes), &limits), Ok(()), "what is only large is taken");
+    for Blow { row, what, document, ends_by } in blows(limits.message_bytes) {
+        assert!(document.len() <= limits.message_bytes, "row {row}: {what}: {} bytes", document.len());
+        let (mut steps, mut at) = (0, 0);
+        let fault = match Gate::strict(&document, &limits) {
+            // Encoding and characters are looked at before the first step, once each.
+            Err(fault) => fault,
+            Ok(mut gate) => loop {
+                match gate.step() {
+                    Err(fault) => break fault,
+                    Ok(Step::Done) => panic!("row {row}: {what} was taken"),
+                    Ok(_) => steps += 1,
+                }
+                assert!(gate.offset() >= at, "row {row}: {what}: back from {at} to {}", gate.offset());
+                at = gate.offset();
+            },
+        };
+        // An element without content is two steps of at least four bytes; all else is one of at least one.
+        assert!(steps <= fault.place.offset.max(1), "row {row}: {what}: {steps} steps for {fault}");
+        let ends_by = ends_by.unwrap_or(document.len());
+        assert!(fault.place.offset <= ends_by, "row {row}: {what}: read on to {fault}");
+        assert!(at <= fault.place.offset, "row {row}: {what}: read on to {at} after {fault}");
     }
 }
 

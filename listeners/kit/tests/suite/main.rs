@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod adversarial;
+mod blows;
 mod elements;
 mod envelope;
 mod framing;

@@ -105,6 +105,9 @@ fn an_item_may_name_its_receiver_and_thread() {
     let items = reply(&envelope("<from>liar</from><to> critic </to><thread>t.x</thread>", "<a xmlns='u'/>"));
     let [item] = items.as_slice() else { panic!("one item") };
     assert_eq!((item.to.as_deref(), item.thread.as_deref()), (Some("critic"), Some("t.x")));
+    assert_eq!(item.from.as_deref(), Some("liar"), "what it claims is there to be seen");
+    let written = Word::Reply { delivery: "d1".to_owned(), said: Said::Items(items.clone()) };
+    assert_eq!(Word::read(&written.document().unwrap(), &Limits::default()), Ok(written));
     assert_eq!(outcomes(&items), ["<a xmlns='u'/>"]);
 }
 
@@ -249,7 +252,9 @@ fn payload() -> impl Strategy<Value = Payload> {
 }
 
 fn item() -> impl Strategy<Value = Item> {
-    (prop::option::of(named()), prop::option::of(named()), payload()).prop_map(|(to, thread, payload)| Item {
+    let named = || prop::option::of(named());
+    (named(), named(), named(), payload()).prop_map(|(from, to, thread, payload)| Item {
+        from,
         to,
         thread,
         payload: Ok(payload),

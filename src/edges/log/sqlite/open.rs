@@ -21,9 +21,10 @@ use super::{fault, io_fault};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::FORMAT;
 
-/// Newest records that are verified before a log is opened for writing. Damage by a crash or a failing
-/// disk is where was written last; the rest is for `verify_all`, which takes its time.
-const VERIFIED_AT_OPEN: u64 = 20_000;
+/// Newest records that are verified before a log is opened for writing, beside those that opening will
+/// fold. Damage by a crash or a failing disk is where was written last; the rest is for `verify_all`,
+/// which takes its time, and for whoever reads it.
+const VERIFIED_AT_OPEN: u64 = 10_000;
 
 /// A log, open for its one writer.
 pub struct Opened {
@@ -138,8 +139,8 @@ fn verify_tail(path: &Path) -> Result<(), LogFault> {
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }
-    let (last, _) = verify::ends(&connection, path)?;
-    let after = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
+    let (last, checkpoint) = verify::ends(&connection, path)?;
+    let after = checkpoint.min(Position(last.0.saturating_sub(VERIFIED_AT_OPEN)));
     let middle = Position(after.0.midpoint(last.0));
     // Half each on two threads: most of the time of opening a large log goes into these hashes.
     thread::scope(|scope| {

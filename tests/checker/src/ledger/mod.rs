@@ -43,6 +43,11 @@ impl<'r> Step<'r> {
     pub(crate) fn core_named(&self, name: &str) -> Option<&Tag<'r>> {
         self.core.as_ref().filter(|tag| tag.name == name)
     }
+
+    /// Whether it is an attempt after one that died with the pump.
+    pub(crate) fn tells_of_a_death_of_the_pump(&self) -> bool {
+        self.core_named("attempt").and_then(|tag| tag.attribute("with_pump")) == Some("true")
+    }
 }
 
 /// Where a record stands.
@@ -157,7 +162,11 @@ impl Ledger {
             }
             Some(Act::Attempt { call, .. }) => {
                 let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
-                self.with_call(&record.thread, call, |call| call.attempts = number.or(call.attempts));
+                let lost = u32::from(step.tells_of_a_death_of_the_pump());
+                self.with_call(&record.thread, call, |call| {
+                    call.attempts = number.or(call.attempts);
+                    call.lost_with_pump += lost;
+                });
             }
             Some(Act::Terminal) => self.end(step),
             Some(Act::Aside) | None => {}
@@ -180,6 +189,7 @@ impl Ledger {
             settled: 0,
             items: Vec::new(),
             attempts: None,
+            lost_with_pump: 0,
             is_dead: false,
             children: Vec::new(),
         };
@@ -215,6 +225,7 @@ impl Ledger {
         self.with_call(&record.thread, call, |call| {
             if turn > call.settled {
                 (call.settled, call.attempts, call.is_dead) = (turn, None, false);
+                call.lost_with_pump = 0;
                 call.items.clear();
             }
             if turn == call.settled && call.item(turn, ordinal).is_none() {

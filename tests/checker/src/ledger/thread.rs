@@ -54,6 +54,8 @@ pub(crate) struct Call {
     pub(crate) items: Vec<Item>,
     /// The last recorded attempt at the turn that is due.
     pub(crate) attempts: Option<u32>,
+    /// How many of the attempts before it died with the pump, which no listener is blamed for.
+    pub(crate) lost_with_pump: u32,
     /// Whether that turn will not be tried again.
     pub(crate) is_dead: bool,
     pub(crate) children: Vec<String>,

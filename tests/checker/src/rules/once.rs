@@ -77,6 +77,9 @@ pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
     (beside > 0).then(|| format!("{beside} other items stand beside the final"))
 }
 
+/// After so many deaths of the pump a turn is not tried again, where its listener may not fail more often.
+const DEATHS_OF_THE_PUMP: u32 = 5;
+
 /// Attempts at a turn ascend by one and pass no limit. The first stands in the log only where it had to
 /// be recorded before it was made, so the first that is recorded is 1 or 2.
 pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
@@ -96,8 +99,13 @@ pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option
             if call.is_dead {
                 return Some(format!("attempt {number} comes after the turn's dead letter"));
             }
-            let most = terms.attempts;
-            (number > most).then(|| format!("attempt {number} is over {most}, the most allowed"))
+            let lost = call.lost_with_pump + u32::from(step.tells_of_a_death_of_the_pump());
+            let (own, most) = (number.saturating_sub(lost), terms.attempts);
+            if own > most {
+                return Some(format!("attempt {number}, the listener's own {own}, is over {most}"));
+            }
+            let most = most.max(DEATHS_OF_THE_PUMP);
+            (lost >= most).then(|| format!("attempt {number} comes after {lost} deaths of the pump"))
         }
         Act::DeadLetter { .. } => {
             let told = step.core_named("dead-letter").and_then(|tag| tag.number("attempts"));

@@ -5,7 +5,7 @@ use systole_checker::Terms;
 use crate::book::Book;
 use crate::good::{attempt, dead_letter, script};
 use crate::planted;
-use crate::script::Line;
+use crate::script::{Line, Script};
 
 planted! {
     a_doubled_effect_two_finals finds ["outcome-once"] by |script| {
@@ -96,6 +96,23 @@ fn attempts_over_the_most_allowed_are_found() {
     let under = |attempts| book.check_under(Terms { attempts, ..Terms::default() }).found;
     assert_eq!(under(1).into_keys().collect::<Vec<_>>(), ["attempt"]);
     assert!(under(2).is_empty());
+}
+
+#[test]
+fn attempts_that_died_with_the_pump_are_counted_apart() {
+    let mut script = script();
+    let lost = |number| attempt(number).replace(" due", " with_pump=\"true\" due");
+    script.line("attempt").body = lost(2);
+    let under =
+        |script: &Script| Book::of(script).check_under(Terms { attempts: 1, ..Terms::default() }).found;
+    assert!(under(&script).is_empty(), "it is still the listener's first");
+    for (name, number) in [("sixth", 6), ("fifth", 5), ("fourth", 4), ("third", 3)] {
+        let more = Line { body: lost(number), ..script.line("attempt").again(name) };
+        script.after("attempt", more);
+    }
+    assert_eq!(under(&script).into_keys().collect::<Vec<_>>(), ["attempt"], "the fifth death is the last");
+    script.remove("sixth");
+    assert!(under(&script).is_empty());
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! Whether one listener that hangs or is slow delays the others: the 99th percentile of a walker's hops
+//! beside it, over the same without it, in turn on logs of their own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use systole::edges::delivery::{Answering, answering};
+use systole::organism::running::{LogPlace, Organism};
+use systole::words::ids::Name;
+use systole_kit::reply::{Item, Said};
+use tokio::task::JoinSet;
+
+use crate::report::{Table, quantile, sized};
+use crate::walk::{self, Course, GRACE, Stage, TOOLS, filled};
+
+/// Bytes of text in each payload.
+const TEXT: usize = 512;
+/// Messages that wait for the listener that does not come along: more than it takes while it is measured.
+const WAITING: usize = 2_000;
+/// What the slow one takes for each, and what the hung one is given before its attempt counts as lost.
+const SLOW_MS: u64 = 5;
+
+/// What stands beside the walker.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nobody,
+    Hung,
+    Slow,
+}
+
+/// The walker's hops beside each of the two, over its hops alone.
+pub(crate) fn beside_a_bad_one(table: &mut Table) {
+    let hops = sized("FAIR", 4_000);
+    let mut figures = [Vec::new(), Vec::new()];
+    for _ in 0..table.runs {
+        for (beside, figures) in [Beside::Hung, Beside::Slow].into_iter().zip(&mut figures) {
+            let p99 = |beside| {
+                let folder = tempfile::tempdir_in("target").unwrap();
+                let took =
+                    walk::runtime().block_on(hops_beside(folder.path().join("bench.db"), hops, beside));
+                quantile(&took, 0.99) * 1e6
+            };
+            figures.push((p99(beside), p99(Beside::Nobody)));
+        }
+    }
+    let [hung, slow] = figures;
+    table.add("p99 of a hop beside a hung listener, over alone", "us", "at most 2", &hung);
+    table.add("p99 of a hop beside a slow listener, over alone", "us", "at most 2", &slow);
+}
+
+/// A listener that does not come along; it lets go when the walkers are called home.
+fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn Answering> {
+    let (course, came) = (course.clone(), came.clone());
+    answering(move |asked| {
+        let course = course.clone();
+        came.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let pause = if beside == Beside::Slow { SLOW_MS } else { u64::from(u32::MAX) };
+            tokio::select! {
+                () = course.called_home() => {}
+                () = tokio::time::sleep(Duration::from_millis(pause)) => {}
+            }
+            Said::Items(vec![Item::plain(asked.payload)])
+        }
+    })
+}
+
+async fn start(log: PathBuf, course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Organism {
+    let log = LogPlace::File(log);
+    Box::pin(walk::start_recast(log, course, 1, |(declared, inline)| {
+        let name = Name::parse("tool-b").unwrap();
+        inline.insert(name.clone(), bad(course, beside, came));
+        let listener = declared.get_mut(&name).unwrap();
+        (listener.entry, listener.in_flight) = (true, 1);
+        // What it gets comes back as it is, which answers the call of a slow one.
+        listener.returns = listener.accepts.clone();
+        if beside == Beside::Hung {
+            listener.timeout_ms = SLOW_MS;
+        }
+    }))
+    .await
+}
+
+/// Seconds of each of so many hops of one walker.
+async fn hops_beside(log: PathBuf, hops: usize, beside: Beside) -> Vec<f64> {
+    let course = Course::watched(TEXT);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let organism = start(log, &course, beside, &asked).await;
+    walk::begin(&organism, &course, std::iter::once("walk".to_owned())).await;
+    course.gathered(1).await;
+    if beside != Beside::Nobody {
+        let mut asks = JoinSet::new();
+        for n in 0..WAITING {
+            let document = filled(TOOLS[1], "work", &"x".repeat(TEXT));
+            let (front, message) =
+                (organism.front().clone(), walk::message(&format!("bad-{n}"), document, None));
+            asks.spawn(async move { front.ask(message).await.is_some() });
+        }
+        assert!(asks.join_all().await.into_iter().all(|heard| heard), "every message is heard");
+    }
+    course.is_now(Stage::Walk(u32::MAX));
+    course.arrivals(&organism, hops / 10).await;
+    course.anew();
+    course.arrivals(&organism, hops).await;
+    let took = course.between();
+    assert!(asked.load(Ordering::Relaxed) < WAITING, "the bad one ran out of work; FAIR is too large");
+    course.is_now(Stage::Home);
+    organism.stop(GRACE).await;
+    took
+}

@@ -1,0 +1,110 @@
+//! How long it takes until a hostile document is refused: the gate, the case it falls under, and the
+//! schema, at the door and inside a reply. The floor is an honest document of the same size, which is read
+//! to its end and judged. Neither HTTP nor the log is in it.
+
+use std::sync::Arc;
+
+use systole::organism::bench::Bench;
+use systole::organism::file;
+use systole::rules::admit;
+use systole::words::flow::{Item, Said};
+use systole::words::ids::{CallPath, Name, ThreadId};
+use systole::words::ports::{Lease, Speech, Token};
+use systole_kit::Limits;
+
+#[expect(dead_code, reason = "where reading ends is for the tests to count")]
+#[path = "../../listeners/kit/tests/suite/blows.rs"]
+mod blows;
+
+use crate::report::{Table, seconds};
+use blows::{Blow, blows, honest};
+
+const YAML: &str = r#"organism: {name: hostile}
+listeners:
+  echo: {run: [cat], schema: echo.xsd, accepts: [say], returns: [said], entry: true}
+  mallory: {run: [cat], schema: mallory.xsd, accepts: [say], returns: [said], peers: [echo], turns: 4}
+"#;
+const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/echo/v1" elementFormDefault="qualified">
+  <xs:element name="say"><xs:complexType><xs:sequence><xs:element name="text" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
+  <xs:element name="said" type="xs:string"/>
+</xs:schema>"#;
+
+/// How often each is struck in a run; the slowest counts.
+const TIMES: usize = 5;
+/// The size of the blows: the most that a message, and an item of a reply, may have.
+const BYTES: usize = 1 << 20;
+
+/// Everything that judging needs.
+struct House {
+    composition: Arc<systole::words::composition::Composition>,
+    bench: Bench,
+    lease: Arc<Lease>,
+}
+
+impl House {
+    fn build() -> House {
+        let folder = tempfile::tempdir_in("target").unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("organism.yaml"), YAML).unwrap();
+        std::fs::write(at("echo.xsd"), XSD).unwrap();
+        std::fs::write(at("mallory.xsd"), XSD.replace("/echo/", "/mallory/")).unwrap();
+        let composition = Arc::new(file::load(&at("organism.yaml")).unwrap().composition);
+        let bench = Bench::set_up(std::iter::once(&composition)).unwrap();
+        let lease = Arc::new(Lease {
+            token: Token("d".into()),
+            listener: Name::parse("mallory").unwrap(),
+            thread: ThreadId::parse("sess-0123456789ab").unwrap(),
+            call: CallPath::top(1),
+            turn: 1,
+            attempt: 1,
+            config: composition.hash,
+        });
+        House { composition, bench, lease }
+    }
+
+    /// Whether the door takes it.
+    fn knock(&mut self, document: &[u8]) -> bool {
+        admit::message(&self.composition, document, None, None, &mut self.bench).payload.is_ok()
+    }
+
+    /// Whether all of a reply is taken.
+    fn reply(&mut self, document: &[u8]) -> bool {
+        let mallory = self.lease.listener.clone();
+        let lease = self.lease.clone();
+        let speech = Speech::Bytes(document.to_vec());
+        let read = admit::listener_word(&mallory, &speech, &Limits::default(), |_| Some(lease.clone()));
+        let Ok((lease, word)) = read else { return false };
+        let judged = admit::judge_word(&self.composition, lease, word, &speech, &mut self.bench);
+        matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
+    }
+}
+
+/// The slowest of some tries, in milliseconds.
+fn slowest(taken: bool, mut strike: impl FnMut() -> bool) -> f64 {
+    let tries = (0..TIMES).map(|_| {
+        let (took, came) = seconds(&mut strike);
+        assert_eq!(came, taken, "it was decided otherwise");
+        took * 1e3
+    });
+    tries.fold(0.0, f64::max)
+}
+
+fn inside(item: &[u8]) -> Vec<u8> {
+    [b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat()
+}
+
+/// Every row at the door and inside a reply.
+pub(crate) fn refusals(table: &mut Table) {
+    let mut house = House::build();
+    let large = honest(BYTES);
+    for Blow { row, what, document, .. } in blows(BYTES) {
+        let (mut door, mut reply) = (Vec::new(), Vec::new());
+        let (item, large_item) = (inside(&document), inside(&large));
+        for _ in 0..table.runs {
+            door.push((slowest(false, || house.knock(&document)), slowest(true, || house.knock(&large))));
+            reply.push((slowest(false, || house.reply(&item)), slowest(true, || house.reply(&large_item))));
+        }
+        table.add(&format!("row {row}: {what}"), "ms", "at most 10 ms", &door);
+        table.add("  inside a reply", "ms", "at most 10 ms", &reply);
+    }
+}

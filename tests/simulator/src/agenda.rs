@@ -1,0 +1,41 @@
+//! What is going to happen, in order of simulated time. Two things due at the same moment happen in the
+//! order in which they were planned, so nothing depends on where a map keeps them.
+
+use std::collections::BTreeMap;
+
+/// Plans by moment, and the moment that has been reached.
+#[derive(Debug)]
+pub(crate) struct Agenda<T> {
+    plans: BTreeMap<(u64, u64), T>,
+    planned: u64,
+    now_ms: u64,
+}
+
+impl<T> Agenda<T> {
+    pub(crate) fn new() -> Agenda<T> {
+        Agenda { plans: BTreeMap::new(), planned: 0, now_ms: 0 }
+    }
+
+    /// Milliseconds since the run began.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    /// Plans something so many milliseconds from now.
+    pub(crate) fn after(&mut self, ms: u64, what: T) {
+        self.at(self.now_ms.saturating_add(ms), what);
+    }
+
+    /// Plans something for a moment; for now if that is past.
+    pub(crate) fn at(&mut self, ms: u64, what: T) {
+        self.planned += 1;
+        self.plans.insert((ms.max(self.now_ms), self.planned), what);
+    }
+
+    /// What happens next. Time passes until then.
+    pub(crate) fn next(&mut self) -> Option<T> {
+        let ((ms, _), what) = self.plans.pop_first()?;
+        self.now_ms = ms;
+        Some(what)
+    }
+}

@@ -1,0 +1,137 @@
+//! The organism that every run plays: its listeners, and the payloads that they and the clients send.
+//! Pure. Every payload carries a token, which names the conversation that it belongs to, and a number
+//! that no other payload of the run has: what is recorded twice, or shown to the wrong one, shows.
+
+use std::sync::Arc;
+
+use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::ids::{Digest, Name};
+use systole_kit::writer::{self, Writer};
+use systole_kit::{Payload, QName, namespaces};
+
+/// The namespace of every payload that is none of the core's.
+const NS: &str = "urn:simulated";
+
+/// Thinks for four turns, and may ask everybody.
+pub(crate) const AGENT: &str = "agent";
+/// Answers at once.
+pub(crate) const TOOL: &str = "tool";
+/// Answers at once, one at a time, and is given up after a silence.
+pub(crate) const OTHER: &str = "other";
+/// Owes no answer.
+pub(crate) const QUIET: &str = "quiet";
+/// Its attempts are recorded, and none is repeated whose outcome is unknown.
+pub(crate) const CAREFUL: &str = "careful";
+
+/// A name that stands in this crate's source.
+pub(crate) fn name(text: &str) -> Name {
+    Name::parse(text).unwrap_or_else(|_| Name::core())
+}
+
+fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
+    let element = |local: &&str| QName::new(NS, local);
+    Listener {
+        name: name(who),
+        reach: Reach::Inline,
+        accepts: vec![element(&who)],
+        returns: returns.iter().map(element).collect(),
+        schema: SchemaId(2),
+        peers: peers.iter().map(|peer| name(peer)).collect(),
+        turns,
+        in_flight: 2,
+        timeout_ms: 30_000,
+        idle_ms: None,
+        retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
+        on_unknown: OnUnknown::Retry,
+        entry: true,
+    }
+}
+
+/// The compositions that a run may start with: as it was written, and as somebody changed it since.
+pub(crate) fn compositions() -> Vec<Composition> {
+    let as_written = composition();
+    let changed = |hash: u8, change: &dyn Fn(&mut Composition)| {
+        let mut changed = Composition { hash: Digest([hash; 32]), ..as_written.clone() };
+        change(&mut changed);
+        changed
+    };
+    let narrow = changed(8, &|c| c.listeners.values_mut().for_each(|l| l.in_flight = 1));
+    let hasty = changed(9, &|c| {
+        c.listeners.remove(OTHER);
+        c.listeners.values_mut().for_each(|l| (l.turns, l.timeout_ms) = (l.turns.min(2), 4_000));
+    });
+    let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
+    vec![as_written, narrow, hasty, bold]
+}
+
+/// The composition as it was written.
+pub(crate) fn composition() -> Composition {
+    let other = Listener { in_flight: 1, idle_ms: Some(10_000), ..listener(OTHER, &[], 1, &["done"]) };
+    let careful = Listener { on_unknown: OnUnknown::Fail, ..listener(CAREFUL, &[], 1, &["done"]) };
+    let listeners = [
+        listener(AGENT, &[AGENT, TOOL, OTHER, QUIET, CAREFUL], 4, &["done"]),
+        listener(TOOL, &[], 1, &["done"]),
+        other,
+        listener(QUIET, &[], 1, &[]),
+        careful,
+    ];
+    Composition {
+        organism: name("simulated"),
+        hash: Digest([7; 32]),
+        source: Arc::from(&b"simulated"[..]),
+        entry: None,
+        listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
+        schemas: Vec::new(),
+        message_bytes: 1 << 20,
+    }
+}
+
+/// The token of a conversation. None is part of another.
+pub(crate) fn token(number: u64) -> String {
+    let digits = number.to_string();
+    ["t", "00000".get(digits.len()..).unwrap_or_default(), &digits].concat()
+}
+
+/// A payload of that name, of a conversation, with its own number.
+pub(crate) fn payload(local: &'static str, token: &str, number: u64) -> Option<Payload> {
+    let mut writer = Writer::with_capacity(96);
+    writer.open(local).xmlns(NS).attr("token", token).number("n", number).empty();
+    Payload::trusted(Arc::from(writer.finish())).ok()
+}
+
+/// A payload for a listener, whose root element has the listener's name.
+pub(crate) fn request(to: &Name, token: &str, number: u64) -> Option<Payload> {
+    let mut writer = Writer::with_capacity(96);
+    let start = writer.open(writer::Name::new(to.as_str())?);
+    start.xmlns(NS).attr("token", token).number("n", number).empty();
+    Payload::trusted(Arc::from(writer.finish())).ok()
+}
+
+/// A `<spawn-thread>` around the first payload of a child.
+pub(crate) fn spawn(label: Option<&str>, initial: &Payload) -> Option<Payload> {
+    let mut writer = Writer::with_capacity(256);
+    let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr_if("suggested_sub_id", label);
+    start.content(|inside| inside.open("initial-payload").payload(initial));
+    Payload::trusted(Arc::from(writer.finish())).ok()
+}
+
+/// The values of an attribute that only payloads of the cast have, in the order in which they stand.
+fn values<'d>(document: &'d [u8], before: &'static str) -> impl Iterator<Item = &'d str> {
+    let text = str::from_utf8(document).unwrap_or_default();
+    text.split(before).skip(1).filter_map(|rest| rest.split('"').next())
+}
+
+/// The tokens in a document.
+pub(crate) fn tokens(document: &[u8]) -> impl Iterator<Item = &str> {
+    values(document, " token=\"")
+}
+
+/// The children whose confirmations are in a document.
+pub(crate) fn children(document: &[u8]) -> impl Iterator<Item = &str> {
+    values(document, " assigned_id=\"")
+}
+
+/// The number of a payload; none where the core wrote it.
+pub(crate) fn number(body: &[u8]) -> Option<u64> {
+    values(body, " n=\"").next().and_then(|digits| digits.parse().ok())
+}

@@ -1,0 +1,266 @@
+//! The clients: what they send, how often they send it again, and the history that each writes down of
+//! what it was told. They share nothing with the pump but the messages; the checker judges their
+//! histories against the log.
+
+use std::collections::{BTreeMap, HashMap};
+
+use systole::pump::heart::Input;
+use systole::words::codes::Code;
+use systole::words::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ports::Position;
+use systole::words::refusal::Refusal;
+use systole_checker::history::{self, History, Seen, Sent};
+use systole_checker::record::{Hash, Id};
+use systole_kit::Payload;
+
+use crate::cast;
+use crate::dice::Dice;
+
+/// A message of a client, under one key.
+struct Message {
+    key: Key,
+    thread: Option<ThreadId>,
+    to: Name,
+    payload: Payload,
+    token: String,
+    /// Whether the door refuses it, as it would what no schema takes.
+    is_wrong: bool,
+    /// Where it stands, once that is known.
+    place: Option<(ThreadId, CallPath)>,
+    /// Whether nothing more is expected: a receipt came, or a refusal that says something.
+    is_settled: bool,
+}
+
+struct Client {
+    name: Name,
+    messages: Vec<Message>,
+    sent: Vec<Sent>,
+    acts_left: u64,
+}
+
+/// One copy of something on its way: whose answer belongs to it.
+enum Letter {
+    Message { client: usize, message: usize, line: usize, payload: Payload },
+    Cancel { client: usize, thread: ThreadId },
+}
+
+/// What came of a letter at the pump.
+#[derive(Clone, Debug)]
+pub(crate) enum Word {
+    Receipt(systole::words::flow::Receipt, Position),
+    Refused(Code),
+    Done,
+}
+
+/// All clients.
+pub(crate) struct Crowd {
+    clients: Vec<Client>,
+    letters: BTreeMap<u64, Letter>,
+    tickets: u64,
+    /// Whose message opened a top call, where its receipt arrived.
+    placed: HashMap<(ThreadId, CallPath), (usize, usize)>,
+}
+
+/// A message that may have to be sent again.
+pub(crate) type Pending = (usize, usize);
+
+impl Crowd {
+    pub(crate) fn new(dice: &mut Dice) -> Crowd {
+        let clients = ["alice", "bob", "operator"].iter().map(|name| Client {
+            name: cast::name(name),
+            messages: Vec::new(),
+            sent: Vec::new(),
+            acts_left: dice.between(1, 8),
+        });
+        let clients = clients.collect();
+        Crowd { clients, letters: BTreeMap::new(), tickets: 0, placed: HashMap::new() }
+    }
+
+    /// The clients, by number.
+    pub(crate) fn everybody(&self) -> std::ops::Range<usize> {
+        0..self.clients.len()
+    }
+
+    /// A client does something: what it sends, and the message that it may have to send again. None once
+    /// it has done all that it wanted.
+    pub(crate) fn acts(
+        &mut self,
+        client: usize,
+        number: u64,
+        threads: &[ThreadId],
+        dice: &mut Dice,
+    ) -> Option<(Ticket, Option<Pending>)> {
+        let of = self.clients.get_mut(client)?;
+        of.acts_left = of.acts_left.checked_sub(1)?;
+        let repeats = if of.messages.is_empty() { 0 } else { 15 };
+        let rooted = if of.messages.iter().any(|m| m.place.is_some()) { 25 } else { 0 };
+        let known = if threads.is_empty() { 0 } else { 1 };
+        let pick = dice.below(of.messages.len() as u64);
+        let old = usize::try_from(pick).unwrap_or(0);
+        let message = match dice.weighed(&[30, rooted, repeats, repeats / 2, known * 8, known * 4, 3, 3]) {
+            0 => of.new_message(number, None, dice)?,
+            1 => {
+                let roots: Vec<ThreadId> =
+                    of.messages.iter().filter_map(|m| m.place.as_ref().map(|(t, _)| t.clone())).collect();
+                of.new_message(number, dice.one_of(&roots).cloned(), dice)?
+            }
+            2 => return Some((self.sends(client, old)?, None)),
+            3 => return Some((self.conflicts(client, old, number)?, None)),
+            4 => {
+                let thread = dice.one_of(threads)?.clone();
+                return Some((self.letter(Letter::Cancel { client, thread }), None));
+            }
+            // Any thread: a child, somebody else's, one that has ended.
+            5 => of.new_message(number, dice.one_of(threads).cloned(), dice)?,
+            6 => of.new_message(number, ThreadId::parse("sess-0123456789ab").ok(), dice)?,
+            _ => {
+                let wrong = of.new_message(number, dice.one_of(threads).cloned(), dice)?;
+                of.messages.get_mut(wrong)?.is_wrong = true;
+                wrong
+            }
+        };
+        Some((self.sends(client, message)?, Some((client, message))))
+    }
+
+    /// Nobody begins anything new.
+    pub(crate) fn settle_down(&mut self) {
+        self.clients.iter_mut().for_each(|client| client.acts_left = 0);
+    }
+
+    /// What nobody has given a definite answer to.
+    pub(crate) fn unsettled(&self) -> Vec<Pending> {
+        let all = self.clients.iter().enumerate();
+        let open = all.flat_map(|(client, of)| {
+            let open = of.messages.iter().enumerate().filter(|(_, m)| !m.is_settled);
+            open.map(move |(message, _)| (client, message))
+        });
+        open.collect()
+    }
+
+    /// Whether a message waits for a definite answer.
+    pub(crate) fn is_unsettled(&self, (client, message): Pending) -> bool {
+        self.clients.get(client).and_then(|c| c.messages.get(message)).is_some_and(|m| !m.is_settled)
+    }
+
+    /// Sends a message, or sends it again.
+    pub(crate) fn sends(&mut self, client: usize, message: usize) -> Option<Ticket> {
+        let payload = self.clients.get(client)?.messages.get(message)?.payload.clone();
+        self.sends_as(client, message, payload)
+    }
+
+    /// Sends other bytes under the key of a message.
+    fn conflicts(&mut self, client: usize, message: usize, number: u64) -> Option<Ticket> {
+        let old = self.clients.get(client)?.messages.get(message)?;
+        let payload = cast::request(&old.to, &old.token, number)?;
+        self.sends_as(client, message, payload)
+    }
+
+    fn sends_as(&mut self, client: usize, message: usize, payload: Payload) -> Option<Ticket> {
+        let of = self.clients.get_mut(client)?;
+        let sent = of.messages.get(message)?;
+        of.sent.push(Sent {
+            client: of.name.to_string(),
+            key: sent.key.to_string(),
+            sha256: hash(&payload),
+            acked: None,
+            refused: None,
+            answer: None,
+            token: Some(sent.token.clone()),
+        });
+        let line = of.sent.len() - 1;
+        Some(self.letter(Letter::Message { client, message, line, payload }))
+    }
+
+    fn letter(&mut self, letter: Letter) -> Ticket {
+        self.tickets += 1;
+        self.letters.insert(self.tickets, letter);
+        Ticket(self.tickets)
+    }
+
+    /// What a letter says to the pump.
+    pub(crate) fn opened(&self, ticket: Ticket) -> Option<Input> {
+        Some(match self.letters.get(&ticket.0)? {
+            Letter::Cancel { client, thread } => {
+                Input::Cancel { ticket, by: self.clients.get(*client)?.name.clone(), thread: thread.clone() }
+            }
+            Letter::Message { client, message, payload, .. } => {
+                let of = self.clients.get(*client)?;
+                let message = of.messages.get(*message)?;
+                let payload = if message.is_wrong {
+                    let refusal = Refusal::new(Code::Invalid, "no such value");
+                    Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
+                } else {
+                    Ok(Admitted::new(What::For(message.to.clone()), Verdict::sworn(payload.clone())))
+                };
+                let (client, key) = (of.name.clone(), message.key.clone());
+                Input::Asked(Asked { ticket, client, key, thread: message.thread.clone(), payload })
+            }
+        })
+    }
+
+    /// A client hears what came of a letter, and writes it down.
+    pub(crate) fn hears(&mut self, ticket: Ticket, word: &Word) {
+        let Some(Letter::Message { client, message, line, payload }) = self.letters.get(&ticket.0) else {
+            return;
+        };
+        let (number, at) = (*client, *message);
+        let Some(client) = self.clients.get_mut(number) else { return };
+        let Some(message) = client.messages.get_mut(at) else { return };
+        let Some(line) = client.sent.get_mut(*line) else { return };
+        match word {
+            Word::Receipt(receipt, position) => {
+                line.acked = Some(history::Receipt {
+                    thread: receipt.thread.to_string(),
+                    seq: receipt.seq,
+                    id: Id(receipt.id.0),
+                    position: position.0,
+                });
+                let place = (receipt.thread.clone(), receipt.call.clone());
+                // Where the bytes of a conflict came first, they have the key.
+                message.is_settled |= message.payload == *payload;
+                message.place = Some(place.clone());
+                self.placed.insert(place, (number, at));
+            }
+            Word::Refused(code) => {
+                line.refused = Some(code.as_str().to_owned());
+                message.is_settled |= *code != Code::IngressUnavailable && message.payload == *payload;
+            }
+            Word::Done => {}
+        }
+    }
+
+    /// A client that waits for the outcome of its call sees it.
+    pub(crate) fn sees(&mut self, place: &(ThreadId, CallPath), seq: u64, body: &[u8]) {
+        let Some((client, message)) = self.placed.get(place) else { return };
+        let Some(client) = self.clients.get_mut(*client) else { return };
+        let Some(key) = client.messages.get(*message).map(|m| m.key.as_str()) else { return };
+        let mut lines = client.sent.iter_mut().filter(|line| line.key == key && line.acked.is_some());
+        if let Some(line) = lines.next() {
+            line.answer = Some(Seen { seq, sha256: Hash(Digest::of(body).0) });
+        }
+    }
+
+    /// What the clients wrote down.
+    pub(crate) fn histories(&self) -> Vec<History> {
+        self.clients.iter().map(|client| History { sent: client.sent.clone() }).collect()
+    }
+}
+
+impl Client {
+    /// Thinks of a new message.
+    fn new_message(&mut self, number: u64, thread: Option<ThreadId>, dice: &mut Dice) -> Option<usize> {
+        let to = [cast::AGENT, cast::AGENT, cast::AGENT, cast::TOOL, cast::OTHER, cast::QUIET, cast::CAREFUL];
+        let to = cast::name(dice.one_of(&to)?);
+        let token = cast::token(number);
+        let payload = cast::request(&to, &token, number)?;
+        let key = Key::parse(&["k", &number.to_string()].concat()).ok()?;
+        let (is_wrong, place, is_settled) = (false, None, false);
+        self.messages.push(Message { key, thread, to, payload, token, is_wrong, place, is_settled });
+        Some(self.messages.len() - 1)
+    }
+}
+
+fn hash(payload: &Payload) -> Hash {
+    Hash(Digest::of(payload.bytes()).0)
+}

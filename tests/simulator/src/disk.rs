@@ -1,0 +1,93 @@
+//! The disk under the log in memory: what is synced stays, what is not may be gone when the power fails.
+//! The log itself is the real one. Batches come in, and how their commits end is drawn from dice.
+
+use systole::edges::log::memory::{Ending, Memory};
+use systole::words::ports::{Batch, Commit, LogReader as _, LogWriter as _, Position, ReadBack};
+
+use crate::dice::Dice;
+use crate::plant::Plant;
+use crate::weather::Weather;
+
+/// A log and what the disk under it does.
+pub(crate) struct Disk {
+    log: Memory,
+    plant: Option<Plant>,
+    /// What was synced, so that a log can be made again without the rest; kept for a disk that lies.
+    synced: Vec<Batch>,
+    /// Whether the disk has begun to lose its syncs.
+    lies: bool,
+}
+
+impl Disk {
+    pub(crate) fn new(plant: Option<Plant>) -> Disk {
+        Disk { log: Memory::new(), plant, synced: Vec::new(), lies: false }
+    }
+
+    /// The log as readers see it.
+    pub(crate) fn log(&self) -> &Memory {
+        &self.log
+    }
+
+    /// The last position in it.
+    pub(crate) fn last(&self) -> Position {
+        // Reading memory cannot fail.
+        self.log.last().unwrap_or_default()
+    }
+
+    /// Whether a batch is in it, to its last record.
+    pub(crate) fn has(&self, batch: &Batch) -> bool {
+        batch.records.last().is_some_and(|last| {
+            let found = self.log.of_thread(&last.header.thread, last.header.seq, 1).unwrap_or_default();
+            found.first().is_some_and(|(_, record)| record.header.id == last.header.id)
+        })
+    }
+
+    /// Writes and syncs a batch.
+    pub(crate) fn commit(&mut self, batch: &Batch, weather: &Weather, dice: &mut Dice) -> Commit {
+        let ending = match () {
+            () if dice.permille(weather.full) => Some(Ending::NotNow),
+            () if dice.permille(weather.unknown) && dice.permille(500) => Some(Ending::UnknownAbsent),
+            () if dice.permille(weather.unknown) => Some(Ending::UnknownStored),
+            () => None,
+        };
+        self.log.next_commits(ending);
+        let commit = self.log.commit(batch);
+        if self.plant == Some(Plant::LostSync) && matches!(commit, Commit::Committed(_)) {
+            self.lies = self.lies || dice.permille(200);
+            if !self.lies {
+                self.synced.push(batch.clone());
+            }
+        }
+        commit
+    }
+
+    /// Reopens the log after an unknown commit.
+    pub(crate) fn read_back(&mut self, batch: &Batch) -> ReadBack {
+        self.log.read_back(batch)
+    }
+
+    /// The power fails while a batch is being written: it is on disk whole, or not at all.
+    pub(crate) fn power_fails(&mut self, writing: Option<&Batch>, dice: &mut Dice) {
+        if self.lies {
+            self.lies = false;
+            self.log = Memory::new();
+            for batch in &self.synced {
+                let _stored_before = self.log.commit(batch);
+            }
+        }
+        let Some(batch) = writing.filter(|_| dice.permille(400)) else { return };
+        if self.plant == Some(Plant::TornBatch) {
+            let kept = dice.between(0, batch.records.len() as u64);
+            let mut torn = Batch { rows: Vec::new(), checkpoint: false, ..batch.clone() };
+            torn.records.truncate(usize::try_from(kept).unwrap_or(0));
+            let _torn = self.log.commit(&torn);
+            return;
+        }
+        // What breaks a rule of the log is not written, whoever looks.
+        if let Commit::Committed(_) = self.log.commit(batch)
+            && self.plant == Some(Plant::LostSync)
+        {
+            self.synced.push(batch.clone());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How the pump looks into the log: through a glass that may be blind for one look. It adds nothing to
+//! what the log says.
+
+use std::sync::Arc;
+
+use systole::edges::log::memory::Memory;
+use systole::words::ids::{Digest, Key, Name, ThreadId};
+use systole::words::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole::words::record::Record;
+
+/// One look.
+pub(crate) struct Glass {
+    pub(crate) log: Memory,
+    /// Whether nothing can be read this time.
+    pub(crate) is_blind: bool,
+    /// Whether an opening leaves out the rows, as a start would that forgets them.
+    pub(crate) forgets_rows: bool,
+}
+
+impl Glass {
+    fn look<T>(&self, found: Result<T, LogFault>) -> Result<T, LogFault> {
+        if self.is_blind {
+            return Err(LogFault::Io { path: "the log".into(), why: "nothing can be read".into() });
+        }
+        found
+    }
+}
+
+impl LogReader for Glass {
+    fn opening(&self) -> Result<Opening, LogFault> {
+        let opening = self.log.opening()?;
+        let rows = if self.forgets_rows { Vec::new() } else { opening.rows };
+        Ok(Opening { rows, ..opening })
+    }
+
+    fn last(&self) -> Result<Position, LogFault> {
+        self.log.last()
+    }
+
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+        self.look(self.log.row(thread))
+    }
+
+    fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.look(self.log.of_thread(id, seq, limit))
+    }
+
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.log.after(position, limit)
+    }
+
+    fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
+        self.look(self.log.by_key(id, who, key))
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads(limit)
+    }
+
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads_like(prefix, limit)
+    }
+
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.document(hash)
+    }
+}

@@ -1,0 +1,237 @@
+//! The listeners: what each does with a delivery, drawn from dice. A delivery goes in, a script comes out,
+//! which the world plays in its own time; a listener never sees the pump, nor another listener.
+//!
+//! A new behaviour is a `Thing` or an `End`, and a weight in the file of the listeners that have it.
+
+mod thinker;
+mod worker;
+
+use std::collections::HashMap;
+
+use systole::words::codes::Code;
+use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
+use systole::words::ids::{CallPath, Name, ThreadId};
+use systole::words::ports::Delivery;
+use systole::words::refusal::Refusal;
+use systole_kit::Payload;
+
+use crate::cast;
+use crate::dice::Dice;
+use crate::weather::Weather;
+
+/// One item of a reply.
+#[derive(Clone, Debug)]
+pub(crate) enum Thing {
+    Note(Payload),
+    Final(Payload),
+    Call(Name, Payload),
+    Spawn { label: Option<String>, to: Name, initial: Payload, spawn: Payload },
+    Refused(Payload),
+    ForThread(String, Payload),
+}
+
+impl Thing {
+    fn item(&self) -> Item {
+        let admitted =
+            |what, payload: &Payload| Item::Admitted(Admitted::new(what, Verdict::sworn(payload.clone())));
+        match self {
+            Thing::Note(payload) => admitted(What::Note, payload),
+            Thing::Final(payload) => admitted(What::Final, payload),
+            Thing::Call(to, payload) => admitted(What::For(to.clone()), payload),
+            Thing::Spawn { label, to, initial, spawn } => {
+                let initial = initial.bytes().clone();
+                admitted(What::Spawn { label: label.clone(), to: to.clone(), initial }, spawn)
+            }
+            Thing::Refused(payload) => {
+                let refusal = Refusal::new(Code::Invalid, "limit: 0 is less than 1, the smallest allowed");
+                Item::Refused(Refused { refusal, kept: Some(payload.bytes().clone()) })
+            }
+            Thing::ForThread(thread, payload) => {
+                Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone() }
+            }
+        }
+    }
+}
+
+/// What a listener says.
+#[derive(Clone, Debug)]
+pub(crate) enum Speech {
+    Items(Vec<Thing>),
+    Failure { retry: bool },
+    Again,
+    Notice,
+    Progress,
+}
+
+impl Speech {
+    /// The same, as the door judges it.
+    pub(crate) fn said(&self) -> Said {
+        let (code, words) = ("simulated".to_owned(), "as drawn".to_owned());
+        match self {
+            Speech::Items(things) => Said::Items(things.iter().map(Thing::item).collect()),
+            Speech::Failure { retry } => Said::Failure { code, retry: *retry, words },
+            Speech::Again => Said::Again { code, words },
+            Speech::Notice => Said::Notice { code, words },
+            Speech::Progress => Said::Progress { words },
+        }
+    }
+}
+
+/// How a delivery ends.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    /// With a reply.
+    Speaks(Speech),
+    /// Without one, as the carrier tells it.
+    Dies(Code),
+    /// Not at all, until it is called back.
+    Hangs,
+}
+
+/// What a listener does with a delivery.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    /// Notices and signs of life on the way, each with the time from the delivery on.
+    pub(crate) signs: Vec<(u64, Speech)>,
+    /// When it ends, from the delivery on.
+    pub(crate) after_ms: u64,
+    pub(crate) end: End,
+}
+
+/// What a listener knows of a call.
+#[derive(Default)]
+struct Conversation {
+    token: String,
+    children: Vec<String>,
+}
+
+/// All listeners, with what they remember.
+#[derive(Default)]
+pub(crate) struct Troupe {
+    conversations: HashMap<(ThreadId, CallPath), Conversation>,
+    deliveries: u64,
+    numbers: u64,
+}
+
+/// Deliveries after which every listener answers as shortly as it can: a run has to end.
+const LONG_ENOUGH: u64 = 250;
+/// Depth of calls and threads below which nobody asks anybody.
+const DEEP_ENOUGH: usize = 3;
+
+/// What a listener chooses from.
+struct Cue<'a> {
+    delivery: &'a Delivery,
+    token: &'a str,
+    children: &'a [String],
+    /// Whether it should come to an end.
+    is_brief: bool,
+    /// Whether it may ask others.
+    may_ask: bool,
+    numbers: &'a mut u64,
+}
+
+impl Cue<'_> {
+    fn number(&mut self) -> u64 {
+        *self.numbers += 1;
+        *self.numbers
+    }
+
+    fn payload(&mut self, local: &'static str) -> Option<Payload> {
+        let number = self.number();
+        cast::payload(local, self.token, number)
+    }
+
+    fn note(&mut self) -> Option<Thing> {
+        self.payload("thought").map(Thing::Note)
+    }
+
+    fn answer(&mut self) -> Option<Thing> {
+        self.payload("done").map(Thing::Final)
+    }
+
+    fn refused(&mut self) -> Option<Thing> {
+        self.payload("wrong").map(Thing::Refused)
+    }
+
+    fn call(&mut self, to: &str) -> Option<Thing> {
+        let (to, number) = (cast::name(to), self.number());
+        let payload = cast::request(&to, self.token, number)?;
+        Some(Thing::Call(to, payload))
+    }
+
+    fn spawn(&mut self, label: Option<&str>, to: &str) -> Option<Thing> {
+        let (to, number) = (cast::name(to), self.number());
+        let initial = cast::request(&to, self.token, number)?;
+        let spawn = cast::spawn(label, &initial)?;
+        Some(Thing::Spawn { label: label.map(str::to_owned), to, initial, spawn })
+    }
+
+    fn for_thread(&mut self, thread: String) -> Option<Thing> {
+        let payload = self.payload("news")?;
+        Some(Thing::ForThread(thread, payload))
+    }
+}
+
+impl Troupe {
+    /// A number that no payload has yet.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// What the addressee of a delivery does with it.
+    pub(crate) fn plays(&mut self, delivery: &Delivery, weather: &Weather, dice: &mut Dice) -> Script {
+        self.deliveries += 1;
+        let lease = &delivery.lease;
+        let body = delivery.envelope.payload.bytes();
+        let place = (lease.thread.clone(), lease.call.clone());
+        let conversation = self.conversations.entry(place).or_default();
+        if let Some(token) = cast::tokens(body).next() {
+            token.clone_into(&mut conversation.token);
+        }
+        conversation.children.extend(cast::children(body).map(str::to_owned));
+        let is_brief = *weather == Weather::calm() || self.deliveries > LONG_ENOUGH;
+        let mut cue = Cue {
+            delivery,
+            token: &conversation.token,
+            children: &conversation.children,
+            is_brief,
+            may_ask: !is_brief && lease.thread.depth() + lease.call.depth() < DEEP_ENOUGH,
+            numbers: &mut self.numbers,
+        };
+        let end = if !is_brief && dice.permille(weather.unruly) {
+            unruly(&mut cue, dice)
+        } else if lease.listener.as_str() == cast::AGENT {
+            thinker::thinks(&mut cue, dice)
+        } else {
+            worker::works(&mut cue, dice)
+        };
+        let after_ms = dice.delay_ms(300);
+        let signs = signs(is_brief, after_ms, dice);
+        Script { signs, after_ms, end }
+    }
+}
+
+/// What every listener may do against the rules.
+fn unruly(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
+    match dice.weighed(&[3, 3, 3, 3, 2, 1]) {
+        0 => End::Speaks(Speech::Failure { retry: false }),
+        1 => End::Speaks(Speech::Failure { retry: true }),
+        2 => End::Dies(Code::ListenerLost),
+        3 => End::Hangs,
+        4 => End::Dies(Code::ListenerFailed),
+        _ if cue.delivery.lease.listener.as_str() == cast::QUIET => End::Dies(Code::ListenerDown),
+        _ => End::Speaks(Speech::Items(Vec::new())),
+    }
+}
+
+fn signs(is_brief: bool, until_ms: u64, dice: &mut Dice) -> Vec<(u64, Speech)> {
+    if is_brief || !dice.permille(150) {
+        return Vec::new();
+    }
+    // Now and then more notices than a turn may keep.
+    let count = if dice.permille(20) { 70 } else { dice.between(1, 3) };
+    let mut sign = || if dice.permille(600) { Speech::Notice } else { Speech::Progress };
+    let signs: Vec<Speech> = (0..count).map(|_| sign()).collect();
+    signs.into_iter().map(|sign| (dice.below(until_ms + 1), sign)).collect()
+}

@@ -1,0 +1,56 @@
+//! The listener that thinks: it notes, asks its peers, spawns, and answers in the end. What it chooses
+//! depends on the turn alone, never on what it was told, so every path is walked.
+
+use super::{Cue, End, Speech, Thing};
+use crate::cast;
+use crate::dice::Dice;
+
+/// Whom it asks, those more often that stand here twice.
+const PEERS: [&str; 7] =
+    [cast::TOOL, cast::TOOL, cast::OTHER, cast::QUIET, cast::CAREFUL, cast::CAREFUL, cast::AGENT];
+const LABELS: [Option<&str>; 4] = [Some("heat"), Some("light"), None, None];
+
+pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
+    let turn = u64::from(cue.delivery.lease.turn);
+    if cue.is_brief {
+        return End::Speaks(Speech::Items(cue.answer().into_iter().collect()));
+    }
+    let asking = if cue.may_ask { 30 } else { 0 };
+    let things = match dice.weighed(&[15 * turn, 10, asking, asking, 15, 6, 3, 1, 5]) {
+        0 => vec![cue.answer()],
+        1 => vec![cue.note()],
+        2 => (0..dice.between(1, 3)).map(|_| asks(cue, dice)).collect(),
+        3 => (0..dice.between(1, 2)).map(|_| spawns(cue, dice)).collect(),
+        4 => (0..dice.between(1, 4)).map(|_| anything(cue, dice)).collect(),
+        5 => vec![anything(cue, dice), cue.answer(), cue.note()],
+        6 => vec![cue.answer(), cue.answer()],
+        7 => (0..65).map(|_| cue.note()).collect(),
+        _ => return End::Speaks(Speech::Again),
+    };
+    End::Speaks(Speech::Items(things.into_iter().flatten().collect()))
+}
+
+fn asks(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+    let to = dice.one_of(&PEERS)?;
+    cue.call(to)
+}
+
+fn spawns(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+    let (label, to) = (dice.one_of(&LABELS)?, dice.one_of(&PEERS)?);
+    cue.spawn(*label, to)
+}
+
+fn anything(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+    let asking = if cue.may_ask { 3 } else { 0 };
+    match dice.weighed(&[3, 3, asking, asking, 2, 2]) {
+        0 => cue.note(),
+        1 => cue.refused(),
+        2 => asks(cue, dice),
+        3 => spawns(cue, dice),
+        4 => cue.for_thread("sess-000000000000".to_owned()),
+        _ => {
+            let child = dice.one_of(cue.children).cloned();
+            cue.for_thread(child.unwrap_or_else(|| "no-thread".to_owned()))
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `systole-simulate`: plays seeds and says what it found. Arguments: how many seeds, and from which on; or
+//! one seed in the environment as `SEED`, which is played and told whole. Ends with 1 where something is wrong.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Instant;
+
+use systole_simulator::{play, sweep};
+
+/// Failures after which there is no need to look for more.
+const ENOUGH: usize = 5;
+
+fn main() -> ExitCode {
+    let number = |text: String| text.replace('_', "").parse::<u64>().ok();
+    let mut out = std::io::stdout().lock();
+    if let Some(seed) = std::env::var("SEED").ok().and_then(number) {
+        let outcome = play(seed, None);
+        let _closed = writeln!(out, "{outcome}");
+        return ExitCode::from(u8::from(!outcome.findings.is_empty()));
+    }
+    let mut arguments = std::env::args().skip(1).map(number);
+    let seeds = arguments.next().flatten().unwrap_or(2_000);
+    let first = arguments.next().flatten().unwrap_or(0);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    #[expect(clippy::disallowed_methods, reason = "how long it took is told to a person, and nothing else")]
+    let started = Instant::now();
+    let swept = sweep(first..first.saturating_add(seeds), None, threads, ENOUGH);
+    let seconds = started.elapsed().as_secs_f64();
+    for outcome in &swept.failed {
+        let _closed = writeln!(out, "{outcome}\nrepeat it with: SEED={} systole-simulate\n", outcome.seed);
+    }
+    for (what, count) in &swept.counts {
+        let _closed = writeln!(out, "{count:>12} {what}");
+    }
+    let hours = swept.simulated_ms / 3_600_000;
+    let rate = swept.seeds as f64 / seconds.max(0.001);
+    let _closed = writeln!(
+        out,
+        "{} seeds, {} records, {hours} simulated hours in {seconds:.1} s: {rate:.0} seeds a second; {} failed",
+        swept.seeds,
+        swept.records,
+        swept.failed.len()
+    );
+    ExitCode::from(u8::from(!swept.failed.is_empty()))
+}

@@ -1,0 +1,151 @@
+//! The ports of a heart: clock, seeds, tokens, listeners and askers of a simulated world. What the heart
+//! sends out is kept until the world takes it, in its order.
+//!
+//! A pump dies at a step by falling silent there: from then on nothing that it does gets out, and the
+//! world buries it as soon as it has the word again. So a death strikes inside of any call, recovery too.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use systole::words::flow::{Receipt, Ticket};
+use systole::words::ids::{CallPath, ThreadId};
+use systole::words::ports::{
+    Askers, CallBack, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
+};
+use systole::words::refusal::Refusal;
+use systole::words::time::Millis;
+
+/// What a heart sent out.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    Handed(Delivery),
+    CalledBack(Token, CallBack),
+    Receipt(Ticket, Receipt, Option<Position>),
+    Refused(Ticket, Refusal),
+    Done(Ticket),
+}
+
+/// The beginning of simulated time, in milliseconds since 1970.
+const BEGINNING_MS: u64 = 1_767_225_600_000;
+
+/// The outside as hearts see it, over all lives of a run.
+pub(crate) struct Outside {
+    seed: u64,
+    drawn: AtomicU64,
+    ticks_ms: AtomicU64,
+    /// How far the wall clock is ahead of simulated time.
+    set_by_ms: AtomicI64,
+    /// Steps that are left until the pump dies; none where it lives on.
+    steps_left: AtomicI64,
+    dead: AtomicBool,
+    sent: Mutex<Vec<Sent>>,
+}
+
+impl Outside {
+    pub(crate) fn new(seed: u64) -> Outside {
+        Outside {
+            seed,
+            drawn: AtomicU64::new(0),
+            ticks_ms: AtomicU64::new(0),
+            set_by_ms: AtomicI64::new(0),
+            steps_left: AtomicI64::new(i64::MAX),
+            dead: AtomicBool::new(false),
+            sent: Mutex::default(),
+        }
+    }
+
+    /// A life begins, and ends after so many steps.
+    pub(crate) fn live(&self, steps: Option<u64>) {
+        let steps = steps.map_or(i64::MAX, |steps| i64::try_from(steps).unwrap_or(i64::MAX));
+        self.steps_left.store(steps, Ordering::Relaxed);
+        self.dead.store(false, Ordering::Relaxed);
+        self.take();
+    }
+
+    /// This life does not end at a step any more.
+    pub(crate) fn spare(&self) {
+        self.steps_left.store(i64::MAX, Ordering::Relaxed);
+    }
+
+    /// Whether the pump died at a step.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reach(&self, now_ms: u64) {
+        self.ticks_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// Sets the wall clock, forward or back.
+    pub(crate) fn set_clock(&self, by_ms: i64) {
+        self.set_by_ms.fetch_add(by_ms, Ordering::Relaxed);
+    }
+
+    /// Takes what was sent out since this was last asked.
+    pub(crate) fn take(&self) -> Vec<Sent> {
+        std::mem::take(&mut *self.sent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn send(&self, sent: Sent) {
+        if !self.is_dead() {
+            self.sent.lock().unwrap_or_else(PoisonError::into_inner).push(sent);
+        }
+    }
+}
+
+impl Clock for Outside {
+    fn now(&self) -> Millis {
+        let wall = BEGINNING_MS + self.ticks().0;
+        Millis(wall.saturating_add_signed(self.set_by_ms.load(Ordering::Relaxed)))
+    }
+
+    fn ticks(&self) -> Millis {
+        Millis(self.ticks_ms.load(Ordering::Relaxed))
+    }
+}
+
+impl Seeds for Outside {
+    fn draw(&self) -> Seed {
+        let number = self.drawn.fetch_add(1, Ordering::Relaxed);
+        Seed((u128::from(self.seed) << 64 | u128::from(number)).to_be_bytes())
+    }
+}
+
+impl Tokens for Outside {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+        let (turn, attempt) = (turn.to_string(), attempt.to_string());
+        Token([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
+    }
+}
+
+impl Carrier for Outside {
+    fn hand(&self, delivery: Delivery) {
+        self.send(Sent::Handed(delivery));
+    }
+
+    fn call_back(&self, token: &Token, why: CallBack) {
+        self.send(Sent::CalledBack(token.clone(), why));
+    }
+}
+
+impl Askers for Outside {
+    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+        self.send(Sent::Receipt(ticket, receipt, position));
+    }
+
+    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+        self.send(Sent::Refused(ticket, refusal));
+    }
+
+    fn done(&self, ticket: Ticket) {
+        self.send(Sent::Done(ticket));
+    }
+}
+
+impl Steps for Outside {
+    fn passed(&self, _: Step) {
+        if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.dead.store(true, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The writer of the log, as the thread that owns it works: one batch at a time, settled before the next.
+//! It has no time of its own; the world says when it tries.
+
+use systole::words::ports::{Batch, Commit, Position, ReadBack};
+
+use crate::dice::Dice;
+use crate::disk::Disk;
+use crate::plant::Plant;
+use crate::weather::Weather;
+
+/// The first pause of a batch that found no room.
+const FIRST_PAUSE_MS: u64 = 100;
+/// The longest such pause.
+const LONGEST_PAUSE_MS: u64 = 2_000;
+/// Unknown commits in a row of one batch after which the log is given up.
+const UNKNOWN_IN_A_ROW: u32 = 3;
+
+/// What came of trying.
+pub(crate) enum Tried {
+    Stored(Position),
+    /// It is tried again after a pause; the words are for the heart, once.
+    Again {
+        after_ms: u64,
+        stalled: Option<String>,
+    },
+    /// The log takes nothing more. `is_breach` where the batch broke a rule of the log.
+    Broken {
+        words: String,
+        is_breach: bool,
+    },
+}
+
+/// The batch that is being written.
+pub(crate) struct Scribe {
+    batch: Batch,
+    pause_ms: u64,
+    unknown: u32,
+}
+
+impl Scribe {
+    pub(crate) fn new(batch: Batch) -> Scribe {
+        Scribe { batch, pause_ms: FIRST_PAUSE_MS, unknown: 0 }
+    }
+
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    pub(crate) fn tries(
+        &mut self,
+        disk: &mut Disk,
+        weather: &Weather,
+        dice: &mut Dice,
+        plant: Option<Plant>,
+    ) -> Tried {
+        match disk.commit(&self.batch, weather, dice) {
+            Commit::Committed(position) => Tried::Stored(position),
+            Commit::Conflict(words) => Tried::Broken { words, is_breach: true },
+            Commit::NotNow(words) => {
+                let stalled = (self.pause_ms == FIRST_PAUSE_MS).then_some(words);
+                let after_ms = self.pause_ms;
+                self.pause_ms = (self.pause_ms * 2).min(LONGEST_PAUSE_MS);
+                Tried::Again { after_ms, stalled }
+            }
+            Commit::Unknown(words) => {
+                self.unknown += 1;
+                match disk.read_back(&self.batch) {
+                    ReadBack::Stored(position) => Tried::Stored(position),
+                    ReadBack::Absent if plant == Some(Plant::UnknownIsStored) => {
+                        let last = disk.last().0 + self.batch.records.len() as u64;
+                        Tried::Stored(Position(last))
+                    }
+                    ReadBack::Absent if self.unknown < UNKNOWN_IN_A_ROW => {
+                        Tried::Again { after_ms: 0, stalled: None }
+                    }
+                    ReadBack::Absent | ReadBack::Broken(_) => Tried::Broken { words, is_breach: false },
+                }
+            }
+        }
+    }
+}

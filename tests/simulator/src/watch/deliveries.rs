@@ -1,0 +1,108 @@
+//! Whether deliveries are what they should be: recorded before they go out, within their listener's slots,
+//! equal over their attempts, about one conversation, and never silently repeated where that is forbidden.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use systole::pump::state::Thread;
+use systole::words::composition::{Listener, OnUnknown};
+use systole::words::ids::{CallPath, Digest, Name, ThreadId};
+use systole::words::ports::{Delivery, Lease, Token};
+
+use crate::cast;
+
+/// A turn of a call.
+type Turn = (ThreadId, CallPath, u32);
+
+/// What went out so far.
+#[derive(Default)]
+pub(crate) struct Deliveries {
+    /// What each turn showed.
+    shown: HashMap<Turn, Digest>,
+    /// The token of each call.
+    tokens: HashMap<(ThreadId, CallPath), String>,
+    /// Turns whose last attempt went to a listener that may not be repeated; true once it failed openly.
+    careful: HashMap<Turn, bool>,
+    /// Deliveries out in this life, by listener.
+    out: BTreeMap<Name, usize>,
+    handed: HashSet<Token>,
+}
+
+fn turn_of(lease: &Lease) -> Turn {
+    (lease.thread.clone(), lease.call.clone(), lease.turn)
+}
+
+impl Deliveries {
+    /// Nothing of the life before is out.
+    pub(crate) fn new_life(&mut self) {
+        self.out.clear();
+        self.handed.clear();
+    }
+
+    /// The slot of a delivery is free again.
+    pub(crate) fn over(&mut self, listener: &Name) {
+        if let Some(out) = self.out.get_mut(listener) {
+            *out = out.saturating_sub(1);
+        }
+    }
+
+    /// The pump was told that an attempt failed: its outcome is known.
+    pub(crate) fn failed_openly(&mut self, lease: &Lease) {
+        if let Some(known) = self.careful.get_mut(&turn_of(lease)) {
+            *known = true;
+        }
+    }
+
+    /// A delivery goes out, while its thread stands on disk as given. `seated` is its listener as the pump
+    /// has it now, `pinned` as it was when the call began.
+    pub(crate) fn goes_out(
+        &mut self,
+        delivery: &Delivery,
+        on_disk: Option<&Thread>,
+        seated: Option<&Listener>,
+        pinned: Option<&Listener>,
+    ) -> Vec<(&'static str, String)> {
+        let lease = &delivery.lease;
+        let token = &lease.token.0;
+        let mut wrong = Vec::new();
+        let call = on_disk.and_then(|thread| thread.calls.get(&lease.call));
+        if !call.is_some_and(|call| call.is_due(lease.turn, lease.attempt)) {
+            wrong.push(("recorded", format!("{token} goes out, and on disk it is not due")));
+        }
+        if !self.handed.insert(lease.token.clone()) {
+            wrong.push(("once-out", format!("{token} goes out twice in one life")));
+        }
+        let out = self.out.entry(lease.listener.clone()).or_default();
+        *out += 1;
+        let slots = seated.map_or(0, |l| l.in_flight);
+        if *out > slots {
+            wrong.push((
+                "slots",
+                format!("{out} deliveries are out to {}, which has {slots}", lease.listener),
+            ));
+        }
+        let body = delivery.envelope.payload.bytes();
+        let digest = Digest::of(body);
+        if *self.shown.entry(turn_of(lease)).or_insert(digest) != digest {
+            wrong.push(("shown", format!("{token} shows other bytes than an attempt before it")));
+        }
+        wrong.extend(self.one_conversation(lease, body));
+        if pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
+            && self.careful.insert(turn_of(lease), false) == Some(false)
+        {
+            wrong.push(("repeated", format!("{token} repeats an attempt whose outcome nobody knows")));
+        }
+        wrong
+    }
+
+    fn one_conversation(&mut self, lease: &Lease, body: &[u8]) -> Option<(&'static str, String)> {
+        let place = (lease.thread.clone(), lease.call.clone());
+        for token in cast::tokens(body) {
+            let own = self.tokens.entry(place.clone()).or_insert_with(|| token.to_owned());
+            if own != token {
+                let words = format!("{} is about {own}, and shows {token}", lease.token.0);
+                return Some(("conversation", words));
+            }
+        }
+        None
+    }
+}

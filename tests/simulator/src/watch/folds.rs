@@ -1,0 +1,99 @@
+//! Whether the log and the state agree. Each thread is kept as the heart had it when its last records
+//! went to the writer; once they are on disk, folding the log must give exactly that, and so must a start.
+
+use std::collections::BTreeMap;
+
+use systole::edges::log::memory::Memory;
+use systole::pump::fold::apply;
+use systole::pump::state::{Life, State, Thread};
+use systole::words::ids::ThreadId;
+use systole::words::ports::{Batch, LogReader as _, Position};
+
+/// What each thread was when its records went to disk.
+#[derive(Default)]
+pub(crate) struct Folds {
+    durable: BTreeMap<ThreadId, Thread>,
+    /// As the batch leaves them that is being written.
+    ahead: Vec<Thread>,
+}
+
+impl Folds {
+    /// A batch goes to the writer: everything that is decided is in it.
+    pub(crate) fn handed_over(&mut self, state: &State, batch: &Batch) {
+        let mut touched: Vec<&ThreadId> = batch.records.iter().map(|r| &r.header.thread).collect();
+        touched.sort();
+        touched.dedup();
+        self.ahead = touched.into_iter().filter_map(|id| state.thread(id)).cloned().collect();
+    }
+
+    /// That batch is on disk.
+    pub(crate) fn stored(&mut self) {
+        self.durable.extend(self.ahead.drain(..).map(|thread| (thread.id.clone(), thread)));
+    }
+
+    /// That batch is lost.
+    pub(crate) fn lost(&mut self) {
+        self.ahead.clear();
+    }
+
+    /// Every thread as it stands on disk.
+    pub(crate) fn durable(&self) -> &BTreeMap<ThreadId, Thread> {
+        &self.durable
+    }
+
+    /// Folds the whole log and compares.
+    pub(crate) fn differs_from_log(&self, log: &Memory) -> Vec<String> {
+        let mut state = State::default();
+        // Reading memory cannot fail.
+        for (_, record) in log.after(Position(0), usize::MAX).unwrap_or_default() {
+            apply(&mut state, &record);
+        }
+        let mut wrong = Vec::new();
+        for (id, thread) in &self.durable {
+            wrong.extend(difference(thread, state.thread(id)));
+        }
+        if state.threads.len() != self.durable.len() {
+            let (stored, known) = (state.threads.len(), self.durable.len());
+            wrong.push(format!("the log has {stored} threads, and {known} went to disk"));
+        }
+        wrong
+    }
+
+    /// Compares what a start made of the log.
+    pub(crate) fn differs_from_start(&self, state: &State) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (id, thread) in &self.durable {
+            match state.thread(id) {
+                None if thread.life() == Life::Working => {
+                    wrong.push(format!("{id} was at work and is not in memory"));
+                }
+                None => {}
+                found => wrong.extend(difference(thread, found)),
+            }
+        }
+        wrong
+    }
+}
+
+/// What is told of a fold: the chain and the open calls, each with its stand.
+fn told(thread: &Thread) -> String {
+    let calls: Vec<String> = thread
+        .calls
+        .iter()
+        .map(|(path, call)| format!("{path} {:?}, attempts {}", call.stand(), call.attempts))
+        .collect();
+    format!(
+        "record {} with head {}, {}, calls [{}]",
+        thread.seq,
+        thread.head,
+        thread.life().as_str(),
+        calls.join("; ")
+    )
+}
+
+fn difference(had: &Thread, found: Option<&Thread>) -> Option<String> {
+    let Some(found) = found else { return Some(format!("{} is not in the log", had.id)) };
+    // Keys of late are no part of a row, and so differ with what was read from where.
+    let plain = |thread: &Thread| Thread { recent: Default::default(), ..thread.clone() };
+    (plain(had) != plain(found)).then(|| format!("{} is {}; it was {}", had.id, told(found), told(had)))
+}

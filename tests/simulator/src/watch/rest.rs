@@ -1,0 +1,52 @@
+//! Whether every open state has something that ends it. A call that waits must wait for something that is
+//! itself open; what is ready is ended by a delivery, which the world sees go out.
+//!
+//! A new reason to wait is a line here.
+
+use std::collections::BTreeMap;
+
+use systole::pump::state::{Answer, Call, Life, Stand, Thread};
+use systole::words::ids::{CallPath, ThreadId};
+
+/// Calls that wait for nothing that can come.
+pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for thread in threads.values() {
+        for (path, call) in &thread.calls {
+            let place = || format!("call {path} of {}", thread.id);
+            if call.stand() == Stand::Held && !is_behind(thread, path) {
+                wrong.push(format!("{} is held, and no earlier call is open", place()));
+            }
+            for item in call.items.iter().filter(|item| item.answer == Answer::Open) {
+                let nested = path.item(call.settled, item.ordinal);
+                if !thread.calls.contains_key(&nested) {
+                    wrong.push(format!("{} waits for {nested}, which is not open", place()));
+                }
+            }
+            for child in running(call, threads) {
+                wrong.push(format!("{} has the child {child} open, which does not run", place()));
+            }
+        }
+    }
+    wrong
+}
+
+/// Calls that are still open although nothing happens any more.
+pub(crate) fn open(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
+    let open = threads.values().filter(|thread| thread.life() == Life::Working);
+    open.flat_map(|thread| {
+        thread.calls.iter().map(|(path, call)| format!("call {path} of {} is {:?}", thread.id, call.stand()))
+    })
+    .collect()
+}
+
+fn is_behind(thread: &Thread, path: &CallPath) -> bool {
+    thread.calls.keys().any(|other| other.top_number() < path.top_number())
+}
+
+fn running<'c>(
+    call: &'c Call,
+    threads: &'c BTreeMap<ThreadId, Thread>,
+) -> impl Iterator<Item = &'c ThreadId> {
+    call.running().filter(|child| threads.get(*child).is_none_or(|t| t.life() != Life::Working))
+}

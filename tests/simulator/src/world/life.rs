@@ -1,0 +1,209 @@
+//! Lives of the pump: it starts over what is on disk, and ends by a death at some step or moment, or by a
+//! drain. After each the log is folded and compared with what was known to be on disk.
+
+use std::sync::Arc;
+
+use systole::edges::leases::LeaseTable;
+use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports};
+use systole::pump::state::Book;
+use systole::pump::wake::{self, Recovered};
+
+use super::{Due, Line, World};
+use crate::glass::Glass;
+use crate::plant::Plant;
+use crate::scribe::Scribe;
+use crate::watch::rest;
+
+/// How long a drain waits for replies.
+const GRACE_MS: u64 = 5_000;
+
+/// One life of the pump.
+pub(super) struct Life {
+    pub(super) number: u64,
+    pub(super) heart: Heart,
+    pub(super) leases: Arc<LeaseTable>,
+    pub(super) scribe: Option<Scribe>,
+    pub(super) lookups: Line<Lookup>,
+    pub(super) answers: Line<Answered>,
+    /// The next tick that is planned.
+    pub(super) tick_ms: Option<u64>,
+    /// When a drain waits no longer, once one has begun.
+    pub(super) drained_ms: Option<u64>,
+    pub(super) has_said_farewell: bool,
+}
+
+impl World {
+    pub(super) fn starts(&mut self) {
+        self.lives += 1;
+        self.count("lives");
+        self.deliveries.new_life();
+        let dies = self.planned_death();
+        self.outside.live(dies);
+        let forgets_rows = self.plant == Some(Plant::ForgottenRows);
+        let glass = Glass { log: self.disk.log().clone(), is_blind: false, forgets_rows };
+        let recovered = wake::recover(&glass, &*self.outside);
+        if self.outside.is_dead() {
+            self.count("deaths during recovery");
+            return self.starts_later();
+        }
+        let mut recovered = match recovered {
+            Ok(recovered) => recovered,
+            Err(fault) => return self.find("start", fault.to_string()),
+        };
+        if self.plant == Some(Plant::ForgottenAttempts) {
+            forget_attempts(&mut recovered);
+        }
+        let wrong = self.folds.differs_from_start(&recovered.state);
+        self.find_all("start", wrong);
+        recovered.state.book = self.opened_book();
+        let leases = Arc::new(LeaseTable::default());
+        let outside = &self.outside;
+        let ports = Ports {
+            clock: outside.clone(),
+            seeds: outside.clone(),
+            tokens: outside.clone(),
+            leases: leases.clone(),
+            carrier: outside.clone(),
+            askers: outside.clone(),
+            steps: outside.clone(),
+        };
+        let mut heart = Heart::new(recovered, ports, self.last());
+        heart.boot();
+        self.life = Some(Life {
+            number: self.lives,
+            heart,
+            leases,
+            scribe: None,
+            lookups: Line::new(),
+            answers: Line::new(),
+            tick_ms: None,
+            drained_ms: None,
+            has_said_farewell: false,
+        });
+        self.settles();
+    }
+
+    /// The configuration of this life, and those that calls of earlier ones may have begun with.
+    fn opened_book(&mut self) -> Book {
+        let dice = &mut self.throws.lives;
+        if dice.permille(self.weather.changed)
+            && let Some(other) = dice.one_of(&self.compositions)
+        {
+            self.current = other.clone();
+            self.count("other configurations");
+        }
+        let mut book = Book::open_at(self.current.clone());
+        self.compositions.iter().for_each(|page| book.add(page.clone()));
+        book
+    }
+
+    /// How this life is to end; gives the step at which it dies, if it is to be at one.
+    fn planned_death(&mut self) -> Option<u64> {
+        let (dice, life) = (&mut self.throws.lives, self.lives);
+        if self.weather == crate::weather::Weather::calm() {
+            return None;
+        }
+        let idle_ms = dice.delay_ms(5_000);
+        self.agenda.after(idle_ms, Due::Idles { life });
+        if !dice.permille(self.weather.deadly) {
+            let after_ms = dice.delay_ms(10_000) + 1;
+            self.agenda.after(after_ms, Due::Drains { life });
+            return None;
+        }
+        match dice.below(3) {
+            0 => {
+                let after_ms = dice.delay_ms(5_000) + 1;
+                self.agenda.after(after_ms, Due::Dies { life });
+                None
+            }
+            _ if dice.permille(self.weather.early) => Some(dice.between(1, 25)),
+            _ => Some(dice.between(1, 150)),
+        }
+    }
+
+    pub(super) fn dies_in_storm(&mut self) {
+        if self.weather != crate::weather::Weather::calm() {
+            self.dies();
+        }
+    }
+
+    /// The pump is gone, with everything that was not on disk.
+    pub(super) fn dies(&mut self) {
+        self.count("deaths");
+        let Some(life) = self.life.take() else { return };
+        let writing = life.scribe.as_ref().map(Scribe::batch);
+        self.disk.power_fails(writing, &mut self.throws.disk);
+        let is_stored = writing.is_some_and(|batch| self.disk.has(batch));
+        if is_stored {
+            self.count("batches stored at a death");
+            self.folds.stored();
+        } else {
+            self.folds.lost();
+        }
+        self.buried();
+        self.starts_later();
+    }
+
+    fn starts_later(&mut self) {
+        let after_ms = self.throws.lives.delay_ms(500) + 1;
+        self.agenda.after(after_ms, Due::Starts);
+    }
+
+    /// What is left behind by a life.
+    fn buried(&mut self) {
+        self.asked.clear();
+        let wrong = self.folds.differs_from_log(self.disk.log());
+        self.find_all("fold", wrong);
+        let wrong = rest::stranded(self.folds.durable());
+        self.find_all("stranded", wrong);
+        // Listeners die with the pump, but for the undead, whose words are planned already.
+        self.running.clear();
+    }
+
+    /// The pump is asked to stop.
+    pub(super) fn drains(&mut self) {
+        let is_calm = self.weather == crate::weather::Weather::calm();
+        if is_calm && !self.is_over {
+            return;
+        }
+        let now_ms = self.agenda.now_ms();
+        let Some(life) = &mut self.life else { return };
+        let number = life.number;
+        if life.drained_ms.is_none() {
+            life.drained_ms = Some(now_ms + GRACE_MS);
+            life.heart.input(Input::Stop);
+            self.agenda.after(GRACE_MS, Due::Drains { life: number });
+        }
+        self.settles();
+    }
+
+    /// A drain goes on as far as it can. Whether it is over.
+    pub(super) fn goes_on_draining(&mut self) -> bool {
+        let now_ms = self.agenda.now_ms();
+        let Some(life) = &mut self.life else { return false };
+        let Some(until_ms) = life.drained_ms else { return false };
+        if !life.has_said_farewell && (life.heart.is_quiet() || now_ms >= until_ms) {
+            life.has_said_farewell = true;
+            life.heart.input(Input::Farewell);
+            life.heart.checkpoint_soon();
+        }
+        life.has_said_farewell && life.heart.is_flushed()
+    }
+
+    /// The drained pump ends.
+    pub(super) fn leaves(&mut self) {
+        self.count("drains");
+        self.life = None;
+        self.disk.power_fails(None, &mut self.throws.disk);
+        self.buried();
+        if !self.is_over {
+            self.starts_later();
+        }
+    }
+}
+
+fn forget_attempts(recovered: &mut Recovered) {
+    for thread in recovered.state.threads.values_mut() {
+        thread.calls.values_mut().for_each(|call| call.attempts = 0);
+    }
+}

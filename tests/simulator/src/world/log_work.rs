@@ -1,0 +1,196 @@
+//! The pump's hands: after every input the heart is settled as the loop around it does, its batches go to
+//! the scribe and its questions to the reader, each of which takes its time.
+
+use systole::pump::heart::{Input, Written, answer};
+use systole::words::ids::CallPath;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::{Kind, Mark, Role};
+
+use super::{Due, World};
+use crate::glass::Glass;
+use crate::plant::Plant;
+use crate::scribe::{Scribe, Tried};
+
+impl World {
+    /// Hands the heart something, lets go out what may, and settles.
+    pub(super) fn input(&mut self, input: Input) {
+        let Some(life) = &mut self.life else { return };
+        life.heart.input(input);
+        self.tick_and_settle();
+    }
+
+    fn tick_and_settle(&mut self) {
+        if let Some(life) = &mut self.life
+            && life.drained_ms.is_none()
+            && !self.outside.is_dead()
+        {
+            life.heart.tick();
+        }
+        self.settles();
+    }
+
+    /// Takes what the heart has for others.
+    pub(super) fn settles(&mut self) {
+        self.hands_over();
+        for sent in self.outside.take() {
+            self.takes(sent);
+        }
+        if self.outside.is_dead() {
+            self.count("deaths at a step");
+            return self.dies();
+        }
+        if self.goes_on_draining() {
+            return self.leaves();
+        }
+        self.hands_over();
+        let now_ms = self.agenda.now_ms();
+        let Some(life) = &mut self.life else { return };
+        if let Some(words) = life.heart.broken() {
+            let words = words.to_owned();
+            if self.weather == crate::weather::Weather::calm() {
+                self.find("broken", words);
+            }
+            return self.dies();
+        }
+        let due_ms = life.heart.next_moment().map(|at| at.0.max(now_ms));
+        // A drain waits for replies, and for nothing that time brings.
+        if let Some(due_ms) = due_ms.filter(|due| life.drained_ms.is_none() && life.tick_ms != Some(*due)) {
+            life.tick_ms = Some(due_ms);
+            let life = life.number;
+            self.agenda.at(due_ms, Due::Ticks { life });
+        }
+    }
+
+    /// Gives the reader its questions, and the scribe its batch if it has none.
+    fn hands_over(&mut self) {
+        if self.outside.is_dead() {
+            return;
+        }
+        let Some(life) = &mut self.life else { return };
+        let number = life.number;
+        let dice = &mut self.throws.disk;
+        while let Some(lookup) = life.heart.next_lookup() {
+            life.lookups.push_back(lookup);
+            let after_ms = dice.delay_ms(5);
+            self.agenda.after(after_ms, Due::Looks { life: number });
+        }
+        if life.scribe.is_some() {
+            return;
+        }
+        let Some(batch) = life.heart.next_batch() else { return };
+        self.folds.handed_over(life.heart.state(), &batch);
+        let records = batch.records.len() as u64;
+        life.scribe = Some(Scribe::new(batch));
+        let after_ms = dice.delay_ms(30);
+        self.agenda.after(after_ms, Due::Commits { life: number });
+        if self.plant == Some(Plant::AckBeforeSync) {
+            let early = Written::Committed(Position(self.disk.last().0 + records));
+            life.heart.hear_writer(early);
+            life.heart.route_recorded();
+        }
+    }
+
+    /// The scribe tries to write its batch.
+    pub(super) fn commits(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        let (number, plant) = (life.number, self.plant);
+        let Some(scribe) = &mut life.scribe else { return };
+        match scribe.tries(&mut self.disk, &self.weather, &mut self.throws.disk, plant) {
+            Tried::Stored(last) => {
+                life.scribe = None;
+                self.folds.stored();
+                if plant != Some(Plant::AckBeforeSync) {
+                    life.heart.hear_writer(Written::Committed(last));
+                }
+                // The writer has its next batch before the last one is routed.
+                self.hands_over();
+                if let Some(life) = &mut self.life {
+                    life.heart.route_recorded();
+                }
+                self.clients_read();
+                self.tick_and_settle();
+            }
+            Tried::Again { after_ms, stalled } => {
+                self.agenda.after(after_ms, Due::Commits { life: number });
+                if let Some(words) = stalled {
+                    self.count("full disks");
+                    self.input(Input::Written(Written::Stalled(words)));
+                } else {
+                    self.count("unknown commits");
+                }
+            }
+            Tried::Broken { words, is_breach } => {
+                if is_breach {
+                    self.find("breach", words.clone());
+                }
+                self.count("broken logs");
+                self.input(Input::Written(Written::Broken(words)));
+            }
+        }
+    }
+
+    /// The reader looks for the answer to its oldest question.
+    pub(super) fn looks(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        let Some(lookup) = life.lookups.pop_front() else { return };
+        let dice = &mut self.throws.disk;
+        if self.plant == Some(Plant::DroppedLook) && dice.permille(100) {
+            return;
+        }
+        let is_blind = dice.permille(self.weather.blind);
+        let glass = Glass { log: self.disk.log().clone(), is_blind, forgets_rows: false };
+        life.answers.push_back(answer(&glass, lookup));
+        let (number, after_ms) = (life.number, dice.delay_ms(2));
+        self.agenda.after(after_ms, Due::Finds { life: number });
+        if is_blind {
+            self.count("blind looks");
+        }
+    }
+
+    /// The reader's oldest answer arrives.
+    pub(super) fn finds(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        if let Some(answered) = life.answers.pop_front() {
+            self.input(Input::Found(answered));
+        }
+    }
+
+    pub(super) fn ticks(&mut self) {
+        if let Some(life) = &mut self.life {
+            life.tick_ms = None;
+        }
+        self.tick_and_settle();
+    }
+
+    /// Nothing came in for a while: every thread at rest may leave memory.
+    pub(super) fn idles(&mut self) {
+        let Some(life) = &mut self.life else { return };
+        let number = life.number;
+        if life.heart.has_dirty() {
+            life.heart.checkpoint_soon();
+            self.count("checkpoints");
+        }
+        if self.weather != crate::weather::Weather::calm() {
+            let after_ms = self.throws.disk.delay_ms(5_000);
+            self.agenda.after(after_ms, Due::Idles { life: number });
+        }
+        self.settles();
+    }
+
+    /// Clients read on in the log, as far as it is on disk, and see the outcomes of their calls.
+    fn clients_read(&mut self) {
+        let new = self.disk.log().after(self.read, usize::MAX).unwrap_or_default();
+        for (position, record) in new {
+            self.read = position;
+            let h = &record.header;
+            let closes = matches!((h.kind, h.code), (_, Some(Mark::Role(Role::Final))))
+                || (h.kind == Kind::Outcome && h.code != Some(Mark::DeadLetter));
+            let Some(call) = h.call.as_ref().filter(|call| closes && is_top(call)) else { continue };
+            self.crowd.sees(&(h.thread.clone(), call.clone()), h.seq, &record.body);
+        }
+    }
+}
+
+fn is_top(call: &CallPath) -> bool {
+    call.depth() == 0
+}

@@ -1,0 +1,317 @@
+//! The world: it moves simulated time from one plan to the next, hands the heart what comes in, and takes
+//! what goes out. First a storm, in which pumps die and start again; then calm, in which everything has to
+//! come to rest; then the end, and the judgement.
+//!
+//! It decides nothing that the pump decides. Each kind of plan has a function, and those that belong
+//! together have a file.
+
+mod life;
+mod log_work;
+pub(crate) mod outcome;
+mod post;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use systole::words::codes::Code;
+use systole::words::composition::Composition;
+use systole::words::flow::Ticket;
+use systole::words::ids::ThreadId;
+use systole::words::ports::{Lease, LogReader as _, Position, Token};
+
+use crate::agenda::Agenda;
+use crate::cast;
+use crate::clients::{Crowd, Pending, Word};
+use crate::dice::Dice;
+use crate::disk::Disk;
+use crate::listeners::{Speech, Troupe};
+use crate::outside::Outside;
+use crate::plant::Plant;
+use crate::watch::Finding;
+use crate::watch::deliveries::Deliveries;
+use crate::watch::folds::Folds;
+use crate::weather::Weather;
+use life::Life;
+use outcome::Outcome;
+
+/// Plans after which a run is taken for one that never ends.
+const TOO_MANY_PLANS: u64 = 20_000;
+/// Findings after which a run is judged as it stands: what is wrong from the beginning is wrong all the time.
+const ENOUGH_FINDINGS: usize = 20;
+/// How long a client waits before it sends a message again.
+const PATIENCE_MS: u64 = 10_000;
+
+/// Something that is going to happen. Those with a life happen only if that life still goes on.
+enum Due {
+    ClientActs(usize),
+    Arrives(Ticket),
+    /// A client has waited long enough for a word on its message.
+    Again(Pending),
+    ClientHears(Ticket, Word),
+    /// A listener speaks. What is undead speaks to a later life too.
+    Speaks {
+        life: u64,
+        lease: Arc<Lease>,
+        speech: Speech,
+        is_undead: bool,
+    },
+    /// A carrier tells that a delivery will not be answered.
+    Ends {
+        life: u64,
+        token: Token,
+        code: Code,
+    },
+    Commits {
+        life: u64,
+    },
+    Looks {
+        life: u64,
+    },
+    Finds {
+        life: u64,
+    },
+    Ticks {
+        life: u64,
+    },
+    Idles {
+        life: u64,
+    },
+    Starts,
+    Dies {
+        life: u64,
+    },
+    Drains {
+        life: u64,
+    },
+    ClockIsSet,
+    /// The storm is over.
+    Calms,
+}
+
+/// The dice of each concern.
+struct Throws {
+    clients: Dice,
+    network: Dice,
+    listeners: Dice,
+    disk: Dice,
+    lives: Dice,
+}
+
+/// Everything of a run.
+pub(crate) struct World {
+    seed: u64,
+    plant: Option<Plant>,
+    compositions: Vec<Arc<Composition>>,
+    /// The one that this life started with.
+    current: Arc<Composition>,
+    agenda: Agenda<Due>,
+    outside: Arc<Outside>,
+    disk: Disk,
+    weather: Weather,
+    throws: Throws,
+    life: Option<Life>,
+    lives: u64,
+    crowd: Crowd,
+    troupe: Troupe,
+    /// Deliveries that listeners have in hand, with whether they hang.
+    running: BTreeMap<Token, (Arc<Lease>, bool)>,
+    /// Requests that reached this life and have no answer yet.
+    asked: BTreeSet<Ticket>,
+    folds: Folds,
+    deliveries: Deliveries,
+    /// How far clients have read the log.
+    read: Position,
+    is_over: bool,
+    findings: Vec<Finding>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, plant: Option<Plant>) -> World {
+        let dice = Dice::new(seed);
+        let throws = Throws {
+            clients: dice.apart(1),
+            network: dice.apart(2),
+            listeners: dice.apart(3),
+            disk: dice.apart(4),
+            lives: dice.apart(5),
+        };
+        let compositions: Vec<Arc<Composition>> = cast::compositions().into_iter().map(Arc::new).collect();
+        World {
+            seed,
+            plant,
+            current: compositions.first().cloned().unwrap_or_else(|| Arc::new(cast::composition())),
+            compositions,
+            agenda: Agenda::new(),
+            outside: Arc::new(Outside::new(seed)),
+            disk: Disk::new(plant),
+            weather: Weather::of(&mut dice.apart(6)),
+            throws,
+            life: None,
+            lives: 0,
+            crowd: Crowd::new(&mut dice.apart(7)),
+            troupe: Troupe::default(),
+            running: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            folds: Folds::default(),
+            deliveries: Deliveries::default(),
+            read: Position(0),
+            is_over: false,
+            findings: Vec::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// Plays the run to its end, and judges it.
+    pub(crate) fn plays(mut self) -> Outcome {
+        let lives = &mut self.throws.lives;
+        let storm_ms = lives.between(10_000, 150_000);
+        self.agenda.at(0, Due::Starts);
+        self.agenda.at(storm_ms, Due::Calms);
+        for client in self.crowd.everybody() {
+            let at = self.throws.clients.below(5_000);
+            self.agenda.at(at, Due::ClientActs(client));
+        }
+        if lives.permille(self.weather.clock) {
+            let at = lives.below(storm_ms);
+            self.agenda.at(at, Due::ClockIsSet);
+        }
+        let mut plans = 0;
+        loop {
+            while let Some(due) = self.agenda.next() {
+                plans += 1;
+                self.outside.reach(self.agenda.now_ms());
+                self.happens(due);
+                if self.findings.len() >= ENOUGH_FINDINGS {
+                    return self.judged(plans);
+                }
+                if plans > TOO_MANY_PLANS {
+                    self.find("endless", "the run does not come to rest".into());
+                    return self.judged(plans);
+                }
+            }
+            if !self.comes_to_rest() {
+                return self.judged(plans);
+            }
+        }
+    }
+
+    fn find(&mut self, rule: &'static str, words: String) {
+        self.findings.push(Finding { rule, at_ms: self.agenda.now_ms(), words });
+    }
+
+    fn find_all(&mut self, rule: &'static str, wrong: Vec<String>) {
+        wrong.into_iter().for_each(|words| self.find(rule, words));
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    fn happens(&mut self, due: Due) {
+        match due {
+            Due::ClientActs(client) => self.client_acts(client),
+            Due::Arrives(ticket) => self.arrives(ticket),
+            Due::Again(pending) => self.again(pending),
+            Due::ClientHears(ticket, word) => self.crowd.hears(ticket, &word),
+            Due::Speaks { life, lease, speech, is_undead } => self.speaks(life, &lease, &speech, is_undead),
+            Due::Ends { life, token, code } => self.ends(life, token, code),
+            Due::Commits { life } => self.of_life(life, World::commits),
+            Due::Looks { life } => self.of_life(life, World::looks),
+            Due::Finds { life } => self.of_life(life, World::finds),
+            Due::Ticks { life } => self.of_life(life, World::ticks),
+            Due::Idles { life } => self.of_life(life, World::idles),
+            Due::Starts => self.starts(),
+            Due::Dies { life } => self.of_life(life, World::dies_in_storm),
+            Due::Drains { life } => self.of_life(life, World::drains),
+            Due::ClockIsSet => self.clock_is_set(),
+            Due::Calms => self.calms(),
+        }
+    }
+
+    fn of_life(&mut self, number: u64, happens: impl FnOnce(&mut World)) {
+        if self.life.as_ref().is_some_and(|life| life.number == number) {
+            happens(self);
+        }
+    }
+
+    fn clock_is_set(&mut self) {
+        self.count("the clock was set");
+        let dice = &mut self.throws.lives;
+        let by_ms = i64::try_from(dice.between(1, 86_400_000 * 30)).unwrap_or(0);
+        self.outside.set_clock(if dice.permille(500) { by_ms } else { -by_ms });
+    }
+
+    /// From now on nothing goes wrong any more, and everybody sends again what is unanswered.
+    fn calms(&mut self) {
+        self.weather = Weather::calm();
+        self.outside.spare();
+        self.crowd.settle_down();
+        for pending in self.crowd.unsettled() {
+            self.again(pending);
+        }
+    }
+
+    fn client_acts(&mut self, client: usize) {
+        let threads: Vec<ThreadId> = self.folds.durable().keys().filter(|id| !id.is_sys()).cloned().collect();
+        let number = self.troupe.number();
+        let dice = &mut self.throws.clients;
+        let Some((ticket, pending)) = self.crowd.acts(client, number, &threads, dice) else { return };
+        let next = dice.delay_ms(1_500);
+        self.agenda.after(next, Due::ClientActs(client));
+        if let Some(pending) = pending {
+            self.agenda.after(PATIENCE_MS, Due::Again(pending));
+        }
+        self.posts(ticket);
+    }
+
+    fn again(&mut self, pending: Pending) {
+        if !self.crowd.is_unsettled(pending) {
+            return;
+        }
+        self.agenda.after(PATIENCE_MS, Due::Again(pending));
+        if let Some(ticket) = self.crowd.sends(pending.0, pending.1) {
+            self.posts(ticket);
+        }
+    }
+
+    /// A letter is on its way to the pump, or lost, or there twice.
+    fn posts(&mut self, ticket: Ticket) {
+        let (dice, weather) = (&mut self.throws.network, &self.weather);
+        let copies = 1 + u64::from(dice.permille(weather.twice));
+        let kept = (0..copies).filter(|_| !dice.permille(weather.lost)).count();
+        for _ in 0..kept {
+            let after = dice.delay_ms(50);
+            self.agenda.after(after, Due::Arrives(ticket));
+        }
+    }
+
+    /// Nothing is planned any more. Whether there is more to do: the last drain, once.
+    fn comes_to_rest(&mut self) -> bool {
+        let Some(life) = &self.life else { return false };
+        let (number, is_quiet, next) = (life.number, life.heart.is_quiet(), life.heart.next_moment());
+        if self.is_over {
+            self.find("rest", "the drain does not end".into());
+            return false;
+        }
+        if !is_quiet || next.is_some() {
+            self.find("rest", "the pump waits for something that nobody plans".into());
+        }
+        let open = crate::watch::rest::open(self.folds.durable());
+        self.find_all("rest", open);
+        let unanswered: Vec<String> =
+            self.asked.iter().map(|t| format!("request {} was never answered", t.0)).collect();
+        self.find_all("answered", unanswered);
+        self.is_over = true;
+        self.agenda.after(0, Due::Drains { life: number });
+        true
+    }
+
+    /// The log as it is now.
+    fn last(&self) -> Position {
+        self.disk.log().last().unwrap_or_default()
+    }
+}
+
+/// Inputs that a reader or a writer has in hand.
+type Line<T> = VecDeque<T>;

@@ -1,0 +1,114 @@
+//! The end of a run: everything that was found, by the watchers inside and by the independent checker that
+//! reads the log and the clients' histories.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::Record;
+use systole_checker::record::{Hash, Id};
+use systole_checker::{Terms, check_records};
+
+use super::World;
+use crate::watch::{Finding, once};
+
+/// Most attempts at one turn: those that the pump's own deaths may cost.
+const MOST_ATTEMPTS: u32 = 5;
+
+/// What came of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// The hash of every leaf and head of the log, in order of position.
+    pub log: [u8; 32],
+    /// Records in the log.
+    pub records: u64,
+    /// How much simulated time it took, in milliseconds.
+    pub simulated_ms: u64,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// How often what happened.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (hours, records) = (self.simulated_ms / 3_600_000, self.records);
+        let minutes = self.simulated_ms / 60_000 % 60;
+        write!(f, "seed {}: {records} records in {hours} h {minutes} min of simulated time", self.seed)?;
+        for (what, count) in &self.counts {
+            write!(f, "\n  {count} {what}")?;
+        }
+        for finding in &self.findings {
+            write!(f, "\n{finding}")?;
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// Judges the run.
+    pub(super) fn judged(mut self, plans: u64) -> Outcome {
+        // Reading memory cannot fail.
+        let records = self.disk.log().after(Position(0), usize::MAX).unwrap_or_default();
+        let twice = once::twice(&records);
+        self.find_all("once", twice);
+        let mut log = Sha256::new();
+        for (_, record) in &records {
+            log.update(record.leaf.0);
+            log.update(record.head.0);
+        }
+        let terms = Terms { running: false, attempts: MOST_ATTEMPTS };
+        let read = records.iter().map(|(position, record)| as_read(*position, record));
+        let report = check_records(read, &self.crowd.histories(), &terms);
+        for finding in report.findings {
+            let words = format!("{} {}: {}", finding.thread, finding.seq, finding.words);
+            self.find(finding.rule, words);
+        }
+        self.counts.insert("plans", plans);
+        self.counts.insert("acknowledged messages", report.counts.acked);
+        self.counts.insert("answered messages", report.counts.answered);
+        self.counts.insert("threads", report.counts.threads);
+        for (_, record) in &records {
+            let mark = record.header.code.map_or("first attempts", |mark| mark.as_str());
+            *self.counts.entry(mark).or_default() += 1;
+        }
+        Outcome {
+            seed: self.seed,
+            log: log.finalize().into(),
+            records: records.len() as u64,
+            simulated_ms: self.agenda.now_ms(),
+            findings: self.findings,
+            counts: self.counts,
+        }
+    }
+}
+
+/// A record as the checker would have read it from a file.
+fn as_read(position: Position, record: &Record) -> systole_checker::record::Record {
+    let h = &record.header;
+    systole_checker::record::Record {
+        position: position.0,
+        thread: h.thread.to_string(),
+        seq: h.seq,
+        id: Id(h.id.0),
+        kind: h.kind.as_str().to_owned(),
+        from: h.from.to_string(),
+        to: h.to.as_ref().map(ToString::to_string),
+        call: h.call.as_ref().map(ToString::to_string),
+        turn: h.turn,
+        ordinal: h.ordinal,
+        cause: h.cause.map(|id| Id(id.0)),
+        key: h.key.as_ref().map(ToString::to_string),
+        origin: h.origin.map(|hash| Hash(hash.0)),
+        time_ms: h.time.0,
+        config: Hash(h.config.0),
+        code: h.code.map(|mark| mark.as_str().to_owned()),
+        salt: record.salt,
+        head: Hash(record.head.0),
+        body: record.body.to_vec(),
+    }
+}

@@ -1,0 +1,181 @@
+//! What goes between the pump and those who speak with it: deliveries and call-backs to listeners, words to
+//! clients, and what both send back.
+
+use std::sync::Arc;
+
+use systole::pump::heart::Input;
+use systole::words::codes::Code;
+use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
+use systole::words::ids::Name;
+use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
+use systole::words::refusal::Refusal;
+
+use super::{Due, World};
+use crate::clients::Word;
+use crate::listeners::{End, Speech};
+use crate::outside::Sent;
+use crate::plant::Plant;
+
+impl World {
+    /// A letter of a client reaches the pump, if there is one.
+    pub(super) fn arrives(&mut self, ticket: Ticket) {
+        if self.life.is_none() {
+            return;
+        }
+        if let Some(input) = self.crowd.opened(ticket) {
+            self.asked.insert(ticket);
+            self.count(if matches!(input, Input::Cancel { .. }) { "cancels" } else { "requests" });
+            self.input(input);
+        }
+    }
+
+    /// Takes what the heart sent out.
+    pub(super) fn takes(&mut self, sent: Sent) {
+        match sent {
+            Sent::Handed(delivery) => self.handed(&delivery),
+            Sent::CalledBack(token, why) => self.called_back(token, why),
+            Sent::Receipt(ticket, receipt, position) => self.receipt(ticket, receipt, position),
+            Sent::Refused(ticket, refusal) => {
+                self.count("refusals to clients");
+                self.tells(ticket, Word::Refused(refusal.code));
+            }
+            Sent::Done(ticket) => self.tells(ticket, Word::Done),
+        }
+    }
+
+    /// A receipt means: on disk.
+    fn receipt(&mut self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+        let found = self.disk.log().of_thread(&receipt.thread, receipt.seq, 1).unwrap_or_default();
+        let stored = found.first().filter(|(_, record)| record.header.id == receipt.id).map(|(at, _)| *at);
+        match (stored, position) {
+            (None, _) => {
+                let words = format!("a receipt names record {} of {}", receipt.seq, receipt.thread);
+                self.find("receipt", words + ", which is not on disk");
+            }
+            (Some(at), Some(said)) if at != said => {
+                self.find("receipt", format!("a receipt says position {}, and it is {}", said.0, at.0));
+            }
+            (Some(_), _) => {}
+        }
+        let position = position.or(stored).unwrap_or_default();
+        self.count(if receipt.repeated { "repeated receipts" } else { "receipts" });
+        self.tells(ticket, Word::Receipt(receipt, position));
+    }
+
+    fn tells(&mut self, ticket: Ticket, word: Word) {
+        self.asked.remove(&ticket);
+        let dice = &mut self.throws.network;
+        if !dice.permille(self.weather.lost) {
+            let after = dice.delay_ms(50);
+            self.agenda.after(after, Due::ClientHears(ticket, word));
+        }
+    }
+
+    /// A delivery reaches its listener, which plays its script.
+    fn handed(&mut self, delivery: &Delivery) {
+        self.count("deliveries");
+        let lease = &delivery.lease;
+        let on_disk = self.folds.durable().get(&lease.thread);
+        let seated = self.current.listener(&lease.listener);
+        let page = self.compositions.iter().find(|page| page.hash == lease.config);
+        let pinned = page.and_then(|page| page.listener(&lease.listener));
+        let wrong = self.deliveries.goes_out(delivery, on_disk, seated, pinned);
+        wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
+        let script = self.troupe.plays(delivery, &self.weather, &mut self.throws.listeners);
+        let life = self.lives;
+        for (after_ms, speech) in script.signs {
+            let lease = lease.clone();
+            self.agenda.after(after_ms, Due::Speaks { life, lease, speech, is_undead: false });
+        }
+        let hangs = matches!(script.end, End::Hangs);
+        self.running.insert(lease.token.clone(), (lease.clone(), hangs));
+        match script.end {
+            End::Hangs => self.count("listeners that hung"),
+            End::Dies(code) => {
+                self.count("listeners that died");
+                let token = lease.token.clone();
+                self.agenda.after(script.after_ms, Due::Ends { life, token, code });
+            }
+            End::Speaks(speech) => {
+                let dice = &mut self.throws.listeners;
+                // Whether it outlives the pump is known only to it.
+                let is_undead = dice.permille(self.weather.undead);
+                if dice.permille(self.weather.repeated) {
+                    let again_ms = script.after_ms + dice.delay_ms(2_000);
+                    let (lease, speech) = (lease.clone(), speech.clone());
+                    self.agenda.after(again_ms, Due::Speaks { life, lease, speech, is_undead: true });
+                }
+                let lease = lease.clone();
+                self.agenda.after(script.after_ms, Due::Speaks { life, lease, speech, is_undead });
+            }
+        }
+    }
+
+    /// The pump wants no answer any more. A listener may stop at once, or go on until it is done.
+    fn called_back(&mut self, token: Token, why: CallBack) {
+        self.count("call-backs");
+        let Some((_, hangs)) = self.running.get(&token) else { return };
+        if *hangs && self.plant == Some(Plant::KeptSlot) {
+            return;
+        }
+        let dice = &mut self.throws.listeners;
+        if *hangs || !dice.permille(self.weather.stubborn) {
+            let code = match why {
+                CallBack::Cancelled => Code::CancelledThread,
+                CallBack::TimedOut => Code::ListenerTimeout,
+            };
+            let after_ms = dice.delay_ms(500);
+            self.agenda.after(after_ms, Due::Ends { life: self.lives, token, code });
+        }
+    }
+
+    /// A carrier tells that a delivery is over without an answer.
+    pub(super) fn ends(&mut self, life: u64, token: Token, code: Code) {
+        if self.life.as_ref().is_none_or(|now| now.number != life) {
+            return;
+        }
+        let Some((lease, _)) = self.running.remove(&token) else { return };
+        self.deliveries.over(&lease.listener);
+        if matches!(code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown) {
+            self.deliveries.failed_openly(&lease);
+        }
+        self.input(Input::Gone { token, code, words: "as drawn".to_owned() });
+    }
+
+    /// A listener's document comes in through the door, which looks for its lease.
+    pub(super) fn speaks(&mut self, life: u64, lease: &Arc<Lease>, speech: &Speech, is_undead: bool) {
+        let Some(now) = &self.life else { return };
+        let is_own = now.number == life;
+        if !is_own && !is_undead {
+            return;
+        }
+        let is_last = !matches!(speech, Speech::Notice | Speech::Progress);
+        let was_running = is_own && self.running.contains_key(&lease.token);
+        if is_own && !was_running && !is_undead {
+            return;
+        }
+        let known = now.leases.find(&lease.token.0).filter(|known| known.listener == lease.listener);
+        if is_last && self.running.remove(&lease.token).is_some() {
+            self.deliveries.over(&lease.listener);
+        } else if is_last {
+            self.count("replies that came late or again");
+        }
+        let Some(mut known) = known else {
+            self.count("replies to another life");
+            return self.input(stray(&lease.listener));
+        };
+        if let Speech::Failure { retry: true } = speech {
+            self.deliveries.failed_openly(&known);
+        }
+        if self.plant == Some(Plant::ReplyTwice) && is_last && !was_running {
+            known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
+        }
+        self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None }));
+    }
+}
+
+fn stray(listener: &Name) -> Input {
+    let words = "the reply names a delivery that is over, or that was never yours";
+    let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept: None };
+    Input::Stray(Unconnected { listener: listener.clone(), refused })
+}

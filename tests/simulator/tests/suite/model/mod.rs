@@ -1,0 +1,407 @@
+//! A walk of `decide` and `apply` beside a second, naive pump. Events are drawn, both take them, and after
+//! each both must agree on every thread's life, on the stand of every open call, on what closed and how, on
+//! which turns became due, and on what the delivery of each would show. A walk that fails is shortened.
+
+mod naive;
+mod real;
+mod shown;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
+use naive::{Naive, Party, Thrown};
+use real::Real;
+
+/// Thinks for five turns.
+const AGENT: Party = Party { name: "agent", turns: 5, owes_answer: true, repeats_unknown: true };
+/// Answers at once.
+const TOOL: Party = Party { name: "tool", turns: 1, owes_answer: true, repeats_unknown: true };
+/// Owes no answer.
+const QUIET: Party = Party { name: "quiet", turns: 1, owes_answer: false, repeats_unknown: true };
+/// Is never repeated where nobody knows the outcome.
+const CAREFUL: Party = Party { name: "careful", turns: 1, owes_answer: true, repeats_unknown: false };
+const PARTIES: [Party; 4] = [AGENT, TOOL, QUIET, CAREFUL];
+
+/// Walks of every run of the tests; the environment may ask for others in `WALKS`.
+const WALKS: u32 = 1_500;
+
+/// A drawn event. Numbers pick among what there is when it happens.
+#[derive(Clone, Debug)]
+enum Drawn {
+    Asks {
+        key: u8,
+        party: u8,
+        other_bytes: bool,
+    },
+    AsksInto {
+        thread: u16,
+        key: u8,
+        party: u8,
+    },
+    Replies {
+        call: u16,
+        items: Vec<Item>,
+    },
+    RepliesLate {
+        call: u16,
+        turns: bool,
+    },
+    Fails {
+        call: u16,
+        retry: bool,
+    },
+    IsLost {
+        call: u16,
+        code: u8,
+        with_pump: bool,
+    },
+    Sends {
+        call: u16,
+    },
+    Again {
+        call: u16,
+    },
+    Notices {
+        call: u16,
+        times: u8,
+    },
+    Cancels {
+        thread: u16,
+    },
+    /// The deepest call asks, or spawns, once more.
+    Dives {
+        spawns: bool,
+    },
+}
+
+/// A drawn item.
+#[derive(Clone, Debug)]
+enum Item {
+    Note,
+    Final,
+    Call(u8),
+    Spawn(u8, u8),
+    Refused,
+    ForThread(u16),
+}
+
+fn items() -> impl Strategy<Value = Vec<Item>> {
+    let item = prop_oneof![
+        2 => Just(Item::Note),
+        2 => Just(Item::Final),
+        4 => any::<u8>().prop_map(Item::Call),
+        3 => any::<(u8, u8)>().prop_map(|(label, party)| Item::Spawn(label, party)),
+        1 => Just(Item::Refused),
+        4 => any::<u16>().prop_map(Item::ForThread),
+    ];
+    let finals = || prop_oneof![Just(vec![Item::Final]), Just(vec![Item::Note, Item::Final])];
+    prop_oneof![
+        6 => proptest::collection::vec(item, 0..4),
+        4 => finals(),
+        1 => Just(vec![Item::Note; naive::MOST_ITEMS + 1]),
+        1 => any::<u8>().prop_map(|party| vec![Item::Spawn(0, party); 34]),
+    ]
+}
+
+fn drawn() -> impl Strategy<Value = Drawn> {
+    prop_oneof![
+        1 => (0..3u8, any::<u8>(), prop::bool::weighted(0.2))
+            .prop_map(|(key, party, other_bytes)| Drawn::Asks { key, party, other_bytes }),
+        1 => (any::<u16>(), 0..40u8, any::<u8>())
+            .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
+        14 => (any::<u16>(), items()).prop_map(|(call, items)| Drawn::Replies { call, items }),
+        1 => any::<(u16, bool)>().prop_map(|(call, turns)| Drawn::RepliesLate { call, turns }),
+        1 => any::<(u16, bool)>().prop_map(|(call, retry)| Drawn::Fails { call, retry }),
+        5 => any::<(u16, u8, bool)>()
+            .prop_map(|(call, code, with_pump)| Drawn::IsLost { call, code, with_pump }),
+        1 => any::<u16>().prop_map(|call| Drawn::Sends { call }),
+        1 => any::<u16>().prop_map(|call| Drawn::Again { call }),
+        1 => (any::<u16>(), prop_oneof![9 => 1..3u8, 1 => 60..70u8])
+            .prop_map(|(call, times)| Drawn::Notices { call, times }),
+        2 => any::<u16>().prop_map(|thread| Drawn::Cancels { thread }),
+    ]
+}
+
+/// A walk: single events, and bursts of one that reach the limits.
+fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    let queue = |thread, first: u8| {
+        (first..first + 19).map(|key| Drawn::AsksInto { thread, key, party: 0 }).collect::<Vec<Drawn>>()
+    };
+    let burst = prop_oneof![
+        60 => drawn().prop_map(|drawn| vec![drawn]),
+        2 => any::<(u16, u8, bool)>()
+            .prop_map(|(call, code, with_pump)| vec![Drawn::IsLost { call, code, with_pump }; 6]),
+        1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
+        1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
+    ];
+    proptest::collection::vec(burst, 1..60)
+}
+
+/// Both pumps.
+struct Walk {
+    real: Real,
+    naive: Naive,
+    numbers: u64,
+}
+
+fn party(pick: u8) -> Party {
+    PARTIES[usize::from(pick) % PARTIES.len()]
+}
+
+impl Walk {
+    fn new() -> Walk {
+        Walk { real: Real::new(&PARTIES), naive: Naive::default(), numbers: 0 }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// An open call, and its party.
+    fn call(&self, pick: u16) -> Option<(String, String)> {
+        let all = self.naive.threads.iter();
+        let all = all.flat_map(|(id, t)| t.calls.keys().map(move |path| (id.clone(), path.clone())));
+        let all: Vec<(String, String)> = all.collect();
+        all.get(usize::from(pick) % all.len().max(1)).cloned()
+    }
+
+    /// A thread, or one that never was.
+    fn thread(&self, pick: u16) -> String {
+        let mut all: Vec<&str> = self.naive.threads.keys().map(String::as_str).collect();
+        all.push("sess-000000000000");
+        all[usize::from(pick) % all.len()].to_owned()
+    }
+
+    /// A child of a thread, if it has one, or any thread.
+    fn thread_for(&self, parent: &str, pick: u16) -> String {
+        let own = |id: &&String| id.rsplit_once('.').is_some_and(|(of, _)| of == parent);
+        let own: Vec<&String> = self.naive.threads.keys().filter(own).collect();
+        own.get(usize::from(pick / 2) % own.len().max(1))
+            .filter(|_| !pick.is_multiple_of(8))
+            .map_or_else(|| self.thread(pick), |id| (*id).clone())
+    }
+
+    fn thrown(&mut self, thread: &str, item: &Item) -> Thrown {
+        match item {
+            Item::Note => Thrown::Note,
+            Item::Final => Thrown::Final(self.number()),
+            Item::Call(pick) => Thrown::Call(party(*pick), self.number()),
+            Item::Spawn(label, pick) => {
+                let label = [None, Some("heat"), Some("light")][usize::from(*label) % 3];
+                Thrown::Spawn(label, party(*pick), self.number())
+            }
+            Item::Refused => Thrown::Refused,
+            Item::ForThread(pick) => Thrown::ForThread(self.thread_for(thread, *pick)),
+        }
+    }
+
+    /// Both take an event.
+    fn takes(&mut self, drawn: &Drawn) {
+        match drawn {
+            Drawn::Asks { key, party: pick, other_bytes } => {
+                let (key, party) = (format!("k{key}"), party(*pick));
+                // The bytes of a key are always the same, but where they shall not be.
+                let number = if *other_bytes { 900_001 } else { 900_000 };
+                let thread = self.real.root_of(&key);
+                self.real.asks(None, &key, party, number);
+                self.naive.asked(&thread, true, &key, party, number);
+            }
+            Drawn::AsksInto { thread, key, party: pick } => {
+                let (thread, key, party) = (self.thread(*thread), format!("k{key}"), party(*pick));
+                self.real.asks(Some(&thread), &key, party, 900_000);
+                self.naive.asked(&thread, false, &key, party, 900_000);
+            }
+            Drawn::Replies { call, items } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                let mut thrown: Vec<Thrown> = items.iter().map(|item| self.thrown(&thread, item)).collect();
+                // A door admits no final of a listener that owes no answer.
+                let owes = self.naive.call(&thread, &path).is_some_and(|c| c.party().owes_answer);
+                thrown.retain(|item| owes || !matches!(item, Thrown::Final(_)));
+                self.real.replies(&thread, &path, &thrown);
+                self.naive.replied(&thread, &path, &thrown);
+            }
+            Drawn::RepliesLate { call, turns } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                self.real.replies_late(&thread, &path, *turns);
+            }
+            Drawn::Fails { call, retry } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                self.real.fails(&thread, &path, *retry);
+                if *retry {
+                    self.naive.fails(&thread, &path, "listener.failed", true, false);
+                } else {
+                    self.naive.is_hopeless(&thread, &path, "listener.failed");
+                }
+            }
+            Drawn::IsLost { call, code, with_pump } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                let (code, known) = real::LOSSES[usize::from(*code) % real::LOSSES.len()];
+                self.real.is_lost(&thread, &path, code, *with_pump);
+                match known {
+                    Some(known) => self.naive.fails(&thread, &path, code.as_str(), known, *with_pump),
+                    None => self.naive.is_hopeless(&thread, &path, code.as_str()),
+                }
+            }
+            Drawn::Sends { call } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                self.real.sends(&thread, &path);
+                self.naive.sending(&thread, &path);
+            }
+            Drawn::Again { call } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                self.real.again(&thread, &path);
+                self.naive.again(&thread, &path, "walked");
+            }
+            Drawn::Notices { call, times } => {
+                let Some((thread, path)) = self.call(*call) else { return };
+                for _ in 0..*times {
+                    self.real.notices(&thread, &path);
+                    self.naive.noticed(&thread, &path, "walked");
+                }
+            }
+            Drawn::Dives { spawns } => {
+                let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
+                    thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
+                });
+                let deepest = deepest.max_by_key(|(id, path)| naive::depth(id, path));
+                let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else {
+                    return;
+                };
+                let number = self.number();
+                let asks =
+                    if *spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
+                self.real.replies(&thread, &path, std::slice::from_ref(&asks));
+                self.naive.replied(&thread, &path, &[asks]);
+            }
+            Drawn::Cancels { thread } => {
+                let thread = self.thread(*thread);
+                self.real.cancels(&thread);
+                self.naive.cancels(&thread);
+            }
+        }
+    }
+
+    /// Whether both say the same.
+    fn agrees(&mut self, before: &Naive) -> Result<(), TestCaseError> {
+        let stands: Vec<_> = self.naive.threads.iter().collect();
+        let ids: Vec<&str> = stands.iter().map(|(id, _)| id.as_str()).collect();
+        prop_assert_eq!(self.real.threads(), ids, "threads");
+        for (id, thread) in &stands {
+            prop_assert_eq!(self.real.life(id), self.naive.life(id), "the life of {}", id);
+            let naive: Vec<_> = thread.calls.iter().map(|(path, c)| (path.clone(), c.stand())).collect();
+            prop_assert_eq!(self.real.stands(id), naive, "the calls of {}", id);
+        }
+        prop_assert_eq!(self.real.closed(), &self.naive.closed, "what closed");
+        let due = |naive: &Naive, id: &str, path: &str| naive.call(id, path).and_then(naive::Call::due);
+        let mut became_due = Vec::new();
+        for (id, thread) in stands {
+            for path in thread.calls.keys() {
+                let now = due(&self.naive, id, path);
+                if now.is_some() && now != due(before, id, path) {
+                    became_due.push((id.clone(), path.clone()));
+                }
+            }
+        }
+        prop_assert_eq!(self.real.became_due(), &became_due, "what became due");
+        for (id, path) in &became_due {
+            let shows = self.naive.call(id, path).map(naive::Call::shows).unwrap_or_default();
+            prop_assert_eq!(self.real.shows(id, path), shows, "what call {} of {} is shown", path, id);
+        }
+        Ok(())
+    }
+}
+
+/// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
+/// close, and what turns show.
+const WORDS: [&str; 32] = [
+    "held",
+    "ready",
+    "joining",
+    "answered",
+    "handled",
+    "failed",
+    "cancelled",
+    "budget",
+    "finished answered",
+    "finished handled",
+    "finished failed",
+    "finished cancelled",
+    "finished budget",
+    "spawned",
+    "-",
+    "n",
+    "walked",
+    "final-report",
+    "children-open",
+    "unknown_thread",
+    "thread_ended",
+    "payload.not-built",
+    "payload.invalid",
+    "reply.final-not-alone",
+    "reply.too-many-items",
+    "budget.messages",
+    "budget.depth",
+    "budget.children",
+    "listener.silent",
+    "listener.lost",
+    "listener.failed",
+    "route.unavailable",
+];
+
+/// What a walk came by, numbers and names left out.
+fn words(walk: &Walk) -> BTreeSet<String> {
+    let mut words: BTreeSet<String> = walk.naive.closed.iter().map(|(.., outcome)| outcome.clone()).collect();
+    for call in walk.naive.threads.values().flat_map(|thread| thread.calls.values()) {
+        words.extend(call.stand().split('(').next().map(str::to_owned));
+        for line in call.shows() {
+            let shown = line.split_once(": ").map_or(line.as_str(), |(_, shown)| shown);
+            let mut parts = shown.split(' ');
+            words.extend(match (parts.next(), parts.nth(1)) {
+                (Some("finished"), Some(outcome)) => Some(format!("finished {outcome}")),
+                (Some(word), _) if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {
+                    Some("n".to_owned())
+                }
+                (word, _) => word.map(str::to_owned),
+            });
+        }
+    }
+    words
+}
+
+#[test]
+fn two_pumps_that_share_no_code_say_the_same() {
+    let asked = std::env::var("WALKS").ok().and_then(|walks| walks.parse().ok());
+    let config = ProptestConfig {
+        cases: asked.unwrap_or(WALKS),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    // The same walks every time, unless somebody asks for many.
+    let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = match asked {
+        Some(_) => TestRunner::new(config),
+        None => TestRunner::new_with_rng(config, same),
+    };
+    let met = RefCell::new(BTreeSet::new());
+    let walked = runner.run(&events(), |bursts| {
+        let mut walk = Walk::new();
+        for drawn in bursts.iter().flatten() {
+            let before = walk.naive.clone();
+            walk.naive.closed.clear();
+            walk.real.begins();
+            walk.takes(drawn);
+            walk.agrees(&before)?;
+            met.borrow_mut().extend(words(&walk));
+        }
+        Ok(())
+    });
+    if let Err(differs) = walked {
+        panic!("{differs}");
+    }
+    let missed: Vec<&str> = WORDS.into_iter().filter(|word| !met.borrow().contains(*word)).collect();
+    assert!(missed.is_empty(), "no walk came by {missed:?}, only by {:?}", met.borrow());
+}

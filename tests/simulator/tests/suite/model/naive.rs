@@ -1,0 +1,422 @@
+//! A second pump, written from the state table of the design and from nothing else: trees of threads and
+//! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
+//! hashes, and shares no code with the real one; what both say must be equal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A party as the table sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Party {
+    pub(crate) name: &'static str,
+    pub(crate) turns: u32,
+    pub(crate) owes_answer: bool,
+    pub(crate) repeats_unknown: bool,
+}
+
+/// Attempts at one turn.
+pub(crate) const ATTEMPTS: u32 = 3;
+const ATTEMPTS_WITH_PUMP: u32 = 5;
+const DEEPEST: usize = 16;
+const MOST_CHILDREN: usize = 32;
+const MOST_WAITING: usize = 16;
+pub(crate) const MOST_ITEMS: usize = 64;
+const MOST_NOTICES: usize = 64;
+
+/// One item of a reply, as a test throws it in.
+#[derive(Clone, Debug)]
+pub(crate) enum Thrown {
+    Note,
+    Final(u64),
+    Call(Party, u64),
+    Spawn(Option<&'static str>, Party, u64),
+    Refused,
+    ForThread(String),
+}
+
+/// What answers an item, in the words of the next delivery.
+type Shown = String;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    party: Party,
+    request: u64,
+    held: bool,
+    turn: u32,
+    attempt: u32,
+    /// Attempts of this turn that the pump itself died with; they are no failures of the party.
+    died: u32,
+    /// Whether the first attempt is on record.
+    recorded: bool,
+    /// The items of the last reply; none is the answer that has not come.
+    items: Vec<Option<Shown>>,
+    /// What the due turn shows beside them, and what waits for the turn after it.
+    showing: Vec<(usize, Shown)>,
+    waiting: Vec<(usize, Shown)>,
+    children: Vec<(String, bool)>,
+    nudged: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Thread {
+    ended: bool,
+    tops: u32,
+    pub(crate) calls: BTreeMap<String, Call>,
+    labels: BTreeMap<String, u32>,
+    spawns: u32,
+    /// Keys that are bound here, with what was sent under them.
+    keys: BTreeMap<String, u64>,
+}
+
+/// All threads, and what the last event closed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Naive {
+    pub(crate) threads: BTreeMap<String, Thread>,
+    pub(crate) closed: BTreeSet<(String, String, String)>,
+}
+
+/// How a call stands, in words.
+pub(crate) type Stand = String;
+
+impl Call {
+    pub(crate) fn stand(&self) -> Stand {
+        let open = self.items.iter().filter(|item| item.is_none()).count();
+        match (self.held, open) {
+            (true, _) => "held".to_owned(),
+            (false, 0) => format!("ready({}, {})", self.turn, self.attempt),
+            (false, open) => format!("joining({open})"),
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.held && self.items.iter().all(Option::is_some)
+    }
+
+    /// What makes a due turn another one than before.
+    pub(crate) fn due(&self) -> Option<(u32, u32, bool)> {
+        self.is_ready().then_some((self.turn, self.attempt, self.recorded))
+    }
+
+    pub(crate) fn party(&self) -> Party {
+        self.party
+    }
+
+    pub(crate) fn shows(&self) -> Vec<Shown> {
+        if self.turn == 1 {
+            return vec![format!("n{}", self.request)];
+        }
+        let items = self.items.iter().enumerate();
+        let items = items.map(|(n, item)| format!("{n}: {}", item.as_deref().unwrap_or("open")));
+        // Children first, in order of spawning; then in order of arrival.
+        let mut inbox = self.showing.clone();
+        inbox.sort_by_key(|(place, _)| *place);
+        items.chain(inbox.into_iter().map(|(_, shown)| format!("inbox: {shown}"))).collect()
+    }
+
+    fn running(&self) -> Vec<String> {
+        self.children.iter().filter(|(_, ended)| !ended).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The last answer came: the next turn is due, and shows whatever came until now.
+    fn turns_to(&mut self, turn: u32) {
+        (self.turn, self.attempt, self.died, self.recorded) = (turn, 1, 0, false);
+        self.showing.append(&mut self.waiting);
+    }
+}
+
+fn nested(path: &str, turn: u32, ordinal: usize) -> String {
+    format!("{path}/{turn}.{ordinal}")
+}
+
+pub(crate) fn depth(thread: &str, path: &str) -> usize {
+    thread.matches('.').count() + path.matches('/').count()
+}
+
+impl Naive {
+    pub(crate) fn life(&self, thread: &str) -> &'static str {
+        match self.threads.get(thread) {
+            None => "none",
+            Some(t) if t.ended => "ended",
+            Some(t) if t.calls.is_empty() => "resting",
+            Some(_) => "working",
+        }
+    }
+
+    pub(crate) fn call(&self, thread: &str, path: &str) -> Option<&Call> {
+        self.threads.get(thread)?.calls.get(path)
+    }
+
+    fn call_mut(&mut self, thread: &str, path: &str) -> Option<&mut Call> {
+        self.threads.get_mut(thread)?.calls.get_mut(path)
+    }
+
+    fn opens(&mut self, thread: &str, path: &str, party: Party, request: u64, held: bool) {
+        let call = Call {
+            party,
+            request,
+            held,
+            turn: 1,
+            attempt: 1,
+            died: 0,
+            recorded: false,
+            items: Vec::new(),
+            showing: Vec::new(),
+            waiting: Vec::new(),
+            children: Vec::new(),
+            nudged: false,
+        };
+        self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
+    }
+
+    /// A message opens a root, or a top call of one, or nothing.
+    pub(crate) fn asked(&mut self, thread: &str, is_new: bool, key: &str, party: Party, number: u64) {
+        let waiting = self.threads.get(thread).map_or(0, |t| t.calls.values().filter(|c| c.held).count());
+        let known = self.threads.get(thread).is_some_and(|t| t.keys.contains_key(key));
+        let is_root = !thread.contains('.');
+        let may = match self.life(thread) {
+            "none" => is_new,
+            "ended" => false,
+            _ => !is_new && is_root && waiting < MOST_WAITING,
+        };
+        if known || !may {
+            return;
+        }
+        let root = self.threads.entry(thread.to_owned()).or_default();
+        root.keys.insert(key.to_owned(), number);
+        root.tops += 1;
+        let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
+        self.opens(thread, &top, party, number, held);
+    }
+
+    /// An attempt failed, or nobody knows.
+    pub(crate) fn fails(&mut self, thread: &str, path: &str, code: &str, known: bool, with_pump: bool) {
+        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
+        let own = call.attempt - call.died;
+        let another = if with_pump { call.died + 1 < ATTEMPTS_WITH_PUMP } else { own < ATTEMPTS };
+        if (known || call.party.repeats_unknown) && another {
+            call.died += u32::from(with_pump);
+            (call.attempt, call.recorded) = (call.attempt + 1, true);
+        } else {
+            self.closes(thread, path, "failed", code.to_owned());
+        }
+    }
+
+    /// What cannot be mended by trying again.
+    pub(crate) fn is_hopeless(&mut self, thread: &str, path: &str, code: &str) {
+        if self.call(thread, path).is_some_and(Call::is_ready) {
+            self.closes(thread, path, "failed", code.to_owned());
+        }
+    }
+
+    /// A first attempt goes on record.
+    pub(crate) fn sending(&mut self, thread: &str, path: &str) {
+        if let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready() && c.attempt == 1) {
+            call.recorded = true;
+        }
+    }
+
+    /// A word for the next turn.
+    pub(crate) fn noticed(&mut self, thread: &str, path: &str, code: &str) {
+        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
+        let shown = match call.waiting.len() {
+            n if n < MOST_NOTICES => code,
+            MOST_NOTICES => "reply.too-many-items",
+            _ => return,
+        };
+        call.waiting.push((usize::MAX, shown.to_owned()));
+    }
+
+    /// A reply to the due turn of a call.
+    pub(crate) fn replied(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
+        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
+        let (turn, party) = (call.turn, call.party);
+        if thrown.is_empty() {
+            return self.ends_silently(thread, path, party);
+        }
+        call.items.clear();
+        call.showing.clear();
+        if thrown.len() > MOST_ITEMS {
+            call.items.push(Some("reply.too-many-items".to_owned()));
+            return self.goes_on(thread, path, turn, Some("reply.too-many-items".to_owned()));
+        }
+        let steps = thrown.iter().filter(|item| !matches!(item, Thrown::Note)).count();
+        let nudges = turn < party.turns && !call.nudged && !call.running().is_empty();
+        if let (1, false) = (steps, nudges)
+            && let Some(Thrown::Final(number)) = thrown.iter().find(|item| !matches!(item, Thrown::Note))
+        {
+            return self.closes(thread, path, "answered", format!("n{number}"));
+        }
+        let mut refused = None;
+        for (ordinal, item) in thrown.iter().enumerate() {
+            let answer = self.item(thread, path, turn, ordinal, item, steps);
+            let shown = answer.as_ref().map(|(shown, _)| shown.clone());
+            if let Some((code, true)) = answer {
+                refused.get_or_insert(code);
+            }
+            if let Some(call) = self.call_mut(thread, path) {
+                call.items.push(shown);
+            }
+        }
+        self.goes_on(thread, path, turn, refused);
+    }
+
+    /// Unusable output: one item, with the listener's own code.
+    pub(crate) fn again(&mut self, thread: &str, path: &str, code: &str) {
+        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
+        let turn = call.turn;
+        call.items = vec![Some(code.to_owned())];
+        call.showing.clear();
+        self.goes_on(thread, path, turn, Some("listener.failed".to_owned()));
+    }
+
+    /// The answer to an item, and whether it is a refusal; none while it is open.
+    fn item(
+        &mut self,
+        thread: &str,
+        path: &str,
+        turn: u32,
+        ordinal: usize,
+        item: &Thrown,
+        steps: usize,
+    ) -> Option<(Shown, bool)> {
+        let call = self.call_mut(thread, path)?;
+        let asks = matches!(item, Thrown::Call(..) | Thrown::Spawn(..));
+        if asks && call.party.turns <= 1 {
+            return Some(("budget.messages".to_owned(), true));
+        }
+        if asks && depth(thread, path) + 1 >= DEEPEST {
+            return Some(("budget.depth".to_owned(), true));
+        }
+        match item {
+            Thrown::Note => Some(("-".to_owned(), false)),
+            Thrown::Refused => Some(("payload.invalid".to_owned(), true)),
+            Thrown::Final(_) if steps > 1 => Some(("reply.final-not-alone".to_owned(), true)),
+            Thrown::Final(_) => {
+                call.nudged = true;
+                Some(("children-open".to_owned(), true))
+            }
+            Thrown::Call(party, number) => {
+                self.opens(thread, &nested(path, turn, ordinal), *party, *number, false);
+                None
+            }
+            Thrown::Spawn(label, party, number) => self.spawns(thread, path, *label, *party, *number),
+            Thrown::ForThread(id) => Some(match call.children.iter().find(|(child, _)| child == id) {
+                None => ("unknown_thread".to_owned(), true),
+                Some((_, true)) => ("thread_ended".to_owned(), true),
+                Some((_, false)) => ("payload.not-built".to_owned(), true),
+            }),
+        }
+    }
+
+    fn spawns(
+        &mut self,
+        thread: &str,
+        path: &str,
+        label: Option<&str>,
+        party: Party,
+        number: u64,
+    ) -> Option<(Shown, bool)> {
+        if self.call(thread, path)?.running().len() >= MOST_CHILDREN {
+            return Some(("budget.children".to_owned(), true));
+        }
+        let parent = self.threads.get_mut(thread)?;
+        let label = match label {
+            None => format!("c{}", parent.spawns + 1),
+            Some(label) => {
+                let given = parent.labels.entry(label.to_owned()).or_default();
+                *given += 1;
+                if *given == 1 { label.to_owned() } else { format!("{label}-{}", *given - 1) }
+            }
+        };
+        parent.spawns += 1;
+        let child = format!("{thread}.{label}");
+        self.call_mut(thread, path)?.children.push((child.clone(), false));
+        self.opens(&child, "1", party, number, false);
+        Some((format!("spawned {child}"), false))
+    }
+
+    /// After a reply without a final.
+    fn goes_on(&mut self, thread: &str, path: &str, turn: u32, refused: Option<String>) {
+        let Some(party) = self.call(thread, path).map(|c| c.party) else { return };
+        match refused {
+            // The sender reads of the thread that it named; its caller only that there is none.
+            Some(code) if party.turns <= 1 && code == "unknown_thread" => {
+                self.closes(thread, path, "failed", "thread.unknown".to_owned());
+            }
+            Some(code) if party.turns <= 1 => self.closes(thread, path, "failed", code),
+            None if party.turns <= 1 => self.ends_silently(thread, path, party),
+            _ if turn >= party.turns => self.closes(thread, path, "budget", "final-report".to_owned()),
+            _ => {
+                let Some(call) = self.call_mut(thread, path) else { return };
+                if call.items.iter().all(Option::is_some) {
+                    call.turns_to(turn + 1);
+                } else {
+                    (call.turn, call.attempt, call.died, call.recorded) = (turn + 1, 1, 0, false);
+                }
+            }
+        }
+    }
+
+    fn ends_silently(&mut self, thread: &str, path: &str, party: Party) {
+        if party.owes_answer {
+            self.closes(thread, path, "failed", "listener.silent".to_owned());
+        } else {
+            self.closes(thread, path, "handled", "handled".to_owned());
+        }
+    }
+
+    /// Closes a call: what is below it is cancelled, then its outcome goes to whoever waits for it.
+    fn closes(&mut self, thread: &str, path: &str, outcome: &str, shown: Shown) {
+        let Some(here) = self.threads.get(thread) else { return };
+        let below: Vec<String> =
+            here.calls.keys().filter(|p| *p == path || p.starts_with(&format!("{path}/"))).cloned().collect();
+        for call in &below {
+            let children = self.call(thread, call).map(Call::running).unwrap_or_default();
+            children.iter().for_each(|child| self.cancels(child));
+            if call != path {
+                self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
+            }
+        }
+        self.closed.insert((thread.to_owned(), path.to_owned(), outcome.to_owned()));
+        let Some(here) = self.threads.get_mut(thread) else { return };
+        here.calls.retain(|p, _| !below.contains(p));
+        if let Some((caller, item)) = path.rsplit_once('/') {
+            let ordinal: usize = item.rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+            let Some(call) = here.calls.get_mut(caller) else { return };
+            call.items[ordinal] = Some(shown);
+            if call.items.iter().all(Option::is_some) {
+                let turn = call.turn;
+                call.turns_to(turn);
+            }
+        } else if thread.contains('.') {
+            here.ended = true;
+            let inner = if outcome == "handled" { String::new() } else { format!(" {shown}") };
+            self.tells_parent(thread, outcome, &inner);
+        } else {
+            let first = here.calls.iter_mut().min_by_key(|(p, _)| p.parse::<u32>().unwrap_or(u32::MAX));
+            first.into_iter().for_each(|(_, next)| next.held = false);
+        }
+    }
+
+    /// Ends a thread, and everything below it.
+    pub(crate) fn cancels(&mut self, thread: &str) {
+        let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return };
+        here.ended = true;
+        let calls = std::mem::take(&mut here.calls);
+        let children: Vec<String> = calls.values().flat_map(Call::running).collect();
+        children.iter().for_each(|child| self.cancels(child));
+        self.closed.insert((thread.to_owned(), String::new(), "cancelled".to_owned()));
+        self.tells_parent(thread, "cancelled", "");
+    }
+
+    fn tells_parent(&mut self, child: &str, outcome: &str, inner: &str) {
+        let Some((parent, _)) = child.rsplit_once('.') else { return };
+        let Some(parent) = self.threads.get_mut(parent) else { return };
+        for call in parent.calls.values_mut() {
+            let Some(place) = call.children.iter().position(|(id, ended)| id == child && !ended) else {
+                continue;
+            };
+            call.children[place].1 = true;
+            call.waiting.push((place, format!("finished {child} {outcome}{inner}")));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The real pump of a walk: `decide` and `apply` over the real state, and its records at hand. It turns what
+//! a walk draws into events, and what came of them into the words of the naive pump.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use systole::pump::compose;
+use systole::pump::decide::decide;
+use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
+use systole::pump::fold::apply;
+use systole::pump::state::{Book, Call, Life, Stand, State};
+use systole::words::codes::Code;
+use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ports::{Lease, Seed, Token};
+use systole::words::record::{Kind, Mark, Record, Role};
+use systole::words::refusal::Refusal;
+use systole::words::time::Millis;
+use systole_kit::{Limits, Payload, QName};
+
+use super::naive::{ATTEMPTS, Party, Thrown};
+use super::shown;
+
+/// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
+/// can help.
+pub(crate) const LOSSES: [(Code, Option<bool>); 5] = [
+    (Code::ListenerLost, Some(false)),
+    (Code::ListenerTimeout, Some(false)),
+    (Code::ListenerFailed, Some(true)),
+    (Code::ListenerDown, Some(true)),
+    (Code::Unavailable, None),
+];
+
+/// The real pump.
+pub(crate) struct Real {
+    state: State,
+    records: BTreeMap<(ThreadId, u64), Arc<Record>>,
+    events: u64,
+    closed: BTreeSet<(String, String, String)>,
+    became_due: Vec<(String, String)>,
+}
+
+fn listener(party: &Party, peers: &[Party]) -> Listener {
+    let element = |local: &str| QName::new("urn:walked", local);
+    Listener {
+        name: Name::parse(party.name).unwrap(),
+        reach: Reach::Inline,
+        accepts: vec![element(party.name)],
+        returns: if party.owes_answer { vec![element("done")] } else { Vec::new() },
+        schema: SchemaId(2),
+        peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
+        turns: party.turns,
+        in_flight: 1,
+        timeout_ms: 30_000,
+        idle_ms: None,
+        retry: Retry { attempts: ATTEMPTS, first_ms: 1_000, longest_ms: 30_000 },
+        on_unknown: if party.repeats_unknown { OnUnknown::Retry } else { OnUnknown::Fail },
+        entry: true,
+    }
+}
+
+fn payload(local: &str, number: u64) -> Payload {
+    let document = format!("<{local} xmlns=\"urn:walked\" n=\"{number}\"/>");
+    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+}
+
+fn item(thrown: &Thrown) -> Item {
+    let admitted = |what, payload| Item::Admitted(Admitted::new(what, Verdict::sworn(payload)));
+    match thrown {
+        Thrown::Note => admitted(What::Note, payload("thought", 0)),
+        Thrown::Final(number) => admitted(What::Final, payload("done", *number)),
+        Thrown::Call(party, number) => {
+            admitted(What::For(Name::parse(party.name).unwrap()), payload(party.name, *number))
+        }
+        Thrown::Spawn(label, party, number) => {
+            let initial = payload(party.name, *number).bytes().clone();
+            let to = Name::parse(party.name).unwrap();
+            let what = What::Spawn { label: label.map(str::to_owned), to, initial };
+            let core = b"<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
+            admitted(what, Payload::read(core, &Limits::default()).unwrap())
+        }
+        Thrown::Refused => {
+            Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
+        }
+        Thrown::ForThread(thread) => {
+            Item::ForThread { thread: thread.clone(), payload: payload("news", 0).bytes().clone() }
+        }
+    }
+}
+
+impl Real {
+    pub(crate) fn new(parties: &[Party]) -> Real {
+        let composition = Composition {
+            organism: Name::parse("walked").unwrap(),
+            hash: Digest([7; 32]),
+            source: Arc::from(&b""[..]),
+            entry: None,
+            listeners: parties
+                .iter()
+                .map(|party| listener(party, parties))
+                .map(|l| (l.name.clone(), l))
+                .collect(),
+            schemas: Vec::new(),
+            message_bytes: 1 << 20,
+        };
+        Real {
+            state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
+            records: BTreeMap::new(),
+            events: 0,
+            closed: BTreeSet::new(),
+            became_due: Vec::new(),
+        }
+    }
+
+    /// An event begins.
+    pub(crate) fn begins(&mut self) {
+        self.closed.clear();
+        self.became_due.clear();
+    }
+
+    fn happens(&mut self, what: Happening) {
+        self.events += 1;
+        let at = Millis(1_000_000 + self.events * 10);
+        let event = Event { at, seed: Seed(u128::from(self.events).to_be_bytes()), what };
+        let Decision { facts, effects, .. } = decide(&self.state, event);
+        for fact in facts {
+            apply(&mut self.state, &fact);
+            self.closed.extend(closing(&fact));
+            self.records.insert((fact.header.thread.clone(), fact.header.seq), fact);
+        }
+        for effect in effects {
+            if let Effect::Ready(work) = effect {
+                self.became_due.push((work.thread.to_string(), work.call.to_string()));
+            }
+        }
+        self.became_due.sort();
+    }
+
+    fn call(&self, thread: &str, path: &str) -> Option<&Call> {
+        self.state.threads.get(thread)?.calls.get(path)
+    }
+
+    /// The lease of whatever is due, or would be.
+    fn lease(&self, thread: &str, path: &str) -> Arc<Lease> {
+        let call = self.call(thread, path).unwrap();
+        Arc::new(Lease {
+            token: Token("token".into()),
+            listener: call.listener.clone(),
+            thread: ThreadId::parse(thread).unwrap(),
+            call: CallPath::parse(path).unwrap(),
+            turn: call.settled + 1,
+            attempt: call.attempts.max(1),
+            config: call.config,
+        })
+    }
+
+    pub(crate) fn root_of(&self, key: &str) -> String {
+        let organism = Name::parse("walked").unwrap();
+        ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12).to_string()
+    }
+
+    pub(crate) fn asks(&mut self, thread: Option<&str>, key: &str, party: Party, number: u64) {
+        let what = What::For(Name::parse(party.name).unwrap());
+        let asked = Asked {
+            ticket: Ticket(1),
+            client: Name::operator(),
+            key: Key::parse(key).unwrap(),
+            thread: thread.map(|id| ThreadId::parse(id).unwrap()),
+            payload: Ok(Admitted::new(what, Verdict::sworn(payload(party.name, number)))),
+        };
+        self.happens(Happening::Asked { asked, bound: None });
+    }
+
+    fn says(&mut self, lease: Arc<Lease>, said: Said) {
+        self.happens(Happening::Replied(Judged { lease, said, claimed: None }));
+    }
+
+    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
+        self.says(self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+    }
+
+    /// A reply to another turn, or to another attempt, than is due.
+    pub(crate) fn replies_late(&mut self, thread: &str, path: &str, turns: bool) {
+        let mut lease = (*self.lease(thread, path)).clone();
+        *(if turns { &mut lease.turn } else { &mut lease.attempt }) += 1;
+        self.says(Arc::new(lease), Said::Items(vec![item(&Thrown::Final(0))]));
+    }
+
+    pub(crate) fn fails(&mut self, thread: &str, path: &str, retry: bool) {
+        let said = Said::Failure { code: "walked".into(), retry, words: "as drawn".into() };
+        self.says(self.lease(thread, path), said);
+    }
+
+    pub(crate) fn again(&mut self, thread: &str, path: &str) {
+        let said = Said::Again { code: "walked".into(), words: "as drawn".into() };
+        self.says(self.lease(thread, path), said);
+    }
+
+    pub(crate) fn notices(&mut self, thread: &str, path: &str) {
+        let said = Said::Notice { code: "walked".into(), words: "as drawn".into() };
+        self.says(self.lease(thread, path), said);
+    }
+
+    pub(crate) fn is_lost(&mut self, thread: &str, path: &str, code: Code, with_pump: bool) {
+        let Lease { thread, call, turn, attempt, .. } = (*self.lease(thread, path)).clone();
+        let words = "as drawn".into();
+        self.happens(Happening::Lost(Lost { thread, call, turn, attempt, code, words, with_pump }));
+    }
+
+    pub(crate) fn sends(&mut self, thread: &str, path: &str) {
+        let Lease { thread, call, turn, .. } = (*self.lease(thread, path)).clone();
+        self.happens(Happening::Sending { thread, call, turn });
+    }
+
+    pub(crate) fn cancels(&mut self, thread: &str) {
+        let thread = ThreadId::parse(thread).unwrap();
+        self.happens(Happening::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
+    }
+
+    /// All threads but the pump's own, in order.
+    pub(crate) fn threads(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> =
+            self.state.threads.keys().filter(|id| !id.is_sys()).map(ThreadId::as_str).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    pub(crate) fn life(&self, thread: &str) -> &'static str {
+        self.state.threads.get(thread).map_or("none", |t| t.life().as_str())
+    }
+
+    /// How each open call of a thread stands.
+    pub(crate) fn stands(&self, thread: &str) -> Vec<(String, String)> {
+        let Some(thread) = self.state.threads.get(thread).filter(|t| t.life() != Life::Ended) else {
+            return Vec::new();
+        };
+        let word = |call: &Call| match call.stand() {
+            Stand::Held => "held".to_owned(),
+            Stand::Ready { turn, attempt } => format!("ready({turn}, {attempt})"),
+            Stand::Joining(open) => format!("joining({open})"),
+        };
+        thread.calls.iter().map(|(path, call)| (path.to_string(), word(call))).collect()
+    }
+
+    pub(crate) fn closed(&self) -> &BTreeSet<(String, String, String)> {
+        &self.closed
+    }
+
+    pub(crate) fn became_due(&self) -> &Vec<(String, String)> {
+        &self.became_due
+    }
+
+    /// What the delivery of a due turn carries.
+    pub(crate) fn shows(&self, thread: &str, path: &str) -> Vec<String> {
+        let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
+        let thread = &self.state.threads[thread];
+        let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
+        let envelope = compose::envelope(thread, &lease.call, call, &lease, Millis(0), found).unwrap();
+        shown::lines(&envelope.payload)
+    }
+}
+
+/// What a record closes, and how.
+fn closing(record: &Record) -> Option<(String, String, String)> {
+    let h = &record.header;
+    let outcome = match (h.kind, h.code?) {
+        (Kind::Message, Mark::Role(Role::Final)) => "answered",
+        (Kind::Outcome, Mark::DeadLetter) => return None,
+        (Kind::Outcome, Mark::Handled) => "handled",
+        (Kind::Outcome, Mark::Code(Code::MessagesBudget)) if is_report(record) => "budget",
+        (Kind::Outcome | Kind::Terminal, Mark::Code(Code::CancelledThread)) => "cancelled",
+        (Kind::Outcome, _) => "failed",
+        _ => return None,
+    };
+    let path = h.call.as_ref().map(ToString::to_string).unwrap_or_default();
+    Some((h.thread.to_string(), path, outcome.to_owned()))
+}
+
+/// Whether a call ended with its last turn, and was not refused something for want of turns.
+fn is_report(record: &Record) -> bool {
+    Payload::trusted(record.body.clone()).is_ok_and(|body| &*body.name().local == "final-report")
+}

@@ -1,0 +1,32 @@
+//! Mistakes that are built in on purpose are found, each within the seeds that every run of the tests
+//! plays, and by the rule that is there for it.
+
+use systole_simulator::{Plant, sweep};
+
+use super::seeds::SEEDS;
+
+/// The rules that may find each mistake first.
+fn rules(plant: Plant) -> &'static [&'static str] {
+    match plant {
+        Plant::AckBeforeSync => &["recorded", "receipt"],
+        Plant::LostSync => &["fold"],
+        Plant::TornBatch => &["fold"],
+        Plant::UnknownIsStored => &["fold", "receipt"],
+        Plant::ReplyTwice => &["once"],
+        Plant::ForgottenAttempts => &["start"],
+        Plant::DroppedLook => &["rest"],
+        Plant::ForgottenRows => &["start"],
+        Plant::KeptSlot => &["rest"],
+    }
+}
+
+#[test]
+fn every_planted_mistake_is_found() {
+    for plant in Plant::ALL {
+        let swept = sweep(0..SEEDS, Some(plant), 2, 1);
+        let found: Vec<&str> =
+            swept.failed.iter().flat_map(|o| &o.findings).map(|finding| finding.rule).collect();
+        assert!(found.iter().any(|rule| rules(plant).contains(rule)), "{plant:?}: {found:?}");
+        println!("{plant:?}: seed {} of {}, {found:?}", swept.failed[0].seed, swept.seeds);
+    }
+}
