@@ -8,6 +8,7 @@ pub mod compose;
 pub mod decide;
 pub mod desk;
 mod draft;
+mod ending;
 pub mod event;
 mod failing;
 pub mod fold;

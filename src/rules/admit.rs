@@ -191,6 +191,9 @@ fn admit_item(
         Case::CancelTimer => admit_primitive(composition, payload, judge, |body| {
             primitive::read_cancel_timer(body).map(Primitive::CancelTimer)
         }),
+        Case::CancelThread => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_cancel_thread(body).map(Primitive::CancelThread)
+        }),
         Case::Todo => {
             admit_primitive(composition, payload, judge, |body| todo::read(body).map(|_| Primitive::Todo))
         }

@@ -235,6 +235,7 @@ impl Ledger {
                     ordinal,
                     is_note: sort == Sort::Note,
                     is_wait: sort == Sort::Wait,
+                    is_end: sort == Sort::End,
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
@@ -259,7 +260,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Wait | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::End | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
         }
     }
 

@@ -69,6 +69,7 @@ pub(crate) struct Item {
     pub(crate) ordinal: u32,
     pub(crate) is_note: bool,
     pub(crate) is_wait: bool,
+    pub(crate) is_end: bool,
     /// The record of the item, if it sets a timer.
     pub(crate) sets: Option<Id>,
     pub(crate) is_cancel: bool,

@@ -46,6 +46,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("cause", causes::cause),
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
+    ("end", waits::end),
     ("wait", waits::wait),
     ("timer", timers::timer),
     ("item-once", once::item_once),
