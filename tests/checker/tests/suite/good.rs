@@ -76,6 +76,7 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_d());
     lines.extend(thread_e());
     lines.extend(thread_f());
+    lines.extend(thread_f_again());
     Script(lines)
 }
 
@@ -223,10 +224,16 @@ pub(crate) fn unset(id: &str) -> String {
     format!(r#"<timer-cancelled xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}"/>"#)
 }
 
+fn later(line: Line, minutes: u64) -> Line {
+    Line { time_ms: line.time_ms + minutes * 60_000, ..line }
+}
+
+fn fires(name: &'static str, code: &'static str) -> Line {
+    line(name, F, "timer", code).between("core", "planner").because("f-set")
+}
+
 fn thread_f() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
-    let later = |line: Line, minutes: u64| Line { time_ms: line.time_ms + minutes * 60_000, ..line };
-    let fires = |name, code| f(name, "timer", code).between("core", "planner").because("f-set");
     vec![
         f("f-ask", "message", "request").between("fay", "planner").on("1").key("k-f"),
         f("f-set", "timer", "set").between("planner", "").on("1").at(1, 0).because("f-ask"),
@@ -259,6 +266,13 @@ fn thread_f() -> Vec<Line> {
             .on("1")
             .at(3, 0)
             .because("f-cancelled"),
+    ]
+}
+
+/// The timer of thread F opens a call, which calls, spawns and cancels.
+fn thread_f_again() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    vec![
         later(fires("f-opens", "opens"), 5).on("2").says(&fired("id=\"tick\" missed=\"3\"")),
         later(f("f-nested", "message", "call"), 5)
             .between("planner", "helper")
