@@ -3,7 +3,7 @@
 # `NO_INSTALL=1` prints the install commands and runs none of them.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo quick test bench soak lint prepare prepare-test
+.PHONY: demo quick test bench soak seed lint prepare prepare-test
 
 CARGO := tools/with-libxml2 cargo
 
@@ -29,12 +29,20 @@ lint: prepare
 bench: prepare
 	@$(CARGO) bench --package systole --bench beat --locked
 
-# A thousand kills of a whole organism, two hundred around the end of a child, then the tests that are
-# slow by nature, measured ones among them.
+# Seeds that `make soak` plays in the simulator.
+SEEDS ?= 100000
+
+# A thousand kills of a whole organism, two hundred around the end of a child, many simulated storms,
+# then the tests that are slow by nature, measured ones among them.
 soak: prepare-test
 	@$(CARGO) run --release --locked --quiet -- soak --kills 1000
 	@$(CARGO) run --release --locked --quiet -- soak --kills 200 --at C4,C6
+	@$(CARGO) run --release --locked --quiet --package systole-simulator -- $(SEEDS)
 	@$(CARGO) test --workspace --locked --release -- --ignored
+
+# One storm of the simulator, told whole: make seed SEED=17
+seed: prepare
+	@SEED=$(SEED) $(CARGO) run --locked --quiet --package systole-simulator
 
 prepare:
 	@tools/prepare

@@ -57,10 +57,11 @@ fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn
         let course = course.clone();
         came.fetch_add(1, Ordering::Relaxed);
         async move {
-            let pause = if beside == Beside::Slow { SLOW_MS } else { u64::from(u32::MAX) };
-            tokio::select! {
-                () = course.called_home() => {}
-                () = tokio::time::sleep(Duration::from_millis(pause)) => {}
+            if beside == Beside::Slow {
+                let _home_or_late =
+                    tokio::time::timeout(Duration::from_millis(SLOW_MS), course.called_home()).await;
+            } else {
+                course.called_home().await;
             }
             Said::Items(vec![Item::plain(asked.payload)])
         }

@@ -68,13 +68,12 @@ impl House {
     }
 
     /// Whether all of a reply is taken.
-    fn reply(&mut self, document: &[u8]) -> bool {
+    fn reply(&mut self, speech: &Speech) -> bool {
         let mallory = self.lease.listener.clone();
         let lease = self.lease.clone();
-        let speech = Speech::Bytes(document.to_vec());
-        let read = admit::listener_word(&mallory, &speech, &Limits::default(), |_| Some(lease.clone()));
+        let read = admit::listener_word(&mallory, speech, &Limits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
-        let judged = admit::judge_word(&self.composition, lease, word, &speech, &mut self.bench);
+        let judged = admit::judge_word(&self.composition, lease, word, speech, &mut self.bench);
         matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
     }
 }
@@ -89,8 +88,8 @@ fn slowest(taken: bool, mut strike: impl FnMut() -> bool) -> f64 {
     tries.fold(0.0, f64::max)
 }
 
-fn inside(item: &[u8]) -> Vec<u8> {
-    [b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat()
+fn inside(item: &[u8]) -> Speech {
+    Speech::Bytes([b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat())
 }
 
 /// Every row at the door and inside a reply.

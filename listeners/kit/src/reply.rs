@@ -138,7 +138,7 @@ impl Word {
     /// The payloads of a reply that holds nothing else.
     fn plain_payloads(&self) -> Option<Vec<&Payload>> {
         let Self::Reply { delivery, said: Said::Items(items) } = self else { return None };
-        let plain = |item: &'_ Item| item.to.is_none() && item.thread.is_none();
+        let plain = |item: &Item| item.from.is_none() && item.to.is_none() && item.thread.is_none();
         let payloads = items.iter().map(|item| item.payload.as_ref().ok().filter(|_| plain(item)));
         payloads.collect::<Option<Vec<_>>>().filter(|_| !delivery.is_empty())
     }

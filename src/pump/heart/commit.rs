@@ -98,8 +98,10 @@ impl Heart {
             self.since_checkpoint = 0;
             filling.batch.checkpoint = true;
             let dirty = std::mem::take(&mut self.dirty);
-            filling.batch.rows =
-                dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row()).collect();
+            let rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row());
+            filling.batch.rows = rows.collect();
+            // A set has no order, and what is written must not depend on where it keeps what.
+            filling.batch.rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
         }
         let batch = filling.batch;
         let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));

@@ -56,6 +56,8 @@ pub(crate) enum Word {
 /// All clients.
 pub(crate) struct Crowd {
     clients: Vec<Client>,
+    /// Whether everybody talks to one root at once.
+    is_flood: bool,
     letters: BTreeMap<u64, Letter>,
     tickets: u64,
     /// Whose message opened a top call, where its receipt arrived.
@@ -67,14 +69,15 @@ pub(crate) type Pending = (usize, usize);
 
 impl Crowd {
     pub(crate) fn new(dice: &mut Dice) -> Crowd {
+        let is_flood = dice.below(50) == 0;
         let clients = ["alice", "bob", "operator"].iter().map(|name| Client {
             name: cast::name(name),
             messages: Vec::new(),
             sent: Vec::new(),
-            acts_left: dice.between(1, 8),
+            acts_left: if is_flood { 20 } else { dice.between(1, 8) },
         });
         let clients = clients.collect();
-        Crowd { clients, letters: BTreeMap::new(), tickets: 0, placed: HashMap::new() }
+        Crowd { clients, is_flood, letters: BTreeMap::new(), tickets: 0, placed: HashMap::new() }
     }
 
     /// The clients, by number.
@@ -91,13 +94,17 @@ impl Crowd {
         threads: &[ThreadId],
         dice: &mut Dice,
     ) -> Option<(Ticket, Option<Pending>)> {
-        let of = self.clients.get_mut(client)?;
+        let (flooded, of) = (self.is_flood.then(|| threads.first()).flatten(), self.clients.get_mut(client)?);
         of.acts_left = of.acts_left.checked_sub(1)?;
         let repeats = if of.messages.is_empty() { 0 } else { 15 };
         let rooted = if of.messages.iter().any(|m| m.place.is_some()) { 25 } else { 0 };
         let known = if threads.is_empty() { 0 } else { 1 };
         let pick = dice.below(of.messages.len() as u64);
         let old = usize::try_from(pick).unwrap_or(0);
+        if let Some(root) = flooded.map(ThreadId::root_of) {
+            let message = of.new_message(number, Some(root), dice)?;
+            return Some((self.sends(client, message)?, Some((client, message))));
+        }
         let message = match dice.weighed(&[30, rooted, repeats, repeats / 2, known * 8, known * 4, 3, 3]) {
             0 => of.new_message(number, None, dice)?,
             1 => {
@@ -121,6 +128,11 @@ impl Crowd {
             }
         };
         Some((self.sends(client, message)?, Some((client, message))))
+    }
+
+    /// How long a client usually takes between two things it does.
+    pub(crate) fn pause_ms(&self) -> u64 {
+        if self.is_flood { 50 } else { 1_500 }
     }
 
     /// Nobody begins anything new.
@@ -197,6 +209,16 @@ impl Crowd {
                 Input::Asked(Asked { ticket, client, key, thread: message.thread.clone(), payload })
             }
         })
+    }
+
+    /// The thread that a letter names.
+    pub(crate) fn thread_of(&self, ticket: Ticket) -> Option<&ThreadId> {
+        match self.letters.get(&ticket.0)? {
+            Letter::Cancel { thread, .. } => Some(thread),
+            Letter::Message { client, message, .. } => {
+                self.clients.get(*client)?.messages.get(*message)?.thread.as_ref()
+            }
+        }
     }
 
     /// A client hears what came of a letter, and writes it down.

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let swept = sweep(first..first.saturating_add(seeds), None, threads, ENOUGH);
     let seconds = started.elapsed().as_secs_f64();
     for outcome in &swept.failed {
-        let _closed = writeln!(out, "{outcome}\nrepeat it with: SEED={} systole-simulate\n", outcome.seed);
+        let _closed = writeln!(out, "{outcome}\nrepeat it with: make seed SEED={}\n", outcome.seed);
     }
     for (what, count) in &swept.counts {
         let _closed = writeln!(out, "{count:>12} {what}");

@@ -25,6 +25,23 @@ pub(crate) enum Sent {
     Done(Ticket),
 }
 
+impl Sent {
+    /// What it is and whom it is for, so that two runs can be told apart by what they gave out.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Sent::Handed(delivery) => ["handed ", &delivery.lease.token.0].concat(),
+            Sent::CalledBack(token, _) => ["called back ", &token.0].concat(),
+            Sent::Receipt(ticket, receipt, _) => {
+                ["receipt ", &ticket.0.to_string(), receipt.thread.as_str()].concat()
+            }
+            Sent::Refused(ticket, refusal) => {
+                ["refused ", &ticket.0.to_string(), refusal.code.as_str()].concat()
+            }
+            Sent::Done(ticket) => ["done ", &ticket.0.to_string()].concat(),
+        }
+    }
+}
+
 /// The beginning of simulated time, in milliseconds since 1970.
 const BEGINNING_MS: u64 = 1_767_225_600_000;
 

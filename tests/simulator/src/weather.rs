@@ -55,6 +55,11 @@ impl Weather {
         }
     }
 
+    /// Whether no fault strikes any more.
+    pub(crate) fn is_calm(&self) -> bool {
+        *self == Weather::calm()
+    }
+
     /// No fault any more.
     pub(crate) fn calm() -> Weather {
         Weather::default()

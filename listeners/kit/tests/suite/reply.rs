@@ -112,6 +112,22 @@ fn an_item_may_name_its_receiver_and_thread() {
 }
 
 #[test]
+fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
+    let named = |name: &str| Some(name.to_owned());
+    let payload = Payload::read(b"<a xmlns='u'/>", &Limits::default()).expect("a payload");
+    let plain = Item::plain(payload);
+    for item in [
+        Item { from: named("liar"), ..plain.clone() },
+        Item { to: named("critic"), ..plain.clone() },
+        Item { thread: named("t.x"), ..plain.clone() },
+        plain,
+    ] {
+        let word = Word::Reply { delivery: "d1".to_owned(), said: Said::Items(vec![item]) };
+        assert_eq!(word.through_gate(&Limits::default()), Ok(word));
+    }
+}
+
+#[test]
 fn a_prefix_declared_on_the_reply_reaches_its_items() {
     let document = "<ns0:reply xmlns:ns0=\"urn:systole:listener:v1\" xmlns:ns1=\"u\" delivery=\"d\"><ns1:a/></ns0:reply>";
     let Word::Reply { said: Said::Items(items), .. } = read(document) else { panic!("items") };
@@ -289,6 +305,9 @@ fn fates(word: &Word) -> Vec<String> {
     match word {
         Word::Reply { delivery, said: Said::Items(items) } => {
             let mut all = outcomes(items);
+            all.extend(
+                items.iter().map(|Item { from, to, thread, .. }| format!("{from:?} {to:?} {thread:?}")),
+            );
             all.push(delivery.clone());
             all
         }

@@ -105,9 +105,20 @@ struct Conversation {
     children: Vec<String>,
 }
 
+/// How those that think go about it in this run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Temper {
+    /// As drawn, turn by turn.
+    Changing,
+    /// They ask one another down to the last depth.
+    Deep,
+    /// They spawn as many children as one reply may hold.
+    Wide,
+}
+
 /// All listeners, with what they remember.
-#[derive(Default)]
 pub(crate) struct Troupe {
+    temper: Temper,
     conversations: HashMap<(ThreadId, CallPath), Conversation>,
     deliveries: u64,
     numbers: u64,
@@ -123,6 +134,7 @@ struct Cue<'a> {
     delivery: &'a Delivery,
     token: &'a str,
     children: &'a [String],
+    temper: Temper,
     /// Whether it should come to an end.
     is_brief: bool,
     /// Whether it may ask others.
@@ -173,6 +185,15 @@ impl Cue<'_> {
 }
 
 impl Troupe {
+    pub(crate) fn new(dice: &mut Dice) -> Troupe {
+        let temper = match dice.below(50) {
+            0 => Temper::Deep,
+            1 => Temper::Wide,
+            _ => Temper::Changing,
+        };
+        Troupe { temper, conversations: HashMap::new(), deliveries: 0, numbers: 0 }
+    }
+
     /// A number that no payload has yet.
     pub(crate) fn number(&mut self) -> u64 {
         self.numbers += 1;
@@ -190,13 +211,15 @@ impl Troupe {
             token.clone_into(&mut conversation.token);
         }
         conversation.children.extend(cast::children(body).map(str::to_owned));
-        let is_brief = *weather == Weather::calm() || self.deliveries > LONG_ENOUGH;
+        let is_brief = weather.is_calm() || self.deliveries > LONG_ENOUGH;
+        let deepest = if self.temper == Temper::Deep { usize::MAX } else { DEEP_ENOUGH };
         let mut cue = Cue {
             delivery,
+            temper: self.temper,
             token: &conversation.token,
             children: &conversation.children,
             is_brief,
-            may_ask: !is_brief && lease.thread.depth() + lease.call.depth() < DEEP_ENOUGH,
+            may_ask: !is_brief && lease.thread.depth() + lease.call.depth() < deepest,
             numbers: &mut self.numbers,
         };
         let end = if !is_brief && dice.permille(weather.unruly) {

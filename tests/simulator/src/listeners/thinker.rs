@@ -1,7 +1,7 @@
 //! The listener that thinks: it notes, asks its peers, spawns, and answers in the end. What it chooses
 //! depends on the turn alone, never on what it was told, so every path is walked.
 
-use super::{Cue, End, Speech, Thing};
+use super::{Cue, End, Speech, Temper, Thing};
 use crate::cast;
 use crate::dice::Dice;
 
@@ -14,6 +14,17 @@ pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
     let turn = u64::from(cue.delivery.lease.turn);
     if cue.is_brief {
         return End::Speaks(Speech::Items(cue.answer().into_iter().collect()));
+    }
+    match cue.temper {
+        Temper::Deep if turn == 1 => {
+            let asks = if dice.permille(950) { cue.call(cast::AGENT) } else { cue.spawn(None, cast::AGENT) };
+            return End::Speaks(Speech::Items(asks.into_iter().collect()));
+        }
+        Temper::Wide if turn == 1 && cue.may_ask => {
+            let many = (0..dice.between(30, 40)).map(|_| cue.spawn(Some("wide"), cast::TOOL));
+            return End::Speaks(Speech::Items(many.flatten().collect()));
+        }
+        Temper::Changing | Temper::Deep | Temper::Wide => {}
     }
     let asking = if cue.may_ask { 30 } else { 0 };
     let things = match dice.weighed(&[15 * turn, 10, asking, asking, 15, 6, 3, 1, 5]) {

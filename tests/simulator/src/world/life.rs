@@ -67,7 +67,7 @@ impl World {
             askers: outside.clone(),
             steps: outside.clone(),
         };
-        let mut heart = Heart::new(recovered, ports, self.last());
+        let mut heart = Heart::new(recovered, ports, self.disk.last());
         heart.boot();
         self.life = Some(Life {
             number: self.lives,
@@ -100,10 +100,10 @@ impl World {
     /// How this life is to end; gives the step at which it dies, if it is to be at one.
     fn planned_death(&mut self) -> Option<u64> {
         let (dice, life) = (&mut self.throws.lives, self.lives);
-        if self.weather == crate::weather::Weather::calm() {
+        if self.weather.is_calm() {
             return None;
         }
-        let idle_ms = dice.delay_ms(5_000);
+        let idle_ms = dice.delay_ms(self.idle_ms);
         self.agenda.after(idle_ms, Due::Idles { life });
         if !dice.permille(self.weather.deadly) {
             let after_ms = dice.delay_ms(10_000) + 1;
@@ -122,7 +122,7 @@ impl World {
     }
 
     pub(super) fn dies_in_storm(&mut self) {
-        if self.weather != crate::weather::Weather::calm() {
+        if !self.weather.is_calm() {
             self.dies();
         }
     }
@@ -162,7 +162,7 @@ impl World {
 
     /// The pump is asked to stop.
     pub(super) fn drains(&mut self) {
-        let is_calm = self.weather == crate::weather::Weather::calm();
+        let is_calm = self.weather.is_calm();
         if is_calm && !self.is_over {
             return;
         }

@@ -1,6 +1,8 @@
 //! The pump's hands: after every input the heart is settled as the loop around it does, its batches go to
 //! the scribe and its questions to the reader, each of which takes its time.
 
+use sha2::Digest as _;
+
 use systole::pump::heart::{Input, Written, answer};
 use systole::words::ids::CallPath;
 use systole::words::ports::{LogReader as _, Position};
@@ -16,6 +18,12 @@ impl World {
     pub(super) fn input(&mut self, input: Input) {
         let Some(life) = &mut self.life else { return };
         life.heart.input(input);
+        // The loop takes in whatever has come before it lets go out what may.
+        if self.throws.disk.permille(300) {
+            let life = life.number;
+            self.agenda.after(0, Due::Ticks { life });
+            return self.settles();
+        }
         self.tick_and_settle();
     }
 
@@ -47,7 +55,7 @@ impl World {
         let Some(life) = &mut self.life else { return };
         if let Some(words) = life.heart.broken() {
             let words = words.to_owned();
-            if self.weather == crate::weather::Weather::calm() {
+            if self.weather.is_calm() {
                 self.find("broken", words);
             }
             return self.dies();
@@ -79,6 +87,10 @@ impl World {
         }
         let Some(batch) = life.heart.next_batch() else { return };
         self.folds.handed_over(life.heart.state(), &batch);
+        for row in &batch.rows {
+            self.given.update(row.thread.as_str());
+            self.given.update(&row.bytes);
+        }
         let records = batch.records.len() as u64;
         life.scribe = Some(Scribe::new(batch));
         let after_ms = dice.delay_ms(30);
@@ -140,7 +152,7 @@ impl World {
         let is_blind = dice.permille(self.weather.blind);
         let glass = Glass { log: self.disk.log().clone(), is_blind, forgets_rows: false };
         life.answers.push_back(answer(&glass, lookup));
-        let (number, after_ms) = (life.number, dice.delay_ms(2));
+        let (number, after_ms) = (life.number, dice.delay_ms(self.look_ms));
         self.agenda.after(after_ms, Due::Finds { life: number });
         if is_blind {
             self.count("blind looks");
@@ -170,8 +182,8 @@ impl World {
             life.heart.checkpoint_soon();
             self.count("checkpoints");
         }
-        if self.weather != crate::weather::Weather::calm() {
-            let after_ms = self.throws.disk.delay_ms(5_000);
+        if !self.weather.is_calm() {
+            let after_ms = 1 + self.throws.disk.delay_ms(self.idle_ms);
             self.agenda.after(after_ms, Due::Idles { life: number });
         }
         self.settles();

@@ -13,11 +13,13 @@ mod post;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
 use systole::words::ids::ThreadId;
-use systole::words::ports::{Lease, LogReader as _, Position, Token};
+use systole::words::ports::{Lease, Position, Token};
 
 use crate::agenda::Agenda;
 use crate::cast;
@@ -44,6 +46,8 @@ const PATIENCE_MS: u64 = 10_000;
 /// Something that is going to happen. Those with a life happen only if that life still goes on.
 enum Due {
     ClientActs(usize),
+    /// A carrier, a guard at the door or a thread of the program tells something that concerns no call.
+    Told,
     Arrives(Ticket),
     /// A client has waited long enough for a word on its message.
     Again(Pending),
@@ -109,6 +113,10 @@ pub(crate) struct World {
     disk: Disk,
     weather: Weather,
     throws: Throws,
+    /// How long the pump is idle, usually, before it writes its state out.
+    idle_ms: u64,
+    /// How long a look into the log usually takes to come back.
+    look_ms: u64,
     life: Option<Life>,
     lives: u64,
     crowd: Crowd,
@@ -119,6 +127,8 @@ pub(crate) struct World {
     asked: BTreeSet<Ticket>,
     folds: Folds,
     deliveries: Deliveries,
+    /// Everything that the hearts gave out, in its order.
+    given: Sha256,
     /// How far clients have read the log.
     read: Position,
     is_over: bool,
@@ -136,6 +146,7 @@ impl World {
             disk: dice.apart(4),
             lives: dice.apart(5),
         };
+        let mut pace = dice.apart(9);
         let compositions: Vec<Arc<Composition>> = cast::compositions().into_iter().map(Arc::new).collect();
         World {
             seed,
@@ -147,14 +158,17 @@ impl World {
             disk: Disk::new(plant),
             weather: Weather::of(&mut dice.apart(6)),
             throws,
+            idle_ms: pace.one_of(&[20, 200, 5_000]).copied().unwrap_or_default(),
+            look_ms: pace.one_of(&[2, 2, 200]).copied().unwrap_or_default(),
             life: None,
             lives: 0,
             crowd: Crowd::new(&mut dice.apart(7)),
-            troupe: Troupe::default(),
+            troupe: Troupe::new(&mut dice.apart(8)),
             running: BTreeMap::new(),
             asked: BTreeSet::new(),
             folds: Folds::default(),
             deliveries: Deliveries::default(),
+            given: Sha256::new(),
             read: Position(0),
             is_over: false,
             findings: Vec::new(),
@@ -175,6 +189,10 @@ impl World {
         if lives.permille(self.weather.clock) {
             let at = lives.below(storm_ms);
             self.agenda.at(at, Due::ClockIsSet);
+        }
+        for _ in 0..lives.below(4) {
+            let at = lives.below(storm_ms);
+            self.agenda.at(at, Due::Told);
         }
         let mut plans = 0;
         loop {
@@ -211,6 +229,7 @@ impl World {
     fn happens(&mut self, due: Due) {
         match due {
             Due::ClientActs(client) => self.client_acts(client),
+            Due::Told => self.told(),
             Due::Arrives(ticket) => self.arrives(ticket),
             Due::Again(pending) => self.again(pending),
             Due::ClientHears(ticket, word) => self.crowd.hears(ticket, &word),
@@ -257,7 +276,7 @@ impl World {
         let number = self.troupe.number();
         let dice = &mut self.throws.clients;
         let Some((ticket, pending)) = self.crowd.acts(client, number, &threads, dice) else { return };
-        let next = dice.delay_ms(1_500);
+        let next = dice.delay_ms(self.crowd.pause_ms());
         self.agenda.after(next, Due::ClientActs(client));
         if let Some(pending) = pending {
             self.agenda.after(PATIENCE_MS, Due::Again(pending));
@@ -305,11 +324,6 @@ impl World {
         self.is_over = true;
         self.agenda.after(0, Due::Drains { life: number });
         true
-    }
-
-    /// The log as it is now.
-    fn last(&self) -> Position {
-        self.disk.log().last().unwrap_or_default()
     }
 }
 

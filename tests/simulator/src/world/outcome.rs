@@ -24,6 +24,8 @@ pub struct Outcome {
     pub seed: u64,
     /// The hash of every leaf and head of the log, in order of position.
     pub log: [u8; 32],
+    /// The hash of everything that the pumps gave out beside records: rows, deliveries, call-backs, words.
+    pub given: [u8; 32],
     /// Records in the log.
     pub records: u64,
     /// How much simulated time it took, in milliseconds.
@@ -79,6 +81,7 @@ impl World {
         Outcome {
             seed: self.seed,
             log: log.finalize().into(),
+            given: self.given.finalize().into(),
             records: records.len() as u64,
             simulated_ms: self.agenda.now_ms(),
             findings: self.findings,

@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
+use sha2::Digest as _;
+
 use systole::pump::heart::Input;
 use systole::words::codes::Code;
+use systole::words::composition::OnUnknown;
 use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
 use systole::words::ids::Name;
 use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
 use systole::words::refusal::Refusal;
 
 use super::{Due, World};
+use crate::cast;
 use crate::clients::Word;
 use crate::listeners::{End, Speech};
 use crate::outside::Sent;
@@ -29,17 +33,56 @@ impl World {
         }
     }
 
+    /// Something is told that concerns no call: the pump writes it down.
+    pub(super) fn told(&mut self) {
+        let listener = cast::name(cast::TOOL);
+        let source = std::net::IpAddr::from([127, 0, 0, 1]);
+        let input = match self.throws.network.below(4) {
+            0 => Input::Joined(listener),
+            1 => Input::Left { listener, words: "exited 1".to_owned() },
+            2 => Input::Knocked { source, count: 3 },
+            _ => {
+                self.count("threads of the program that fell");
+                Input::Fallen { who: "a judge".to_owned() }
+            }
+        };
+        self.input(input);
+    }
+
     /// Takes what the heart sent out.
     pub(super) fn takes(&mut self, sent: Sent) {
+        self.given.update(sent.name());
         match sent {
             Sent::Handed(delivery) => self.handed(&delivery),
             Sent::CalledBack(token, why) => self.called_back(token, why),
             Sent::Receipt(ticket, receipt, position) => self.receipt(ticket, receipt, position),
             Sent::Refused(ticket, refusal) => {
                 self.count("refusals to clients");
+                self.refused(ticket, refusal.code);
                 self.tells(ticket, Word::Refused(refusal.code));
             }
-            Sent::Done(ticket) => self.tells(ticket, Word::Done),
+            Sent::Done(ticket) => {
+                self.done(ticket);
+                self.tells(ticket, Word::Done);
+            }
+        }
+    }
+
+    /// Letters name threads that were on disk when they were written, but for one that never is.
+    fn refused(&mut self, ticket: Ticket, code: Code) {
+        let named = self.crowd.thread_of(ticket).and_then(|id| self.folds.durable().get(id));
+        if let Some(thread) = named.filter(|_| code == Code::UnknownThread) {
+            let words = format!("{} is said to be unknown, and is on disk", thread.id);
+            self.find("known", words);
+        }
+    }
+
+    /// An order that was carried out has ended its thread.
+    fn done(&mut self, ticket: Ticket) {
+        let Some(named) = self.crowd.thread_of(ticket) else { return };
+        if !self.folds.durable().get(named).is_some_and(|thread| thread.ended) {
+            let words = format!("{named} is said to be cancelled, and on disk it has not ended");
+            self.find("cancelled", words);
         }
     }
 
@@ -80,7 +123,12 @@ impl World {
         let page = self.compositions.iter().find(|page| page.hash == lease.config);
         let pinned = page.and_then(|page| page.listener(&lease.listener));
         let wrong = self.deliveries.goes_out(delivery, on_disk, seated, pinned);
+        // What was recorded before it is sent counts as out already.
+        let is_promised = pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
+        if !is_promised && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
+            self.find("drain", format!("{} goes out after the pump was told to stop", lease.token.0));
+        }
         let script = self.troupe.plays(delivery, &self.weather, &mut self.throws.listeners);
         let life = self.lives;
         for (after_ms, speech) in script.signs {

@@ -44,6 +44,7 @@ enum Drawn {
     Replies {
         call: u16,
         items: Vec<Item>,
+        lies: bool,
     },
     RepliesLate {
         call: u16,
@@ -112,7 +113,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
             .prop_map(|(key, party, other_bytes)| Drawn::Asks { key, party, other_bytes }),
         1 => (any::<u16>(), 0..40u8, any::<u8>())
             .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
-        14 => (any::<u16>(), items()).prop_map(|(call, items)| Drawn::Replies { call, items }),
+        14 => (any::<u16>(), items(), prop::bool::weighted(0.1))
+            .prop_map(|(call, items, lies)| Drawn::Replies { call, items, lies }),
         1 => any::<(u16, bool)>().prop_map(|(call, turns)| Drawn::RepliesLate { call, turns }),
         1 => any::<(u16, bool)>().prop_map(|(call, retry)| Drawn::Fails { call, retry }),
         5 => any::<(u16, u8, bool)>()
@@ -132,8 +134,11 @@ fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     };
     let burst = prop_oneof![
         60 => drawn().prop_map(|drawn| vec![drawn]),
-        2 => any::<(u16, u8, bool)>()
-            .prop_map(|(call, code, with_pump)| vec![Drawn::IsLost { call, code, with_pump }; 6]),
+        // As often as it takes: one more would strike another call.
+        15 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
+            let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
+            vec![Drawn::IsLost { call, code, with_pump }; often as usize]
+        }),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];
@@ -161,12 +166,15 @@ impl Walk {
         self.numbers
     }
 
-    /// An open call, and its party.
+    /// An open call: mostly one whose turn is due, for the others answer little.
     fn call(&self, pick: u16) -> Option<(String, String)> {
-        let all = self.naive.threads.iter();
-        let all = all.flat_map(|(id, t)| t.calls.keys().map(move |path| (id.clone(), path.clone())));
+        let wanted = |call: &naive::Call| pick.is_multiple_of(8) || call.is_ready();
+        let all = self.naive.threads.iter().flat_map(|(id, thread)| {
+            let open = thread.calls.iter().filter(|(_, call)| wanted(call));
+            open.map(move |(path, _)| (id.clone(), path.clone()))
+        });
         let all: Vec<(String, String)> = all.collect();
-        all.get(usize::from(pick) % all.len().max(1)).cloned()
+        all.get(usize::from(pick / 8) % all.len().max(1)).cloned()
     }
 
     /// A thread, or one that never was.
@@ -199,6 +207,34 @@ impl Walk {
         }
     }
 
+    /// Both take a reply, whose items may give another's name as their sender's.
+    fn replies(&mut self, call: u16, items: &[Item], lies: bool) {
+        let Some((thread, path)) = self.call(call) else { return };
+        let mut thrown: Vec<Thrown> = items.iter().map(|item| self.thrown(&thread, item)).collect();
+        // A door admits no final of a listener that owes no answer.
+        let owes = self.naive.call(&thread, &path).is_some_and(|c| c.party().owes_answer);
+        thrown.retain(|item| owes || !matches!(item, Thrown::Final(_)));
+        let lies = lies && !thrown.is_empty();
+        self.real.replies(&thread, &path, &thrown, lies.then_some("core"));
+        if lies {
+            self.naive.lied(&thread, &path);
+        }
+        self.naive.replied(&thread, &path, &thrown);
+    }
+
+    /// The deepest call asks, or spawns, once more.
+    fn dives(&mut self, spawns: bool) {
+        let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
+            thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
+        });
+        let deepest = deepest.max_by_key(|(id, path)| naive::depth(id, path));
+        let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else { return };
+        let number = self.number();
+        let asks = if spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
+        self.real.replies(&thread, &path, std::slice::from_ref(&asks), None);
+        self.naive.replied(&thread, &path, &[asks]);
+    }
+
     /// Both take an event.
     fn takes(&mut self, drawn: &Drawn) {
         match drawn {
@@ -215,15 +251,7 @@ impl Walk {
                 self.real.asks(Some(&thread), &key, party, 900_000);
                 self.naive.asked(&thread, false, &key, party, 900_000);
             }
-            Drawn::Replies { call, items } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                let mut thrown: Vec<Thrown> = items.iter().map(|item| self.thrown(&thread, item)).collect();
-                // A door admits no final of a listener that owes no answer.
-                let owes = self.naive.call(&thread, &path).is_some_and(|c| c.party().owes_answer);
-                thrown.retain(|item| owes || !matches!(item, Thrown::Final(_)));
-                self.real.replies(&thread, &path, &thrown);
-                self.naive.replied(&thread, &path, &thrown);
-            }
+            Drawn::Replies { call, items, lies } => self.replies(*call, items, *lies),
             Drawn::RepliesLate { call, turns } => {
                 let Some((thread, path)) = self.call(*call) else { return };
                 self.real.replies_late(&thread, &path, *turns);
@@ -263,20 +291,7 @@ impl Walk {
                     self.naive.noticed(&thread, &path, "walked");
                 }
             }
-            Drawn::Dives { spawns } => {
-                let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
-                    thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
-                });
-                let deepest = deepest.max_by_key(|(id, path)| naive::depth(id, path));
-                let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else {
-                    return;
-                };
-                let number = self.number();
-                let asks =
-                    if *spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
-                self.real.replies(&thread, &path, std::slice::from_ref(&asks));
-                self.naive.replied(&thread, &path, &[asks]);
-            }
+            Drawn::Dives { spawns } => self.dives(*spawns),
             Drawn::Cancels { thread } => {
                 let thread = self.thread(*thread);
                 self.real.cancels(&thread);
@@ -373,7 +388,7 @@ fn words(walk: &Walk) -> BTreeSet<String> {
 }
 
 #[test]
-fn two_pumps_that_share_no_code_say_the_same() {
+fn b19_two_pumps_that_share_no_code_say_the_same() {
     let asked = std::env::var("WALKS").ok().and_then(|walks| walks.parse().ok());
     let config = ProptestConfig {
         cases: asked.unwrap_or(WALKS),

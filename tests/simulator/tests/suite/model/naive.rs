@@ -15,7 +15,8 @@ pub(crate) struct Party {
 
 /// Attempts at one turn.
 pub(crate) const ATTEMPTS: u32 = 3;
-const ATTEMPTS_WITH_PUMP: u32 = 5;
+/// The same of attempts that died with the pump.
+pub(crate) const ATTEMPTS_WITH_PUMP: u32 = 5;
 const DEEPEST: usize = 16;
 const MOST_CHILDREN: usize = 32;
 const MOST_WAITING: usize = 16;
@@ -43,8 +44,8 @@ pub(crate) struct Call {
     held: bool,
     turn: u32,
     attempt: u32,
-    /// Attempts of this turn that the pump itself died with; they are no failures of the party.
-    died: u32,
+    /// How many of the attempts before it died with the pump.
+    lost_with_pump: u32,
     /// Whether the first attempt is on record.
     recorded: bool,
     /// The items of the last reply; none is the answer that has not come.
@@ -116,9 +117,14 @@ impl Call {
         self.children.iter().filter(|(_, ended)| !ended).map(|(id, _)| id.clone()).collect()
     }
 
+    /// Another turn, none of whose attempts was made.
+    fn begins(&mut self, turn: u32) {
+        (self.turn, self.attempt, self.lost_with_pump, self.recorded) = (turn, 1, 0, false);
+    }
+
     /// The last answer came: the next turn is due, and shows whatever came until now.
     fn turns_to(&mut self, turn: u32) {
-        (self.turn, self.attempt, self.died, self.recorded) = (turn, 1, 0, false);
+        self.begins(turn);
         self.showing.append(&mut self.waiting);
     }
 }
@@ -156,7 +162,7 @@ impl Naive {
             held,
             turn: 1,
             attempt: 1,
-            died: 0,
+            lost_with_pump: 0,
             recorded: false,
             items: Vec::new(),
             showing: Vec::new(),
@@ -190,11 +196,15 @@ impl Naive {
     /// An attempt failed, or nobody knows.
     pub(crate) fn fails(&mut self, thread: &str, path: &str, code: &str, known: bool, with_pump: bool) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        let own = call.attempt - call.died;
-        let another = if with_pump { call.died + 1 < ATTEMPTS_WITH_PUMP } else { own < ATTEMPTS };
-        if (known || call.party.repeats_unknown) && another {
-            call.died += u32::from(with_pump);
+        // A listener answers for its own attempts, the pump for those that died with it.
+        let own = call.attempt - call.lost_with_pump;
+        let may_more = match with_pump {
+            true => call.lost_with_pump + 1 < ATTEMPTS_WITH_PUMP,
+            false => own < ATTEMPTS,
+        };
+        if (known || call.party.repeats_unknown) && may_more {
             (call.attempt, call.recorded) = (call.attempt + 1, true);
+            call.lost_with_pump += u32::from(with_pump);
         } else {
             self.closes(thread, path, "failed", code.to_owned());
         }
@@ -223,6 +233,13 @@ impl Naive {
             _ => return,
         };
         call.waiting.push((usize::MAX, shown.to_owned()));
+    }
+
+    /// A reply to the due turn of a call gives another's name as its sender's.
+    pub(crate) fn lied(&mut self, thread: &str, path: &str) {
+        if let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) {
+            call.waiting.push((usize::MAX, "reply.false-sender".to_owned()));
+        }
     }
 
     /// A reply to the due turn of a call.
@@ -350,7 +367,7 @@ impl Naive {
                 if call.items.iter().all(Option::is_some) {
                     call.turns_to(turn + 1);
                 } else {
-                    (call.turn, call.attempt, call.died, call.recorded) = (turn + 1, 1, 0, false);
+                    call.begins(turn + 1);
                 }
             }
         }

@@ -176,8 +176,11 @@ impl Real {
         self.happens(Happening::Replied(Judged { lease, said, claimed: None }));
     }
 
-    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
-        self.says(self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+    /// A reply; `claimed` is the name of somebody else that it gives as its sender's.
+    pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
+        let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+        let claimed = claimed.map(str::to_owned);
+        self.happens(Happening::Replied(Judged { lease, said, claimed }));
     }
 
     /// A reply to another turn, or to another attempt, than is due.
