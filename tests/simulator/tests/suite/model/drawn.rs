@@ -103,7 +103,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     let burst = prop_oneof![
         60 => drawn().prop_map(|drawn| vec![drawn]),
         // As often as it takes: one more would strike another call.
-        15 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
+        6 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
             let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
             vec![Drawn::Of { call, what: Befalls::IsLost { code, with_pump } }; often as usize]
         }),

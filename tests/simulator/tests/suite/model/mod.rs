@@ -28,7 +28,7 @@ const CAREFUL: Party = Party { name: "careful", turns: 1, owes_answer: true, rep
 const PARTIES: [Party; 4] = [AGENT, TOOL, QUIET, CAREFUL];
 
 /// Walks of every run of the tests; the environment may ask for others in `WALKS`.
-const WALKS: u32 = 1_500;
+const WALKS: u32 = 4_000;
 
 /// Both pumps.
 struct Walk {
