@@ -58,7 +58,7 @@ enum Command {
     Why(why::Why),
     /// Draw what came of a message
     Tree(tree::Tree),
-    /// Show a thread's todo lists, now or as they stood after a record
+    /// Show a thread's todo lists, now or as they once stood
     Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),

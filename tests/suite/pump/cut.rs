@@ -147,6 +147,15 @@ fn the_log_cut_after_every_record_folds_and_goes_on() {
 }
 
 #[test]
+fn a_row_in_another_encoding_is_no_row() {
+    let (stage, _) = busy();
+    let mut row = stage.state.thread(&root()).unwrap().to_row();
+    assert!(Thread::from_row(&row).is_some());
+    row.bytes[0] -= 1;
+    assert!(Thread::from_row(&row).is_none(), "the thread is folded afresh from its records");
+}
+
+#[test]
 fn a_fold_at_a_commit_is_the_state_that_decided_the_next() {
     let (stage, commits) = busy();
     let (again, _) = busy();
