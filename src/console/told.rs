@@ -6,7 +6,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::organism::front::Front;
+use crate::organism::order::Says;
 use crate::rules::core_payload;
+use crate::words::approval::Decided;
 use crate::words::flow;
 use crate::words::ports::Position;
 use crate::words::record;
@@ -228,6 +230,73 @@ pub struct Started<'a> {
 pub struct Cancelled {
     /// Which.
     pub cancelled: String,
+}
+
+/// A person's word on what waits, as it is asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ruling {
+    /// What is said.
+    pub verdict: Verdict,
+    /// What for. A rejection has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The hash of the payload that was looked at: for any other the word does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// What goes in its place, where it is amended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+}
+
+/// What can be said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It may go.
+    Approve,
+    /// It may not.
+    Reject,
+    /// Another payload goes in its place.
+    Amend,
+}
+
+impl Verdict {
+    /// The verdict of an order.
+    pub fn of(says: &Says) -> Verdict {
+        match says {
+            Says::Approve => Verdict::Approve,
+            Says::Reject => Verdict::Reject,
+            Says::Amend(_) => Verdict::Amend,
+        }
+    }
+
+    /// The outcome that it brings about.
+    pub fn outcome(self) -> &'static str {
+        match self {
+            Verdict::Approve => Decided::Approved.as_str(),
+            Verdict::Reject => Decided::Rejected.as_str(),
+            Verdict::Amend => Decided::Amended.as_str(),
+        }
+    }
+}
+
+/// A person's word was taken.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ruled {
+    /// About which request.
+    pub approval: String,
+    /// How it ended: approved, rejected or amended.
+    pub outcome: String,
+}
+
+/// A thread, or everything, was halted, or goes on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Steered {
+    /// Which; none: everything.
+    pub thread: Option<String>,
+    /// Whether it is halted.
+    pub paused: bool,
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -131,7 +131,7 @@ fn rule(
             decided(d, (thread, path), &approval, Decided::Approved, by, Some(approval.hash), note);
         }
         Verdict::Amend(amendment) => {
-            let hash = amend(d, (thread, path), &listener, by, amendment?)?;
+            let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
             decided(d, (thread, path), &approval, Decided::Amended, by, Some(hash), note);
         }
         Verdict::Reject => {

@@ -91,6 +91,12 @@ pub fn of_message(
     addressee(open, element, to, "open to you are")
 }
 
+/// Whose schema judges what goes to a listener in place of another payload.
+pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Result<SchemaId, Refusal> {
+    let listener = composition.listener(to).into_iter().collect();
+    addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
+}
+
 fn addressee(
     reachable: Vec<&Listener>,
     element: &QName,

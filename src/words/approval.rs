@@ -70,7 +70,7 @@ pub enum Verdict {
     /// It may not.
     Reject,
     /// This goes in its place, if the schema took it.
-    Amend(Result<Admitted, Refused>),
+    Amend(Box<Result<Admitted, Refused>>),
 }
 
 /// How a request for approval ended.

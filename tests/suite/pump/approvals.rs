@@ -36,7 +36,7 @@ impl Stage {
 
 /// What goes out in place of a payload for that listener.
 pub(crate) fn amendment(to: &str, payload: Payload) -> Says {
-    Says::Amend(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload))))
+    Says::Amend(Box::new(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))))
 }
 
 /// An agent whose first item waits for a person.
@@ -135,7 +135,7 @@ fn held_an_amendment_that_is_refused_or_for_another_leaves_it_waiting() {
     );
     let wrong = Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None };
     assert_eq!(
-        stage.rules(1, None, Says::Amend(Err(wrong))),
+        stage.rules(1, None, Says::Amend(Box::new(Err(wrong)))),
         ["root 7 refusal/payload.invalid core -> operator", "=> refused payload.invalid"]
     );
     assert_eq!(stage.rules(1, None, Says::Approve)[1..], ["=> done", "=> guarded 1/1.0 t1 a1"]);
