@@ -12,6 +12,7 @@ pub mod glance;
 pub mod narrate;
 pub mod posts;
 pub mod roll;
+pub mod todo;
 pub mod tree;
 pub mod whole;
 pub mod why;

@@ -20,6 +20,7 @@ mod screen;
 mod send;
 pub mod soak;
 mod thread_name;
+mod todo;
 mod tree;
 mod why;
 
@@ -32,7 +33,7 @@ use exit::Exit;
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "run", "send"]),
-    ("look", &["ps", "why", "tree", "log"]),
+    ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume"]),
     ("prove", &["soak"]),
     ("build", &["doctor"]),
@@ -59,6 +60,8 @@ enum Command {
     Why(why::Why),
     /// Draw what came of a message
     Tree(tree::Tree),
+    /// Show a thread's todo lists, now or as they once stood
+    Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Let go what waits for a person, or list it
@@ -97,6 +100,7 @@ impl Command {
             Command::Ps(ps) => ps.run(),
             Command::Why(why) => why.run(),
             Command::Tree(tree) => tree.run(),
+            Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),

@@ -119,6 +119,11 @@ pub fn children_open(count: usize) -> Body {
     written("children-open", |open| open.number("count", count as u64).empty())
 }
 
+/// `<todo-open>`: a final came while steps are open.
+pub fn todo_open(open: u64, total: u64) -> Body {
+    written("todo-open", |todo| todo.number("open", open).number("total", total).empty())
+}
+
 /// `<system-thread-error>`: an item named a thread that it cannot reach.
 pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> Body {
     let shown: String = thread.chars().take(200).collect();
@@ -245,6 +250,12 @@ pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
 pub fn read_timer_fired(body: &[u8]) -> Option<(TimerId, u64)> {
     let [id, missed] = attributes(body, "timer-fired", ["id", "missed"])?;
     Some((TimerId::parse(&id?).ok()?, missed.and_then(|n| n.parse().ok()).unwrap_or(0)))
+}
+
+/// The thread that a `<thread-cancelled>` names.
+pub fn cancelled_thread(body: &[u8]) -> Option<ThreadId> {
+    let [id] = attributes(body, "thread-cancelled", ["id"])?;
+    ThreadId::parse(&id?).ok()
 }
 
 /// The timer that a `<timer-cancelled>` names.

@@ -60,6 +60,8 @@ pub(crate) enum Sort<'r> {
     Spawn,
     /// Waits for children.
     Wait,
+    /// Ends a child.
+    End,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -112,8 +114,9 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("begin")) => opens(record, By::Spawn),
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
+        ("message", Some("cancel-thread")) => item(record, Sort::End),
         ("message", Some("await")) => item(record, Sort::Wait),
-        ("message", Some("note")) => item(record, Sort::Note),
+        ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
         ("message", Some("answer")) => {
             let (caller, turn, ordinal) =

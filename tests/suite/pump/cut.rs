@@ -32,7 +32,7 @@ fn busy() -> (Stage, Vec<usize>) {
             vec![
                 spawn(Some("heat"), "agent"),
                 call("tool"),
-                note(),
+                note_with(&[("a", "-")]),
                 refused(),
                 set_timer("id=\"tea\" after=\"1m\"", ""),
             ],
@@ -60,7 +60,7 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.fires("tick", 0)));
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![todo("b", "x"), final_()])));
     step(&mut stage, &mut |s| drop(s.fires("tick", 7_200_000)));
     step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
     step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
@@ -90,6 +90,7 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "note",
         "final",
         "spawn",
+        "todo",
         "await",
         "timer/set",
         "timer/cancel ",
@@ -143,6 +144,15 @@ fn the_log_cut_after_every_record_folds_and_goes_on() {
             cut_stage.happens(Happening::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
         }
     }
+}
+
+#[test]
+fn a_row_in_another_encoding_is_no_row() {
+    let (stage, _) = busy();
+    let mut row = stage.state.thread(&root()).unwrap().to_row();
+    assert!(Thread::from_row(&row).is_some());
+    row.bytes[0] -= 1;
+    assert!(Thread::from_row(&row).is_none(), "the thread is folded afresh from its records");
 }
 
 #[test]

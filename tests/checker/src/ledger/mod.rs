@@ -200,6 +200,7 @@ impl Ledger {
             lost_with_pump: 0,
             is_dead: false,
             children: Vec::new(),
+            is_nudged: false,
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -231,6 +232,7 @@ impl Ledger {
         let record = step.record;
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
         self.with_call(&record.thread, call, |call| {
+            call.is_nudged |= is_nudge(record);
             if turn > call.settled {
                 (call.settled, call.attempts, call.is_dead) = (turn, None, false);
                 call.lost_with_pump = 0;
@@ -241,6 +243,7 @@ impl Ledger {
                     ordinal,
                     is_note: sort == Sort::Note,
                     is_wait: sort == Sort::Wait,
+                    is_end: sort == Sort::End,
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
@@ -265,7 +268,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Wait | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::End | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
         }
     }
 
@@ -338,6 +341,11 @@ impl Ledger {
             child.end.get_or_insert(End { outcome, payload });
         }
     }
+}
+
+/// Whether a record answers a final that came while children run or steps are open.
+pub(crate) fn is_nudge(record: &Record) -> bool {
+    matches!(record.code.as_deref(), Some("children-open" | "todo-open"))
 }
 
 /// The word by which a parent is told how its child ended.

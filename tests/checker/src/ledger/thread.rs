@@ -64,6 +64,8 @@ pub(crate) struct Call {
     /// Whether that turn will not be tried again.
     pub(crate) is_dead: bool,
     pub(crate) children: Vec<String>,
+    /// Whether a final of it was answered by a word on what is open.
+    pub(crate) is_nudged: bool,
 }
 
 /// An item of the last reply of an open call.
@@ -72,6 +74,7 @@ pub(crate) struct Item {
     pub(crate) ordinal: u32,
     pub(crate) is_note: bool,
     pub(crate) is_wait: bool,
+    pub(crate) is_end: bool,
     /// The record of the item, if it sets a timer.
     pub(crate) sets: Option<Id>,
     pub(crate) is_cancel: bool,

@@ -20,6 +20,7 @@ pub(crate) const E: &str = "sess-eeeeeeeeeeee";
 pub(crate) const E1: &str = "sess-eeeeeeeeeeee.c1";
 pub(crate) const F: &str = "sess-ffffffffffff";
 pub(crate) const G: &str = "sess-000000000001";
+pub(crate) const F1: &str = "sess-ffffffffffff.c1";
 pub(crate) const D1: &str = "sess-dddddddddddd.-1";
 
 pub(crate) fn spawned(id: &str, parent: &str, first: &str) -> String {
@@ -52,7 +53,7 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
 }
 
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 76;
+pub(crate) const RECORDS: u64 = 83;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -77,6 +78,7 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_d());
     lines.extend(thread_e());
     lines.extend(thread_f());
+    lines.extend(thread_f_again());
     lines.extend(thread_g());
     Script(lines)
 }
@@ -277,14 +279,24 @@ pub(crate) fn fired(attributes: &str) -> String {
     format!(r#"<timer-fired xmlns="https://xml-pipeline.org/ns/core/v1" {attributes}>look</timer-fired>"#)
 }
 
+pub(crate) fn ended(id: &str) -> String {
+    format!(r#"<thread-cancelled xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}" threads="1"/>"#)
+}
+
 pub(crate) fn unset(id: &str) -> String {
     format!(r#"<timer-cancelled xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}"/>"#)
 }
 
+fn later(line: Line, minutes: u64) -> Line {
+    Line { time_ms: line.time_ms + minutes * 60_000, ..line }
+}
+
+fn fires(name: &'static str, code: &'static str) -> Line {
+    line(name, F, "timer", code).between("core", "planner").because("f-set")
+}
+
 fn thread_f() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
-    let later = |line: Line, minutes: u64| Line { time_ms: line.time_ms + minutes * 60_000, ..line };
-    let fires = |name, code| f(name, "timer", code).between("core", "planner").because("f-set");
     vec![
         f("f-ask", "message", "request").between("fay", "planner").on("1").key("k-f"),
         f("f-set", "timer", "set").between("planner", "").on("1").at(1, 0).because("f-ask"),
@@ -317,6 +329,13 @@ fn thread_f() -> Vec<Line> {
             .on("1")
             .at(3, 0)
             .because("f-cancelled"),
+    ]
+}
+
+/// The timer of thread F opens a call, which calls, spawns and cancels.
+fn thread_f_again() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    vec![
         later(fires("f-opens", "opens"), 5).on("2").says(&fired("id=\"tick\" missed=\"3\"")),
         later(f("f-nested", "message", "call"), 5)
             .between("planner", "helper")
@@ -339,11 +358,44 @@ fn thread_f() -> Vec<Line> {
             .on("2/1.0")
             .at(2, 0)
             .because("f-inner-set"),
-        later(f("f-done", "message", "final"), 5)
-            .between("planner", "core")
+        later(f("f-spawn", "message", "spawn"), 5)
+            .between("planner", "")
             .on("2")
             .at(2, 0)
             .because("f-helped"),
+        Line {
+            origin: Some("f-spawn"),
+            ..later(line("f-begin", F1, "message", "begin"), 5)
+                .between("planner", "helper")
+                .on("1")
+                .because("f-spawn")
+        },
+        later(f("f-spawned", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/2.0")
+            .because("f-spawn")
+            .says(&spawned(F1, F, "f-begin")),
+        later(f("f-end", "message", "cancel-thread"), 5)
+            .between("planner", "")
+            .on("2")
+            .at(3, 0)
+            .because("f-spawned"),
+        later(line("f-child-end", F1, "terminal", "thread.cancelled"), 5).between("core", "planner"),
+        later(f("f-finished", "message", "inbox"), 5)
+            .between("core", "planner")
+            .on("2")
+            .because("f-child-end")
+            .says(&finished(F1, "cancelled", "f-child-end", "")),
+        later(f("f-ended", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/3.0")
+            .because("f-end")
+            .says(&ended(F1)),
+        later(f("f-done", "message", "final"), 5)
+            .between("planner", "core")
+            .on("2")
+            .at(4, 0)
+            .because("f-ended"),
     ]
 }
 
@@ -351,7 +403,7 @@ fn thread_f() -> Vec<Line> {
 fn a_good_log_gives_no_finding() {
     let report = Book::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
-    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 10));
+    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 11));
 }
 
 #[test]
@@ -386,6 +438,11 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "g-told",
         "g-mild",
         "g-no",
+        "f-spawn",
+        "f-begin",
+        "f-end",
+        "f-child-end",
+        "f-finished",
     ];
     for length in 0..script().0.len() {
         let mut cut = script();
