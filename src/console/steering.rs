@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -23,15 +24,16 @@ use crate::words::limits;
 pub(super) async fn approvals(
     State(desk): State<Arc<Desk>>,
     Path(id): Path<String>,
-    body: Result<Json<told::Ruling>, JsonRejection>,
+    body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
     let Some(approval) = ApprovalId::parse(&id) else {
         return bad("the id of an approval is a and a number, as in a1");
     };
-    let ruling = match body {
-        Ok(Json(ruling)) => ruling,
-        Err(rejected) => return bad(&rejected.body_text()),
+    let Ok(body) = body else { return bad("the body broke off, or is longer than any order") };
+    let ruling = match serde_json::from_slice(&body) {
+        Ok(ruling) => ruling,
+        Err(error) => return bad(&["the body is no order: ", &error.to_string()].concat()),
     };
     let order = match order(approval, ruling) {
         Ok(order) => order,
