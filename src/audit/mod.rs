@@ -11,6 +11,7 @@ pub mod glance;
 pub mod narrate;
 pub mod posts;
 pub mod roll;
+pub mod todo;
 pub mod tree;
 pub mod whole;
 pub mod why;

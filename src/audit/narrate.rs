@@ -76,6 +76,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Spawn)) => "spawns, item",
         Some(Mark::Role(Role::Await)) => "waits, item",
         Some(Mark::Role(Role::Note)) => "note",
+        Some(Mark::Role(Role::Todo)) => "todo list",
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",
         Some(Mark::Role(Role::Inbox)) => "inbox of call",

@@ -240,7 +240,7 @@ impl Tree {
             }
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
             Role::Await => self.item(h, Leaf::Await { over: None }),
-            Role::Note => self.item(h, Leaf::Note { element: glance(&record.body).element }),
+            Role::Note | Role::Todo => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
             Role::Answer => self.answer(record),
             Role::Inbox | Role::Told => {}

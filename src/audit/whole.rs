@@ -160,3 +160,27 @@ impl Signs {
         }
     }
 }
+
+/// Records read at once.
+const PAGE: usize = 512;
+
+/// Folds a thread from its first record to that one, as far as it goes, and shows each on the way. Every
+/// record is verified; none where the thread has no record.
+pub(super) fn folded_until(
+    reader: &dyn LogReader,
+    id: &ThreadId,
+    seq: u64,
+    mut show: impl FnMut(&Record),
+) -> Result<Option<Thread>, LogFault> {
+    let mut thread = Thread::blank(id.clone());
+    loop {
+        let page = reader.of_thread(id, thread.seq + 1, PAGE)?;
+        for (position, record) in page.iter().filter(|(_, record)| record.header.seq <= seq) {
+            wake::fold_next(&mut thread, record, *position)?;
+            show(record);
+        }
+        if page.len() < PAGE || thread.seq >= seq {
+            return Ok((thread.seq > 0).then_some(thread));
+        }
+    }
+}

@@ -30,7 +30,7 @@ pub(super) fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
     }
     match (kind, Mark::parse(code)) {
         (Some(Kind::Message), Some(Mark::Role(Role::Final))) => Some(Ending::Answered),
-        (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen)) => None,
+        (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen | Mark::TodoOpen)) => None,
         (Some(Kind::Outcome), Some(Mark::Handled)) => Some(Ending::Handled),
         (Some(Kind::Outcome), _) => Some(Ending::Failed(code.to_owned())),
         _ => None,

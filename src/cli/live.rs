@@ -102,7 +102,7 @@ fn what(record: &Record) -> Option<What> {
     let to = ways(record.to.as_deref().unwrap_or("-"));
     match (Kind::parse(&record.kind)?, Mark::parse(code)) {
         (Kind::Message, Some(Mark::Role(Role::Told))) => told_of_listener(&record.body),
-        (Kind::Message, Some(Mark::Role(Role::Note))) => {
+        (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))) => {
             seen([&record.from, " notes ", &summary(&record.body)].concat(), Colour::Dim)
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) => {

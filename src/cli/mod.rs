@@ -18,6 +18,7 @@ mod screen;
 mod send;
 pub mod soak;
 mod thread_name;
+mod todo;
 mod tree;
 mod why;
 
@@ -30,7 +31,7 @@ use exit::Exit;
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "run", "send"]),
-    ("look", &["ps", "why", "tree", "log"]),
+    ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["cancel"]),
     ("prove", &["soak"]),
     ("build", &["doctor"]),
@@ -57,6 +58,8 @@ enum Command {
     Why(why::Why),
     /// Draw what came of a message
     Tree(tree::Tree),
+    /// Show a thread's todo lists, now or as they stood after a record
+    Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// End a thread and everything below it
@@ -85,6 +88,7 @@ impl Command {
             Command::Ps(ps) => ps.run(),
             Command::Why(why) => why.run(),
             Command::Tree(tree) => tree.run(),
+            Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::Soak(soak) => soak.run(),

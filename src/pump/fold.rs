@@ -4,10 +4,12 @@
 
 mod timers;
 
+use std::collections::BTreeMap;
+
 use super::state::{
-    Answer, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Thread, Wish,
+    Answer, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Steps, Thread, Wish,
 };
-use crate::rules::{core_payload, labels, primitive};
+use crate::rules::{core_payload, labels, primitive, todo};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
 use crate::words::record::{Header, Kind, Mark, Record, Role};
@@ -34,7 +36,7 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (Kind::Message, Some(Mark::Role(role))) => message(thread, record, role),
         (Kind::Refusal, mark) => {
             settle(thread, h, Answer::Seq(h.seq));
-            if mark == Some(Mark::ChildrenOpen)
+            if matches!(mark, Some(Mark::ChildrenOpen | Mark::TodoOpen))
                 && let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path))
             {
                 call.nudged = true;
@@ -67,7 +69,10 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             settle(thread, h, Answer::Open);
             awaits(thread, record);
         }
-        Role::Note => settle(thread, h, Answer::Recorded),
+        Role::Note | Role::Todo => {
+            settle(thread, h, Answer::Recorded);
+            todos(thread, record);
+        }
         Role::Final => close(thread, h),
         Role::Answer => {
             if let Some(path) = &h.call {
@@ -120,6 +125,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
         ready_at: h.time,
         children: Vec::new(),
         nudged: false,
+        todos: BTreeMap::new(),
     };
     thread.calls.insert(path, call);
 }
@@ -162,6 +168,18 @@ fn awaits(thread: &mut Thread, record: &Record) {
     let enough = wanted.mode.of(threads.len());
     if let Some(item) = call.items.last_mut() {
         item.wish = Wish::Threads(Awaited { threads, enough });
+    }
+}
+
+/// Takes the todo lists of a note, or a list alone. The newest with the same condition stands.
+fn todos(thread: &mut Thread, record: &Record) {
+    let Ok(lists) = todo::read(&record.body) else { return };
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    for list in lists {
+        let done = list.steps.iter().filter(|step| step.is_done).count() as u64;
+        let total = list.steps.len() as u64;
+        let steps = Steps { open: total - done, total };
+        call.todos.insert(Digest::of(list.condition.as_bytes()), steps);
     }
 }
 

@@ -18,5 +18,6 @@ pub mod run;
 mod spawning;
 pub mod state;
 mod timers;
+mod todos;
 pub mod wake;
 pub mod wheel;

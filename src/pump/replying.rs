@@ -10,6 +10,7 @@ use super::failing::failed;
 use super::primitives;
 use super::spawning::spawn;
 use super::state::Call;
+use super::todos;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::composition::Listener;
@@ -39,7 +40,7 @@ impl Turn<'_> {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
-    fn is_last(&self) -> bool {
+    pub(super) fn is_last(&self) -> bool {
         self.listener.is_none_or(|l| self.number >= l.turns)
     }
 
@@ -192,7 +193,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
         record_refusal(d, turn, 0, &refusal);
         return after_turn(d, turn, Some(refusal));
     }
-    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Note);
+    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a.what()));
     let steps = items.iter().filter(|item| !is_note(item)).count();
     let mut answer = None;
     let mut first_refusal = None;
@@ -200,19 +201,14 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     for (ordinal, item) in (0u32..).zip(items) {
         match item {
             Item::Admitted(admitted) if *admitted.what() == What::Final => {
-                if steps == 1 && !nudged(d, turn, ordinal, &mut first_refusal) {
+                if steps == 1 {
                     answer = Some((ordinal, admitted));
-                } else if steps > 1 {
+                } else {
                     let words = "a final must be the only item beside notes; the other items go on";
                     let refusal = Refusal::new(Code::FinalNotAlone, words)
                         .mended_by("send it again when the other items are answered");
-                    first_refusal.get_or_insert(refuse_item(
-                        d,
-                        turn,
-                        ordinal,
-                        refusal,
-                        Some(admitted.bytes()),
-                    ));
+                    let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
+                    first_refusal.get_or_insert(refusal);
                 }
             }
             // Last, so that a wait sees the children and timers of its own reply wherever it stands in it.
@@ -229,31 +225,20 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
             first_refusal.get_or_insert(refusal);
         }
     }
-    match answer {
-        Some((ordinal, admitted)) => take_final(d, turn, ordinal, &admitted),
-        None => after_turn(d, turn, first_refusal),
+    let Some((ordinal, admitted)) = answer else { return after_turn(d, turn, first_refusal) };
+    match todos::nudge(d, turn, ordinal) {
+        Some(refusal) => after_turn(d, turn, first_refusal.or(Some(refusal))),
+        None => take_final(d, turn, ordinal, &admitted),
     }
+}
+
+/// What is answered by being recorded, and may stand beside a final.
+fn is_kept(what: &What) -> bool {
+    matches!(what, What::Note | What::Primitive(Primitive::Todo))
 }
 
 fn is_wait(admitted: &Admitted) -> bool {
     matches!(admitted.what(), What::Primitive(Primitive::Await(_)))
-}
-
-/// With running children the first final of a call is answered by `<children-open>`; the next is
-/// taken, and cancels them. On the last turn there is no next, so the first is taken.
-fn nudged(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, first: &mut Option<Refusal>) -> bool {
-    if turn.is_last() {
-        return false;
-    }
-    let Some(call) = d.call(turn.thread, turn.path).filter(|c| !c.nudged) else { return false };
-    let open = call.running().count();
-    if open == 0 {
-        return false;
-    }
-    let body = core_payload::children_open(open);
-    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::ChildrenOpen, body).to(&turn.sender));
-    first.get_or_insert(Refusal::new(Code::FinalNotAlone, "children are still running"));
-    true
 }
 
 fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
@@ -271,13 +256,7 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
         }
         Item::ForThread { thread, payload } => Some(for_thread(d, turn, ordinal, &thread, &payload)),
         Item::Admitted(admitted) => match admitted.what() {
-            What::Note | What::Final => {
-                let mut fact =
-                    turn.item(ordinal, Kind::Message, Mark::Role(Role::Note), admitted.bytes().clone());
-                fact.from = turn.sender.clone();
-                d.record(turn.thread, fact);
-                None
-            }
+            What::Note | What::Final => todos::keep(d, turn, ordinal, Role::Note, admitted.bytes()),
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
             What::For(_) | What::Spawn { .. } => {
                 let deep = turn.thread.depth() + turn.path.depth() + 1 >= limits::DEPTH;

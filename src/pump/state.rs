@@ -158,8 +158,26 @@ pub struct Call {
     pub ready_at: Millis,
     /// Its children, in order of spawning.
     pub children: Vec<Child>,
-    /// Whether its first final was answered by `<children-open>`.
+    /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
+    /// Its todo lists, by the hash of their condition.
+    pub todos: BTreeMap<Digest, Steps>,
+}
+
+/// How many steps there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Steps {
+    /// Those that are not done.
+    pub open: u64,
+    /// All of them.
+    pub total: u64,
+}
+
+impl Steps {
+    /// These and those.
+    pub fn and(self, other: Steps) -> Steps {
+        Steps { open: self.open.saturating_add(other.open), total: self.total.saturating_add(other.total) }
+    }
 }
 
 /// A child thread, as the call that spawned it knows it.

@@ -13,7 +13,7 @@ use crate::words::record::Record;
 const PAGE: usize = 512;
 
 /// Folds one record into a thread after checking that it is the next of its chain.
-fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
+pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
     let expected = thread.seq + 1;
     if record.header.seq != expected || !record.verifies(thread.head) {
         let why = [

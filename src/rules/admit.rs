@@ -10,7 +10,7 @@ use systole_kit::reply::{self, Word};
 use systole_kit::{Fault, Limits};
 
 use super::classify::{self, Case};
-use super::primitive;
+use super::{primitive, todo};
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
@@ -171,7 +171,12 @@ fn admit_item(
     let config = composition.hash;
     let case = classify::of_item(composition, sender, payload.name(), to).map_err(bare)?;
     match case {
-        Case::Note => judge.judge(config, sender.schema, payload).map(|v| Admitted::new(What::Note, v)),
+        Case::Note => {
+            let bytes = payload.bytes().clone();
+            let verdict = judge.judge(config, sender.schema, payload)?;
+            todo::read(&bytes).map_err(bare)?;
+            Ok(Admitted::new(What::Note, verdict))
+        }
         Case::Final(schema) => judge.judge(config, schema, payload).map(|v| Admitted::new(What::Final, v)),
         Case::Call(to, schema) => {
             judge.judge(config, schema, payload).map(|v| Admitted::new(What::For(to), v))
@@ -186,6 +191,9 @@ fn admit_item(
         Case::CancelTimer => admit_primitive(composition, payload, judge, |body| {
             primitive::read_cancel_timer(body).map(Primitive::CancelTimer)
         }),
+        Case::Todo => {
+            admit_primitive(composition, payload, judge, |body| todo::read(body).map(|_| Primitive::Todo))
+        }
     }
 }
 

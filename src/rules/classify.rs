@@ -20,6 +20,8 @@ pub enum Case {
     SetTimer,
     /// `<cancel-timer>`.
     CancelTimer,
+    /// `<todo-until>`, not in a note.
+    Todo,
     /// The sender's own root tag.
     Note,
     /// It is in the sender's `returns`, or a `<final-report>`.
@@ -29,8 +31,7 @@ pub enum Case {
 }
 
 /// Primitives that are known but cannot be answered yet.
-const NOT_BUILT: &[&str] =
-    &["clear-context", "recall", "cancel-thread", "todo-until", "describe", "list-capabilities"];
+const NOT_BUILT: &[&str] = &["clear-context", "recall", "cancel-thread", "describe", "list-capabilities"];
 
 /// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
 pub fn of_item(
@@ -62,6 +63,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "await-threads" if is_core => Ok(Case::Await),
         "set-timer" if is_core => Ok(Case::SetTimer),
         "cancel-timer" if is_core => Ok(Case::CancelTimer),
+        "todo-until" if is_core => Ok(Case::Todo),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
         local if NOT_BUILT.contains(&local) => {
             let words = [local, " is not built yet"].concat();

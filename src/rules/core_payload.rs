@@ -119,6 +119,11 @@ pub fn children_open(count: usize) -> Body {
     written("children-open", |open| open.number("count", count as u64).empty())
 }
 
+/// `<todo-open>`: a final came while steps are open.
+pub fn todo_open(open: u64, total: u64) -> Body {
+    written("todo-open", |todo| todo.number("open", open).number("total", total).empty())
+}
+
 /// `<system-thread-error>`: an item named a thread that it cannot reach.
 pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> Body {
     let shown: String = thread.chars().take(200).collect();

@@ -6,3 +6,4 @@ pub mod classify;
 pub mod core_payload;
 pub mod labels;
 pub mod primitive;
+pub mod todo;

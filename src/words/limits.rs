@@ -18,6 +18,8 @@ pub const QUEUED_TOP_CALLS: usize = 16;
 pub const DEPTH: usize = 16;
 /// Children of one call that may be open at once.
 pub const OPEN_CHILDREN: usize = 32;
+/// Todo lists with different conditions that one call may have. All of them are in its thread's row.
+pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. All of them are in its row.
 pub const TIMERS: usize = 32;
 /// The shortest time after which a timer fires.

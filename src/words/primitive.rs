@@ -14,6 +14,8 @@ pub enum Primitive {
     SetTimer(SetTimer),
     /// `<cancel-timer>`.
     CancelTimer(TimerId),
+    /// `<todo-until>` alone.
+    Todo,
 }
 
 /// What an `<await-threads>` waits for.
@@ -64,4 +66,22 @@ pub struct Pace {
     pub span_ms: u64,
     /// Whether again and again after as long.
     pub repeats: bool,
+}
+
+/// A todo list. The newest with the same condition stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TodoList {
+    /// What is to be reached.
+    pub condition: String,
+    /// What there is to do.
+    pub steps: Vec<TodoStep>,
+}
+
+/// A step of a todo list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TodoStep {
+    /// Whether it is done.
+    pub is_done: bool,
+    /// What it is.
+    pub text: String,
 }

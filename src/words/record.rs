@@ -78,6 +78,8 @@ words! {
         Call "call",
         /// An item in the sender's own root tag; answered by being recorded.
         Note "note",
+        /// A `<todo-until>`; answered by being recorded.
+        Todo "todo",
         /// The item that answers the call.
         Final "final",
         /// A `<spawn-thread>` that was taken.
@@ -108,6 +110,8 @@ pub enum Mark {
     DeadLetter,
     /// The first final of a call with running children; the next is taken.
     ChildrenOpen,
+    /// The first final of a call with open steps; the next is taken.
+    TodoOpen,
 }
 
 impl Mark {
@@ -120,6 +124,7 @@ impl Mark {
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
             Mark::ChildrenOpen => "children-open",
+            Mark::TodoOpen => "todo-open",
         }
     }
 
@@ -129,6 +134,7 @@ impl Mark {
             "handled" => Some(Mark::Handled),
             "dead-letter" => Some(Mark::DeadLetter),
             "children-open" => Some(Mark::ChildrenOpen),
+            "todo-open" => Some(Mark::TodoOpen),
             _ => Role::parse(text)
                 .map(Mark::Role)
                 .or_else(|| Timing::parse(text).map(Mark::Timing))
@@ -341,9 +347,16 @@ mod tests {
 
     #[test]
     fn marks_read_back() {
-        for text in
-            ["request", "final", "fired", "handled", "dead-letter", "children-open", "payload.invalid"]
-        {
+        for text in [
+            "request",
+            "final",
+            "fired",
+            "handled",
+            "dead-letter",
+            "children-open",
+            "todo-open",
+            "payload.invalid",
+        ] {
             assert_eq!(Mark::parse(text).map(Mark::as_str), Some(text));
         }
     }

@@ -101,7 +101,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
         ("message", Some("await")) => item(record, Sort::Wait),
-        ("message", Some("note")) => item(record, Sort::Note),
+        ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
         ("message", Some("answer")) => {
             let (caller, turn, ordinal) =

@@ -54,6 +54,9 @@ def to(item, **meta):
     return f'<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta>{meta}</meta>{item}</message>'
 def wait(mode, *ids):
     return f'<await-threads xmlns="{CORE}" mode="{mode}">' + "".join(f'<thread id="{id}"/>' for id in ids) + '</await-threads>'
+def todo(condition, **steps):
+    steps = "".join(f'<step done="{str(done).lower()}">{escape(name)}</step>' for name, done in steps.items())
+    return f'<todo-until xmlns="{CORE}" condition="{escape(condition)}">{steps}</todo-until>'
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())
     return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'

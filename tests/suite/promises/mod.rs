@@ -6,6 +6,7 @@ mod cast;
 mod contracts;
 mod log;
 mod threads;
+mod todos;
 mod waits;
 
 use systole::edges::schemas::{Judge, Source, Verdict};

@@ -24,7 +24,7 @@ fn busy() -> (Stage, Vec<usize>) {
             vec![
                 spawn(Some("heat"), "agent"),
                 call("tool"),
-                note(),
+                note_with(&[("a", "-")]),
                 refused(),
                 set_timer("id=\"tea\" after=\"1m\"", ""),
             ],
@@ -45,7 +45,7 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.fires("tick", 0)));
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![todo("b", "x"), final_()])));
     step(&mut stage, &mut |s| drop(s.fires("tick", 7_200_000)));
     step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
     step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
@@ -69,6 +69,7 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "note",
         "final",
         "spawn",
+        "todo",
         "await",
         "timer/set",
         "timer/cancel ",

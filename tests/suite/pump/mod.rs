@@ -9,6 +9,7 @@ mod failures;
 mod outside;
 mod threads;
 mod timers;
+mod todos;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, State};
 use systole::rules::primitive::{read_await, read_cancel_timer, read_set_timer};
+use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
 use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
@@ -131,6 +133,28 @@ pub(crate) fn set_timer(attributes: &str, note: &str) -> Item {
 pub(crate) fn cancel_timer(id: &str) -> Item {
     let body = format!("<cancel-timer id=\"{id}\"/>");
     primitive(&body, |body| read_cancel_timer(body).map(Primitive::CancelTimer))
+}
+
+/// A todo list: `x` is a step that is done, `-` one that is not.
+pub(crate) fn todo_body(condition: &str, steps: &str) -> String {
+    let step = |c: char| format!("<step done=\"{}\">{c}</step>", c == 'x');
+    format!(
+        "<todo-until condition=\"{condition}\">{}</todo-until>",
+        steps.chars().map(step).collect::<String>()
+    )
+}
+
+pub(crate) fn todo(condition: &str, steps: &str) -> Item {
+    primitive(&todo_body(condition, steps), |body| read_todo(body).map(|_| Primitive::Todo))
+}
+
+/// The same in a note.
+pub(crate) fn note_with(lists: &[(&str, &str)]) -> Item {
+    let core = "<todo-until xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+    let lists: String = lists.iter().map(|(c, s)| todo_body(c, s).replacen("<todo-until", core, 1)).collect();
+    let body = format!("<agent xmlns=\"urn:test\"><thought>so</thought>{lists}</agent>");
+    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
+    Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)))
 }
 
 /// A state, and everything that was recorded to reach it.

@@ -192,6 +192,7 @@ impl Ledger {
             lost_with_pump: 0,
             is_dead: false,
             children: Vec::new(),
+            is_nudged: false,
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -223,6 +224,7 @@ impl Ledger {
         let record = step.record;
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
         self.with_call(&record.thread, call, |call| {
+            call.is_nudged |= is_nudge(record);
             if turn > call.settled {
                 (call.settled, call.attempts, call.is_dead) = (turn, None, false);
                 call.lost_with_pump = 0;
@@ -330,6 +332,11 @@ impl Ledger {
             child.end.get_or_insert(End { outcome, payload });
         }
     }
+}
+
+/// Whether a record answers a final that came while children run or steps are open.
+pub(crate) fn is_nudge(record: &Record) -> bool {
+    matches!(record.code.as_deref(), Some("children-open" | "todo-open"))
 }
 
 /// The word by which a parent is told how its child ended.

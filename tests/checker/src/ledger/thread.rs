@@ -59,6 +59,8 @@ pub(crate) struct Call {
     /// Whether that turn will not be tried again.
     pub(crate) is_dead: bool,
     pub(crate) children: Vec<String>,
+    /// Whether a final of it was answered by a word on what is open.
+    pub(crate) is_nudged: bool,
 }
 
 /// An item of the last reply of an open call.

@@ -53,6 +53,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("outcome-once", once::outcome_once),
     ("answer-once", once::answer_once),
     ("turn-due", once::turn_due),
+    ("nudge-once", once::nudge_once),
     ("final-alone", once::final_alone),
     ("attempt", once::attempt),
     ("call-open", calls::call_open),

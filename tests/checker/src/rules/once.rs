@@ -1,7 +1,7 @@
 //! Whether everything happened once, and in its turn.
 
 use super::Terms;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{Ledger, Step, is_nudge};
 use crate::meaning::{Act, Sort};
 use crate::path;
 
@@ -67,6 +67,12 @@ pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
     let open = call.open_items();
     (open > 0)
         .then(|| format!("turn {turn} is not due: {open} items of turn {} have no answer", call.settled))
+}
+
+/// A call is told once that children run or steps are open; its next final is taken.
+pub(crate) fn nudge_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let is_second = is_nudge(step.record) && before.call_of(step)?.is_nudged;
+    is_second.then(|| "a second final is answered by a word on what is open".into())
 }
 
 /// Nothing but notes stands beside a final.

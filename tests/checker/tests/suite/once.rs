@@ -8,6 +8,15 @@ use crate::planted;
 use crate::script::{Line, Script};
 
 planted! {
+    a_final_that_is_turned_away_twice finds ["nudge-once"] by |script| {
+        script.line("refused").code = Some("children-open");
+        script.line("note-3").code = Some("todo-open");
+        let note = script.line("note-3");
+        (note.kind, note.from, note.to) = ("refusal", "core", Some("planner"));
+        let last = script.line("final");
+        (last.turn, last.ordinal, last.cause) = (Some(4), Some(0), Some("note-3"));
+    };
+
     a_doubled_effect_two_finals finds ["outcome-once"] by |script| {
         script.repeat("b-final", "b-final");
         script.line("again").ordinal = Some(1);

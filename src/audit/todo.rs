@@ -1,0 +1,89 @@
+//! Todo lists as they stood after some record: of each call that was open then, or of the last top call
+//! and those below it where none was, the newest list for every condition.
+//!
+//! Nothing is kept of a list but its newest text. A thread and a record's number come in; lists of plain
+//! data, and lines or JSON made of them, go out.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::columns::{cut, plain, wrapped};
+use super::whole::folded_until;
+use crate::rules::todo;
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::primitive::TodoList;
+use crate::words::record::{Kind, Mark, Role};
+
+/// The lists of one call, in the order in which their conditions first came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lists {
+    /// The call.
+    pub call: CallPath,
+    /// Who keeps them.
+    pub listener: Name,
+    /// Each with the record that brought it.
+    pub lists: Vec<(u64, TodoList)>,
+}
+
+/// Reads the lists as they stood after record `seq`; none where the thread has no record.
+pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Vec<Lists>>, LogFault> {
+    let mut calls: BTreeMap<CallPath, Lists> = BTreeMap::new();
+    let fold = folded_until(reader, thread, seq, |record| {
+        let h = &record.header;
+        let is_kept = matches!((h.kind, h.code), (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))));
+        let Some(call) = h.call.clone().filter(|_| is_kept) else { return };
+        for list in todo::read(&record.body).unwrap_or_default() {
+            let blank = || Lists { call: call.clone(), listener: h.from.clone(), lists: Vec::new() };
+            let lists = &mut calls.entry(call.clone()).or_insert_with(blank).lists;
+            match lists.iter_mut().find(|(_, old)| old.condition == list.condition) {
+                Some(old) => *old = (h.seq, list),
+                None => lists.push((h.seq, list)),
+            }
+        }
+    })?;
+    let Some(fold) = fold else { return Ok(None) };
+    let last = CallPath::top(fold.top_calls.max(1));
+    let stands = |call: &CallPath| match fold.calls.is_empty() {
+        true => call.is_within(&last),
+        false => fold.calls.contains_key(call),
+    };
+    Ok(Some(calls.into_values().filter(|lists| stands(&lists.call)).collect()))
+}
+
+/// The lists as lines for a terminal.
+pub fn lines(all: &[Lists]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Lists { call, listener, lists } in all {
+        for (seq, list) in lists {
+            let open = list.steps.iter().filter(|step| !step.is_done).count();
+            let count = [&open.to_string(), " of ", &list.steps.len().to_string(), " open"].concat();
+            let (who, seq) = (cut(listener.as_str(), 24), seq.to_string());
+            let lead = [&who, "  call ", call.as_str(), "  #", &seq, "  ", &count, "  until"].concat();
+            lines.extend(wrapped(&lead, 4, &[" ", &plain(&list.condition)].concat()));
+            for step in &list.steps {
+                let mark = if step.is_done { "  [x] " } else { "  [ ] " };
+                lines.extend(wrapped(mark, 6, &plain(step.text.trim())));
+            }
+        }
+    }
+    lines
+}
+
+/// The lists for programs.
+pub fn as_json(thread: &ThreadId, seq: u64, all: &[Lists]) -> Value {
+    let list = |seq: &u64, list: &TodoList| {
+        let steps: Vec<Value> =
+            list.steps.iter().map(|step| json!({"done": step.is_done, "text": step.text})).collect();
+        json!({"seq": seq, "condition": list.condition, "steps": steps})
+    };
+    let calls: Vec<Value> = all
+        .iter()
+        .map(|Lists { call, listener, lists }| {
+            let lists: Vec<Value> = lists.iter().map(|(seq, told)| list(seq, told)).collect();
+            json!({"call": call.as_str(), "listener": listener.as_str(), "lists": lists})
+        })
+        .collect();
+    json!({"thread": thread.as_str(), "seq": seq, "calls": calls})
+}

@@ -1,0 +1,66 @@
+//! `systole todo`: the todo lists of a thread, now or as they stood after some record.
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::looking::Looking;
+use super::place::Place;
+use crate::audit::todo;
+
+/// Which thread, and when.
+#[derive(Args, Debug)]
+pub(super) struct Todo {
+    #[command(flatten)]
+    place: Place,
+    /// The thread: its id, its beginning, or @last; with @N behind it as it stood after record N
+    #[arg(default_value = "@last")]
+    thread: String,
+}
+
+/// Takes a record's number off the end of what was typed. `@last` alone has none.
+fn parted(typed: &str) -> (&str, Option<u64>) {
+    let seq = typed.rsplit_once('@').and_then(|(thread, seq)| Some((thread, seq.parse().ok()?)));
+    match seq.filter(|(thread, _)| !thread.is_empty()) {
+        Some((thread, seq)) => (thread, Some(seq)),
+        None => (typed, None),
+    }
+}
+
+impl Todo {
+    pub(super) fn run(self) -> Exit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<Exit, Exit> {
+        let looking = Looking::open(&self.place)?;
+        let screen = looking.screen;
+        let (typed, seq) = parted(&self.thread);
+        let (id, seq) = (looking.find(typed)?, seq.unwrap_or(u64::MAX));
+        let read = todo::read(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
+        let Some(lists) = read else {
+            return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));
+        };
+        if screen.json {
+            screen.value(&todo::as_json(&id, seq, &lists));
+        } else if lists.is_empty() {
+            screen.say(["thread ", id.as_str(), " has no todo list"].concat());
+        } else {
+            todo::lines(&lists).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_named_behind_the_thread() {
+        assert_eq!(parted("sess-77b0@12"), ("sess-77b0", Some(12)));
+        assert_eq!(parted("@last@3"), ("@last", Some(3)));
+        for whole in ["@last", "sess-77b0", "@12", "sess-77b0@", "sess-77b0@x"] {
+            assert_eq!(parted(whole), (whole, None));
+        }
+    }
+}
