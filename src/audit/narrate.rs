@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
 use super::glance::{Glance, glance, told};
-use crate::rules::core_payload;
+use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::ThreadId;
 use crate::words::ports::Position;
 use crate::words::record::{Header, Kind, Mark, Record, Role, Timing};
@@ -36,6 +36,8 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
         Kind::Refusal => refusal(&lead, record),
         Kind::Outcome => outcome(&lead, record),
         Kind::Attempt => attempt(&lead, record),
+        Kind::Approval => approval(&lead, record),
+        Kind::Steer => steer(&lead, record),
         Kind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
             wrapped(&lead, INDENT, &[" the thread ends, cancelled by ", &name(by)].concat())
@@ -80,6 +82,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",
         Some(Mark::Role(Role::Inbox)) => "inbox of call",
+        Some(Mark::Role(Role::Tell)) => "tells, call",
         Some(Mark::Timing(Timing::Set)) => "sets a timer, item",
         Some(Mark::Timing(Timing::Cancel)) => "cancels a timer, item",
         Some(Mark::Timing(Timing::Fired)) => "a timer fired, inbox of call",
@@ -161,6 +164,33 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
             with_words(lead, &head, &words)
         }
     }
+}
+
+fn approval(lead: &str, record: &Record) -> Vec<String> {
+    let h = &record.header;
+    let path = call(h).map_or_else(String::new, |path| ["  call ", &path].concat());
+    if let Some(request) = approval_payload::read_request(&record.body) {
+        let what = [" (", &name(&request.element), ", ", &name(request.to.as_str()), ")"].concat();
+        let until = [", expires at ", &columns::clock(request.expires)].concat();
+        let head = [" waits for a person: approval ", &request.id.to_string(), &what, &until, &path];
+        return wrapped(lead, INDENT, &head.concat());
+    }
+    let Some(decided) = approval_payload::read_decided(&record.body) else {
+        let seen = glance(&record.body);
+        let head = [&parties(h), "  puts in its place", &path, "  ", &element(&seen)].concat();
+        return with_words(lead, &head, &seen.words);
+    };
+    let by = if decided.by == "core" { String::new() } else { [" by ", &name(&decided.by)].concat() };
+    let head = [" approval ", &decided.id.to_string(), " is ", &plain(&decided.outcome), &by, &path].concat();
+    with_words(lead, &head, &plain(&decided.note.unwrap_or_default()))
+}
+
+fn steer(lead: &str, record: &Record) -> Vec<String> {
+    let what = record.header.code.map_or("", Mark::as_str);
+    let (by, note) = approval_payload::read_steering(&record.body).unwrap_or_default();
+    let all = if record.header.thread.is_sys() { " everything" } else { "" };
+    let head = [all, " ", what, " by ", &name(&by)].concat();
+    with_words(lead, &head, &plain(&note.unwrap_or_default()))
 }
 
 fn attempt(lead: &str, record: &Record) -> Vec<String> {

@@ -18,6 +18,11 @@ use crate::words::time::Millis;
 pub enum Post {
     /// Nobody runs the organism: it goes out, perhaps once more, when somebody does.
     Stopped,
+    /// Nothing new of its thread goes out, by an order about this one.
+    Paused {
+        /// The thread that is paused, which may be one above; `sys` where everything is.
+        by: ThreadId,
+    },
     /// Not before that moment.
     BackOff {
         /// When it may go out.
@@ -51,6 +56,7 @@ impl Posts {
         let mut posts = HashMap::new();
         let mut queues: BTreeMap<&Name, Vec<(Millis, &ThreadId, &CallPath, &Call)>> = BTreeMap::new();
         for thread in whole.working() {
+            let halted = whole.halted(&thread.id);
             for (path, call) in &thread.calls {
                 if !matches!(call.stand(), Stand::Ready { .. }) {
                     continue;
@@ -58,6 +64,8 @@ impl Posts {
                 let key = (thread.id.clone(), path.clone());
                 if whole.running.is_none() {
                     posts.insert(key, Post::Stopped);
+                } else if let Some((by, _)) = halted.as_ref().filter(|(_, since)| due_at(call) >= *since) {
+                    posts.insert(key, Post::Paused { by: by.clone() });
                 } else if call.not_before > now {
                     posts.insert(key, Post::BackOff { until: call.not_before });
                 } else {
@@ -71,7 +79,11 @@ impl Posts {
             });
             for (index, (due, thread, path, call)) in queue.into_iter().enumerate() {
                 let slots = whole.slots(call.config, listener);
-                let post = if index >= slots {
+                let halted = whole.halted(thread);
+                let post = if let Some((by, _)) = halted.filter(|_| index >= slots) {
+                    // It had no slot before the pause, so it did not go out.
+                    Post::Paused { by }
+                } else if index >= slots {
                     Post::Queued { place: index + 1 - slots, slots }
                 } else {
                     Post::Out { since: out_since(whole, listener, due, slots) }

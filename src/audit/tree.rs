@@ -10,11 +10,12 @@ pub use drawing::{Reasons, draw, to_json};
 
 use std::collections::BTreeMap;
 
+use super::columns::plain;
 use super::glance::{glance, told};
-use crate::rules::core_payload;
+use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
-use crate::words::record::{Header, Kind, Mark, Record, Role, Timing, head_zero};
+use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
 use crate::words::time::Millis;
 
 /// Records read at once.
@@ -58,6 +59,8 @@ pub struct Branch {
     pub turn: u32,
     /// Attempts at all its turns beyond the first of each.
     pub retries: u32,
+    /// What a person said before it went out: `approved by alice`.
+    pub approval: Option<String>,
     /// How it ended, if it did.
     pub ended: Option<Ended>,
     /// Its items, in order of turn and ordinal, but calls, which stand in `Tree::calls`.
@@ -203,7 +206,10 @@ impl Tree {
         self.seq = h.seq;
         match (h.kind, h.code) {
             (Kind::Message, Some(Mark::Role(role))) => self.take_message(record, role),
-            (Kind::Message, _) => {}
+            (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
+                self.approved(record);
+            }
+            (Kind::Message | Kind::Approval | Kind::Steer, _) => {}
             (Kind::Refusal, mark) => {
                 let code = mark.map_or("", Mark::as_str);
                 let words = told(&record.body).map_or_else(String::new, |told| told.message);
@@ -242,8 +248,24 @@ impl Tree {
             Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Note | Role::Todo => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
+            Role::Tell => {
+                let told = h.call.as_ref().and_then(CallPath::caller);
+                if let Some((path, turn, ordinal)) = told
+                    && let Some(branch) = self.calls.get_mut(&path)
+                {
+                    branch.items.insert((turn, ordinal), Leaf::Call);
+                }
+                self.open(record, h.call.clone());
+            }
             Role::Answer => self.answer(record),
             Role::Inbox | Role::Told => {}
+        }
+    }
+
+    fn approved(&mut self, record: &Record) {
+        let branch = record.header.call.as_ref().and_then(|path| self.calls.get_mut(path));
+        if let Some((branch, said)) = branch.zip(approval_payload::read_decided(&record.body)) {
+            branch.approval = Some([&plain(&said.outcome), " by ", &plain(&said.by)].concat());
         }
     }
 
@@ -283,6 +305,7 @@ impl Tree {
             opened: h.time,
             turn: 0,
             retries: 0,
+            approval: None,
             ended: None,
             items: BTreeMap::new(),
         };

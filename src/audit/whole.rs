@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::glance::attribute;
 use crate::pump::state::{Book, State, Thread};
-use crate::pump::wake;
+use crate::pump::{pausing, wake};
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
@@ -97,6 +97,11 @@ impl Whole {
         self.state.thread(id)
     }
 
+    /// Whose pause keeps a thread from sending anything new, and since when.
+    pub fn halted(&self, thread: &ThreadId) -> Option<(ThreadId, Millis)> {
+        pausing::halted(|id| self.state.thread(id), thread)
+    }
+
     /// A listener as the configuration of that hash has it.
     pub fn listener(&self, config: Digest, name: &Name) -> Option<&Listener> {
         self.state.book.listener(config, name)
@@ -138,15 +143,16 @@ impl Signs {
         }
         // What a listener sends ends its delivery; a failed attempt and an outcome of the core name it.
         let over = match (h.kind, h.code) {
-            (Kind::Message, Some(Mark::Role(Role::Inbox | Role::Answer | Role::Request | Role::Begin))) => {
-                None
-            }
+            (
+                Kind::Message,
+                Some(Mark::Role(Role::Inbox | Role::Answer | Role::Request | Role::Begin | Role::Tell)),
+            ) => None,
             (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens | Timing::Cancelled))) => None,
             (Kind::Message | Kind::Timer, _) => Some(&h.from),
             (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::Handled)) => Some(&h.from),
-            (Kind::Outcome | Kind::Terminal, _) => None,
+            (Kind::Outcome | Kind::Terminal | Kind::Approval | Kind::Steer, _) => None,
         };
         if let Some(listener) = over {
             self.freed.insert(listener.clone(), h.time);

@@ -8,13 +8,15 @@ mod wording;
 
 pub use wording::{Asker, brief, ends, line, report};
 
+use super::glance::glance;
 use super::posts::{Post, Posts};
 use super::whole::Whole;
 use crate::pump::state::{Call, Life, Stand, Thread};
 use crate::rules::core_payload;
+use crate::words::approval::ApprovalId;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
-use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
+use crate::words::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Kind;
 use crate::words::time::Millis;
@@ -87,6 +89,22 @@ pub enum Cause {
         /// The call that is open.
         behind: CallPath,
     },
+    /// A person's word.
+    Person {
+        /// Which request for approval.
+        id: ApprovalId,
+        /// The element that waits.
+        element: String,
+        /// The hash of the payload that waits.
+        hash: Digest,
+        /// When it expires.
+        until: Millis,
+    },
+    /// Somebody who lets its thread go on.
+    Paused {
+        /// The thread that is paused; `sys` where everything is.
+        by: ThreadId,
+    },
     /// Answers to its items; what is open stands below.
     Joining {
         /// Items that have one.
@@ -138,6 +156,8 @@ impl Cause {
     pub const fn as_str(&self) -> &'static str {
         match self {
             Cause::Held { .. } => "held",
+            Cause::Person { .. } => "person",
+            Cause::Paused { .. } => "paused",
             Cause::Joining { .. } => "joining",
             Cause::Awaiting { .. } => "awaiting",
             Cause::BackOff { .. } => "back-off",
@@ -211,6 +231,13 @@ impl Standing {
         None
     }
 
+    /// Whether only a person can end the wait: nothing else is being worked on.
+    pub fn waits_for_a_person(&self) -> bool {
+        let leaves = self.leaves();
+        let persons = |leaf: &&Reason| matches!(leaf.cause, Cause::Person { .. } | Cause::Paused { .. });
+        !leaves.is_empty() && leaves.iter().all(persons)
+    }
+
     /// The reasons under which no other stands: what they wait for ends the wait. Calls that are held
     /// wait for another top call of the same thread and are no leaves.
     pub fn leaves(&self) -> Vec<&Reason> {
@@ -241,6 +268,7 @@ impl Asking<'_> {
         let attempt = call.attempts.max(1);
         let post = self.posts.of(&thread.id, path);
         let (cause, since) = match call.stand() {
+            Stand::Asking => self.asking(thread, call)?,
             Stand::Held => (held_behind(thread, path), call.opened),
             Stand::Joining(open) => (joining(thread, path, call, open), call.ready_at),
             Stand::Ready { .. } => self.due(call, listener, post, attempt),
@@ -266,6 +294,15 @@ impl Asking<'_> {
         })
     }
 
+    /// What a person has to decide about.
+    fn asking(&self, thread: &Thread, call: &Call) -> Result<(Cause, Millis), LogFault> {
+        let Some(approval) = &call.approval else { return Ok((Cause::Stopped, call.ready_at)) };
+        let request = self.reader.of_thread(&thread.id, call.request, 1)?;
+        let element = request.first().map_or_else(String::new, |(_, record)| glance(&record.body).element);
+        let (id, hash, until) = (approval.id, approval.hash, approval.expires);
+        Ok((Cause::Person { id, element, hash, until }, approval.asked))
+    }
+
     fn due(
         &self,
         call: &Call,
@@ -279,6 +316,7 @@ impl Asking<'_> {
         };
         match post {
             None | Some(Post::Stopped) => (Cause::Stopped, call.ready_at),
+            Some(Post::Paused { by }) => (Cause::Paused { by: by.clone() }, call.ready_at),
             Some(Post::BackOff { until }) => (Cause::BackOff { until: *until }, call.ready_at),
             Some(Post::Queued { place, slots }) => {
                 let since = call.ready_at.max(call.not_before);
@@ -299,7 +337,8 @@ impl Asking<'_> {
     fn below(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
         let mut below = Vec::new();
         for (nested, open) in &thread.calls {
-            if nested.caller().is_some_and(|(caller, ..)| caller == *path) {
+            // Nobody waits for a listener that was only told of a request for approval: turn 0.
+            if nested.caller().is_some_and(|(caller, turn, _)| caller == *path && turn > 0) {
                 below.push(self.reason(thread, nested, open)?);
             }
         }

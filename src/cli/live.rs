@@ -9,7 +9,7 @@ use systole_kit::{Limits, namespaces};
 
 use super::screen::{COLUMNS, Screen, cut};
 use crate::console::told::Record;
-use crate::rules::core_payload;
+use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::CallPath;
 use crate::words::record::{Kind, Mark, Role, Timing};
 
@@ -125,8 +125,35 @@ fn what(record: &Record) -> Option<What> {
             let listener = record.to.as_deref().unwrap_or("-");
             seen([listener, " attempt ", &number, " ", &attempt.words].concat(), Colour::Dim)
         }
+        (Kind::Approval, _) => approval(record, &to),
+        (Kind::Steer, _) => {
+            let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
+            seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), Colour::Dim)
+        }
         (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
     }
+}
+
+/// What waits for a person, and what a person said. That `sys` counts a request is for the log.
+fn approval(record: &Record, to: &str) -> Option<What> {
+    let body = record.body.as_bytes();
+    (record.thread != "sys").then_some(())?;
+    if let Some(request) = approval_payload::read_request(body) {
+        let id = request.id.to_string();
+        let what = [" (", &request.element, ", ", request.to.as_str(), "): systole approve ", &id].concat();
+        return Some(What {
+            words: ["waits for a person: approval ", &id, &what].concat(),
+            colour: Colour::None,
+        });
+    }
+    let words = match approval_payload::read_decided(body) {
+        Some(said) => {
+            let note = said.note.map_or_else(String::new, |note| [": ", &note].concat());
+            ["approval ", &said.id.to_string(), " is ", &said.outcome, " by ", &said.by, &note].concat()
+        }
+        None => [to, " in its place ", &summary(&record.body)].concat(),
+    };
+    Some(What { words, colour: Colour::Dim })
 }
 
 /// What `sys` tells of a listener; its other lines are for the log.

@@ -92,7 +92,10 @@ impl Judge for Bench {
             return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
         };
         let refusal = match judge.judge(id, payload.bytes()) {
-            schemas::Verdict::Valid => return Ok(Verdict::sworn(payload)),
+            schemas::Verdict::Valid => {
+                let dangerous = model.is_dangerous(&payload.name().local);
+                return Ok(Verdict::sworn(payload).of_dangerous_element(dangerous));
+            }
             schemas::Verdict::Invalid { words } => explain(model, &payload, &words),
             schemas::Verdict::Broken { words } => {
                 Refusal::new(Code::Invalid, ["the judge gave no verdict: ", &words].concat())

@@ -1,6 +1,7 @@
 //! Deciding on a message from outside: it opens a root, or a further top call of one, or meets the
 //! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
 
+use super::approving::hold_if_due;
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
@@ -141,5 +142,6 @@ fn request(
     fact.from = client.clone();
     fact.key = Some(key.clone());
     let (seq, id) = d.record(thread, fact);
+    hold_if_due(d, thread, &call, (admitted.bytes(), admitted.element()), admitted.is_dangerous());
     Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false }
 }

@@ -1,10 +1,11 @@
 //! Closing calls and ending threads. A call closes in one commit with everything below it: its open
-//! nested calls, its running children and its timers first, then the record that is its outcome, then, if it was
-//! a child's one top call, the news for the parent.
+//! nested calls, its running children and its timers first, then the record that is its outcome, then,
+//! if it was a child's one top call, the news for the parent.
 
 use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
+use super::state::Life;
 use super::timers;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
@@ -19,6 +20,8 @@ pub(super) enum Outcome {
     Answered,
     Handled,
     Failed,
+    Rejected,
+    Expired,
     Cancelled,
     Budget,
 }
@@ -29,6 +32,8 @@ impl Outcome {
             Outcome::Answered => "answered",
             Outcome::Handled => "handled",
             Outcome::Failed => "failed",
+            Outcome::Rejected => "rejected",
+            Outcome::Expired => "expired",
             Outcome::Cancelled => "cancelled",
             Outcome::Budget => "budget",
         }
@@ -87,6 +92,18 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
                     .under(open.config);
             d.record(thread, fact);
         }
+    }
+}
+
+/// Why an order about a thread cannot be carried out; none if it lives.
+pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
+    match life {
+        Some(Life::Working | Life::Resting) => None,
+        Some(Life::Ended) => {
+            let words = ["the thread has ended; there is nothing to ", order].concat();
+            Some(Refusal::new(Code::EndedThread, words))
+        }
+        None => Some(Refusal::new(Code::UnknownThread, "there is no such thread")),
     }
 }
 

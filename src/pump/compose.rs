@@ -56,7 +56,8 @@ pub fn envelope(
         stamp.cause = h.cause.map(|c| c.to_string());
         stamp.sha256 = Some(crate::words::ids::Digest::of(&request.body).to_string());
         let payload = Payload::trusted(request.body.clone()).ok()?;
-        return Some(addressed(&h.from, call, thread, stamp, payload));
+        // Where a person amended it, the record is that person's and the request still its caller's.
+        return Some(addressed(&call.caller, call, thread, stamp, payload));
     }
     let mut items = Vec::with_capacity(call.items.len());
     for item in &call.items {

@@ -5,7 +5,7 @@
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{asking, closing, failing, replying, timers};
+use super::{approving, asking, closing, failing, pausing, replying, timers};
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::flow::{Refused, Ticket, Unconnected};
@@ -34,6 +34,9 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         Happening::Knocked { source, count } => knocked(d, source, count),
+        Happening::Ruled(ruling) => approving::ruled(d, ruling),
+        Happening::Expired { thread, call, approval } => approving::expired(d, &thread, &call, approval),
+        Happening::Pause(pause) => pausing::pause(d, &pause),
         Happening::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
     }
     draft.finish()
@@ -82,17 +85,10 @@ fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
 }
 
 fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
-    let life = d.thread(thread).map(super::state::Thread::life);
-    let refusal = match life {
-        Some(Life::Working | Life::Resting) if !thread.is_sys() => {
-            closing::end_thread(d, thread, by);
-            d.effect(Effect::Done { ticket });
-            return;
-        }
-        Some(Life::Ended) => {
-            Refusal::new(Code::EndedThread, "the thread has ended; there is nothing to cancel")
-        }
-        _ => Refusal::new(Code::UnknownThread, "there is no such thread"),
+    let life = d.thread(thread).filter(|_| !thread.is_sys()).map(super::state::Thread::life);
+    let Some(refusal) = closing::not_alive(life, "cancel") else {
+        closing::end_thread(d, thread, by);
+        return d.effect(Effect::Done { ticket });
     };
     let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });
     d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });

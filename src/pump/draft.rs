@@ -11,6 +11,7 @@ use super::event::{Decision, Effect, Work};
 use super::fold::apply_to;
 use super::state::{Call, Stand, State, Thread};
 use super::timers;
+use crate::words::approval::ApprovalId;
 use crate::words::composition::Listener;
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::words::ports::{Document, Seed};
@@ -107,6 +108,15 @@ impl<'a> Draft<'a> {
     /// An open call as this decision leaves it so far.
     pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
         self.thread(thread)?.calls.get(call)
+    }
+
+    /// The call that waits for that approval. Every call that is open is in memory.
+    pub(super) fn asking(&self, id: ApprovalId) -> Option<(ThreadId, CallPath)> {
+        self.state.threads.values().find_map(|thread| {
+            let asks = |call: &Call| call.approval.as_ref().is_some_and(|approval| approval.id == id);
+            let (path, _) = thread.calls.iter().find(|(_, call)| asks(call))?;
+            Some((thread.id.clone(), path.clone()))
+        })
     }
 
     /// A listener as the configuration of that hash has it. It borrows from the state, not from the

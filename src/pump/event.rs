@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::state::Thread;
+use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
@@ -85,6 +86,19 @@ pub enum Happening {
         /// How often.
         count: u64,
     },
+    /// A person decides about what waits.
+    Ruled(Ruling),
+    /// Nobody decided about it in time.
+    Expired {
+        /// The thread.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+        /// The request for approval.
+        approval: ApprovalId,
+    },
+    /// A person halts a thread or lets it go on.
+    Pause(Pause),
     /// A person ends a thread.
     Cancel {
         /// Where the asker waits.
@@ -94,6 +108,21 @@ pub enum Happening {
         /// Which thread.
         thread: ThreadId,
     },
+}
+
+/// An order to halt a thread, or to let it go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// Where the asker waits.
+    pub ticket: Ticket,
+    /// Who.
+    pub by: Name,
+    /// Which thread, with all below it; none: everything.
+    pub thread: Option<ThreadId>,
+    /// Whether it is halted, or goes on.
+    pub halts: bool,
+    /// What for.
+    pub note: Option<String>,
 }
 
 /// A key that was bound before: by which record, and with which body.
@@ -147,6 +176,21 @@ pub enum Effect {
         /// Why.
         why: CallBack,
     },
+    /// A request for approval expires.
+    Expires {
+        /// The thread.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+        /// The request.
+        approval: ApprovalId,
+        /// When, on the wall clock.
+        at: Millis,
+        /// How long a person is waited for at most.
+        most_ms: u64,
+    },
+    /// What was halted may go out.
+    Resumed,
     /// The asker's message is taken.
     Receipt {
         /// Where it waits.

@@ -7,12 +7,13 @@ mod timers;
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Steps, Thread, Wish,
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Steps, Thread,
+    Wish,
 };
-use crate::rules::{core_payload, labels, primitive, todo};
+use crate::rules::{approval_payload, core_payload, labels, primitive, todo};
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
-use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
 use crate::words::time::Millis;
 
 /// Folds one record into the state.
@@ -47,7 +48,11 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (Kind::Attempt, _) => attempt(thread, record),
         (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
         (Kind::Terminal, _) => end(thread),
-        (Kind::Message | Kind::Timer, _) => {}
+        (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
+        (Kind::Steer, Some(Mark::Steering(what))) => {
+            thread.paused = (what == Steering::Paused).then_some(h.time);
+        }
+        (Kind::Message | Kind::Timer | Kind::Approval | Kind::Steer, _) => {}
     }
 }
 
@@ -82,7 +87,31 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             }
         }
         Role::Inbox => inbox(thread, record),
+        Role::Tell => open(thread, h, h.call.clone(), false),
         Role::Told => {}
+    }
+}
+
+/// A call waits for a person, or no longer does. One that was turned down waits until its outcome.
+fn approving(thread: &mut Thread, record: &Record, what: Approving) {
+    let h = &record.header;
+    if thread.id.is_sys() {
+        thread.approvals += u64::from(what == Approving::Requested);
+        return;
+    }
+    let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    match what {
+        Approving::Requested => {
+            let asked = h.time;
+            call.approval = approval_payload::read_requested(&record.body)
+                .map(|(id, hash, expires)| Approval { id, hash, asked, expires });
+        }
+        Approving::Amendment => call.request = h.seq,
+        Approving::Approved | Approving::Amended => {
+            call.approval = None;
+            call.ready_after(h.seq, h.id, h.time);
+        }
+        Approving::Rejected | Approving::Expired => {}
     }
 }
 
@@ -114,6 +143,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
         request: h.seq,
         opened: h.time,
         held,
+        approval: None,
         settled: 0,
         items: Vec::new(),
         attempts: 0,
@@ -233,7 +263,8 @@ fn close(thread: &mut Thread, h: &Header) {
         end(thread);
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
-    if let Some((_, next)) = next {
+    // The one that closed may have waited for a person behind the one that is open.
+    if let Some((_, next)) = next.filter(|(_, next)| next.held) {
         next.held = false;
         next.ready_after(h.seq, h.id, h.time);
     }

@@ -1,6 +1,7 @@
 //! Who owns order. `decide` says what follows from an event and `apply` folds what was recorded; both
 //! are pure. `run` is the one loop around them.
 
+mod approving;
 mod asking;
 mod awaiting;
 mod closing;
@@ -9,9 +10,11 @@ pub mod decide;
 pub mod desk;
 mod draft;
 pub mod event;
+pub mod expiries;
 mod failing;
 pub mod fold;
 pub mod heart;
+pub mod pausing;
 mod primitives;
 mod replying;
 pub mod run;

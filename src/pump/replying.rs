@@ -3,12 +3,13 @@
 
 use std::cmp::Ordering;
 
+use super::approving::hold_if_due;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
 use super::primitives;
-use super::spawning::spawn;
+use super::spawning::{Wanted, spawn};
 use super::state::Call;
 use super::todos;
 use crate::rules::core_payload;
@@ -285,10 +286,14 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let mut fact = turn.item(ordinal, Kind::Message, role, admitted.bytes().clone()).to(to);
             fact.from = turn.sender.clone();
             d.record(turn.thread, fact);
+            let (path, request) =
+                (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
+            hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());
             None
         }
         What::Spawn { label, to, initial } => {
-            spawn(d, turn, ordinal, admitted.bytes(), label.as_deref(), to, initial)
+            let wanted = Wanted { label: label.as_deref(), to, initial, dangerous: admitted.is_dangerous() };
+            spawn(d, turn, ordinal, admitted.bytes(), &wanted)
         }
         What::Note | What::Final | What::Primitive(_) => None,
     }

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use systole_kit::payload::Payload;
+
+use super::approving::hold_if_due;
 use super::draft::{Draft, Fact};
 use super::replying::{Turn, record_refusal};
 use crate::rules::{core_payload, labels};
@@ -12,15 +15,23 @@ use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
+/// The child that is wanted.
+pub(super) struct Wanted<'a> {
+    pub(super) label: Option<&'a str>,
+    pub(super) to: &'a Name,
+    pub(super) initial: &'a Arc<[u8]>,
+    /// Whether a person must approve its initial payload.
+    pub(super) dangerous: bool,
+}
+
 pub(super) fn spawn(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     item: &Arc<[u8]>,
-    suggested: Option<&str>,
-    to: &Name,
-    initial: &Arc<[u8]>,
+    wanted: &Wanted<'_>,
 ) -> Option<Refusal> {
+    let Wanted { label: suggested, to, initial, dangerous } = *wanted;
     let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
     if open >= limits::OPEN_CHILDREN {
         let mut refusal =
@@ -58,5 +69,9 @@ pub(super) fn spawn(
         .because(spawned_by)
         .under(turn.config);
     d.record(turn.thread, answer);
+    // Payloads that were judged begin with an element.
+    let element =
+        Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());
+    hold_if_due(d, &child, &CallPath::top(1), (initial, &element), dangerous);
     None
 }

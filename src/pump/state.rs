@@ -2,7 +2,10 @@
 //! what it is and what can be read off it. Bodies are never in it, so a thread's fold is bounded by
 //! its open calls, not by its length.
 
+mod approval;
 mod timer;
+
+pub use approval::Approval;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -119,6 +122,10 @@ pub struct Thread {
     pub recent: VecDeque<RecentKey>,
     /// Whether it has ended.
     pub ended: bool,
+    /// Since when nothing new of it goes out, until a person lets it go on; in `sys`, nothing at all.
+    pub paused: Option<Millis>,
+    /// Requests for approval so far, which only `sys` counts: over the whole log.
+    pub approvals: u64,
     /// When its last record was made.
     pub touched: Millis,
 }
@@ -138,6 +145,8 @@ pub struct Call {
     pub opened: Millis,
     /// Whether an earlier top call is still open.
     pub held: bool,
+    /// The person's word that its request waits for.
+    pub approval: Option<Approval>,
     /// The last turn whose reply was taken; 0 before the first.
     pub settled: u32,
     /// The items of that reply.
@@ -260,6 +269,8 @@ pub enum Answer {
 /// How a call stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stand {
+    /// Its request waits for a person.
+    Asking,
     /// An earlier top call is open.
     Held,
     /// That turn and attempt may go out, or is out.
@@ -276,6 +287,9 @@ pub enum Stand {
 impl Call {
     /// How it stands.
     pub fn stand(&self) -> Stand {
+        if self.approval.is_some() {
+            return Stand::Asking;
+        }
         if self.held {
             return Stand::Held;
         }
@@ -349,7 +363,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 2;
+const ROW_VERSION: u8 = 3;
 
 impl Thread {
     /// A thread before its first record.
@@ -367,6 +381,8 @@ impl Thread {
             labels: BTreeMap::new(),
             recent: VecDeque::new(),
             ended: false,
+            paused: None,
+            approvals: 0,
             touched: Millis(0),
         }
     }

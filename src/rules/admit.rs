@@ -241,10 +241,8 @@ fn admit_spawn(
             ));
         }
     };
-    let bytes = initial.bytes().clone();
-    // The judge consumes what it judges; these bytes are the same and go into the child's first record.
-    let _sworn = judge.judge(composition.hash, schema, initial)?;
-    Ok(Admitted::new(What::Spawn { label, to, initial: bytes }, verdict))
+    let initial = judge.judge(composition.hash, schema, initial)?;
+    Ok(Admitted::spawn(label, to, initial, verdict))
 }
 
 /// A message from outside, after the door.

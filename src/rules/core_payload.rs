@@ -15,7 +15,7 @@ use crate::words::time::Millis;
 
 type Body = Arc<[u8]>;
 
-fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
+pub(super) fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
     let mut writer = Writer::with_capacity(512);
     write(writer.open(name).xmlns(namespaces::CORE));
     Arc::from(writer.finish())

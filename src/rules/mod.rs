@@ -2,6 +2,7 @@
 //! gets. Pure functions; imports words and the kit.
 
 pub mod admit;
+pub mod approval_payload;
 pub mod classify;
 pub mod core_payload;
 pub mod labels;

@@ -77,6 +77,24 @@ impl Retry {
     }
 }
 
+/// When a person must approve what goes to a listener, how long that is waited for, and who is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApprovalRule {
+    /// Whether everything waits for a person, not only what is dangerous.
+    pub always: bool,
+    /// How long a payload waits before it expires.
+    pub expires_ms: u64,
+    /// Listeners that are told of every request for approval.
+    pub tell: Vec<Name>,
+}
+
+impl Default for ApprovalRule {
+    /// What holds where the file says nothing: what is dangerous waits, for an hour.
+    fn default() -> ApprovalRule {
+        ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() }
+    }
+}
+
 /// How a listener is reached.
 #[derive(Clone, Debug)]
 pub enum Reach {
@@ -130,6 +148,8 @@ pub struct Listener {
     pub retry: Retry,
     /// What happens to an attempt whose outcome is unknown.
     pub on_unknown: OnUnknown,
+    /// When a person must approve what goes to it.
+    pub approval: ApprovalRule,
     /// Whether messages from outside may go to it.
     pub entry: bool,
 }

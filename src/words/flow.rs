@@ -18,12 +18,26 @@ use super::refusal::Refusal;
 #[must_use = "a verdict that admits nothing was not needed"]
 pub struct Verdict {
     payload: Payload,
+    dangerous: bool,
 }
 
 impl Verdict {
-    /// The judge swears that it found these very bytes valid.
+    /// The judge swears that it found these very bytes valid. A payload that says of itself that it is
+    /// dangerous is taken at its word; that it is not is nobody's to say.
     pub fn sworn(payload: Payload) -> Verdict {
-        Verdict { payload }
+        let dangerous = payload.is_marked("is_dangerous");
+        Verdict { payload, dangerous }
+    }
+
+    /// The schema may say so as well.
+    pub fn of_dangerous_element(mut self, dangerous: bool) -> Verdict {
+        self.dangerous |= dangerous;
+        self
+    }
+
+    /// Whether the payload is dangerous, so that a person must approve it.
+    pub fn is_dangerous(&self) -> bool {
+        self.dangerous
     }
 }
 
@@ -63,12 +77,29 @@ pub enum What {
 pub struct Admitted {
     what: What,
     payload: Payload,
+    dangerous: bool,
 }
 
 impl Admitted {
     /// Admits what a judge found valid.
     pub fn new(what: What, verdict: Verdict) -> Admitted {
-        Admitted { what, payload: verdict.payload }
+        Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous }
+    }
+
+    /// Admits a `<spawn-thread>` with the judge's word on the payload inside it, which is what goes out.
+    pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
+        let what = What::Spawn { label, to, initial: initial.payload.bytes().clone() };
+        Admitted { what, payload: verdict.payload, dangerous: initial.dangerous }
+    }
+
+    /// Whether what goes out is dangerous, so that a person must approve it.
+    pub fn is_dangerous(&self) -> bool {
+        self.dangerous
+    }
+
+    /// The local name of the root element.
+    pub fn element(&self) -> &str {
+        &self.payload.name().local
     }
 
     /// What it is.

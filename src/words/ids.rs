@@ -138,6 +138,11 @@ impl Name {
         Name("operator".into())
     }
 
+    /// Whoever decides about what waits for a person, before it is known who that is.
+    pub fn person() -> Name {
+        Name("person".into())
+    }
+
     /// Names nobody may register, because the house uses them.
     pub fn is_reserved(&self) -> bool {
         matches!(self.as_str(), "core" | "sys" | "cli" | "console" | "person" | "operator")

@@ -39,6 +39,8 @@ pub const OWN_CODE_BYTES: usize = 128;
 /// Bytes of a listener's words about its own failure or feedback: some pages. They travel in a payload of
 /// the core, which nobody else bounds.
 pub const OWN_WORDS_BYTES: usize = 16 << 10;
+/// Bytes of a person's note on an approval: some pages, which the caller is told.
+pub const NOTE_BYTES: usize = 4 << 10;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 /// How deep an organism file may nest; its own keys need five levels.

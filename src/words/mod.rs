@@ -3,6 +3,7 @@
 //! Pure data. This room reads no clock, draws no id and does no I/O; it may import the kit and
 //! nothing else of the house.
 
+pub mod approval;
 pub mod codes;
 pub mod composition;
 pub mod flow;

@@ -44,10 +44,42 @@ words! {
         Outcome "outcome",
         /// A further attempt to hand a turn to its listener.
         Attempt "attempt",
+        /// A payload waits for a person, or waits no longer.
+        Approval "approval",
+        /// A person halts a thread or everything, or lets it go on.
+        Steer "steer",
         /// A timer: set, cancelled, fired.
         Timer "timer",
         /// The end of a thread.
         Terminal "terminal",
+    }
+}
+
+words! {
+    /// What a record of kind `approval` does.
+    Approving {
+        /// Asks a person; from here on the call waits. In `sys` it counts the requests of the log.
+        Requested "requested",
+        /// The payload that a person puts in place of the one that waits; `amended` follows.
+        Amendment "amendment",
+        /// The call goes on.
+        Approved "approved",
+        /// The call goes on with the amendment.
+        Amended "amended",
+        /// The outcome of the call follows.
+        Rejected "rejected",
+        /// The outcome of the call follows.
+        Expired "expired",
+    }
+}
+
+words! {
+    /// What a record of kind `steer` does to its thread and all below it; in `sys`, to all threads.
+    Steering {
+        /// Nothing new goes out.
+        Paused "paused",
+        /// It goes on.
+        Resumed "resumed",
     }
 }
 
@@ -92,6 +124,8 @@ words! {
         Inbox "inbox",
         /// What the core tells the `sys` thread.
         Told "told",
+        /// A request for approval for a listener that is to be told; opens a call nobody waits for.
+        Tell "tell",
     }
 }
 
@@ -102,6 +136,10 @@ pub enum Mark {
     Role(Role),
     /// What went wrong.
     Code(Code),
+    /// What became of a request for approval.
+    Approving(Approving),
+    /// What a person orders.
+    Steering(Steering),
     /// What became of a timer.
     Timing(Timing),
     /// A call that closed without a payload, as its `returns` allow.
@@ -120,6 +158,8 @@ impl Mark {
         match self {
             Mark::Role(role) => role.as_str(),
             Mark::Code(code) => code.as_str(),
+            Mark::Approving(what) => what.as_str(),
+            Mark::Steering(what) => what.as_str(),
             Mark::Timing(timing) => timing.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
@@ -138,7 +178,9 @@ impl Mark {
             _ => Role::parse(text)
                 .map(Mark::Role)
                 .or_else(|| Timing::parse(text).map(Mark::Timing))
-                .or_else(|| Code::parse(text).map(Mark::Code)),
+                .or_else(|| Code::parse(text).map(Mark::Code))
+                .or_else(|| Approving::parse(text).map(Mark::Approving))
+                .or_else(|| Steering::parse(text).map(Mark::Steering)),
         }
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
-use systole::words::composition::{Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId};
+use systole::words::composition::{
+    ApprovalRule, Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId,
+};
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
 use systole_kit::envelope::{Address, Stamp, read_delivered, write_envelope};
@@ -119,6 +121,7 @@ impl Cast {
             idle_ms: None,
             retry: Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
             on_unknown: OnUnknown::Retry,
+            approval: ApprovalRule::default(),
             entry: true,
         };
         let composition = Composition {

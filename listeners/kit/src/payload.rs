@@ -106,6 +106,18 @@ impl Payload {
         gate.attribute(local).map(std::borrow::Cow::into_owned)
     }
 
+    /// Whether its root element has that attribute, in no namespace, and it says `true`.
+    ///
+    /// Nearly no payload has such an attribute, and the bytes of its start tag tell that without reading it.
+    #[must_use]
+    pub fn is_marked(&self, local: &str) -> bool {
+        let name = local.as_bytes();
+        let is_there =
+            !name.is_empty() && start_tag(&self.bytes).windows(name.len()).any(|part| part == name);
+        // Both forms of a schema's boolean, with the white space that it lets stand around them.
+        is_there && self.attribute(local).is_some_and(|value| matches!(value.trim(), "true" | "1"))
+    }
+
     /// The payload that stands in its root's first child element, as the initial payload of a thread does.
     ///
     /// # Errors
@@ -287,4 +299,18 @@ impl Outside {
         bytes.extend_from_slice(tail.as_bytes());
         (Arc::from(bytes), graft)
     }
+}
+
+/// The bytes up to the end of the first start tag. A `>` between quotes is part of a value.
+fn start_tag(bytes: &[u8]) -> &[u8] {
+    let mut quote = None;
+    for (at, byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return bytes.get(..at).unwrap_or_default(),
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (Some(open), close) if open == *close => quote = None,
+            _ => {}
+        }
+    }
+    bytes
 }

@@ -138,6 +138,9 @@ impl Drawing<'_> {
             let again = if branch.retries == 1 { " retry" } else { " retries" };
             text.extend([", ", &branch.retries.to_string(), again]);
         }
+        if let Some(approval) = &branch.approval {
+            text.extend([", ", approval]);
+        }
         text.push_str(&words);
         text
     }
@@ -234,6 +237,7 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
         "ended": branch.ended.as_ref().map(|ended| ended.at.to_string()),
         "turns": branch.turn,
         "retries": branch.retries,
+        "approval": branch.approval,
         "items": items.collect::<Vec<_>>(),
     })
 }

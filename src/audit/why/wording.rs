@@ -7,6 +7,7 @@ use super::{Cause, Failure, Reason, Standing, Then};
 use crate::audit::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
 use crate::pump::state::Life;
 use crate::words::composition::Program;
+use crate::words::ids::ThreadId;
 use crate::words::time::{Millis, spoken};
 
 /// Columns that a thread's id takes in a list.
@@ -29,6 +30,8 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
     let held_for = spoken(now.since(reason.since));
     match &reason.cause {
         Cause::Held { behind } => ["is held until call ", behind.as_str(), " is over"].concat(),
+        Cause::Person { .. } => ["waits ", &for_person(reason, now)].concat(),
+        Cause::Paused { by } => ["waits while ", &paused(by), " is paused, ", &attempt].concat(),
         Cause::Joining { answered, items } => {
             [&answered.to_string(), " of ", &items.to_string(), calls(*items), " answered"].concat()
         }
@@ -48,6 +51,21 @@ pub fn brief(reason: &Reason, now: Millis) -> String {
         Cause::Stopped => ["waits for the organism to run, ", &attempt].concat(),
         Cause::Unknown { .. } => "its configuration cannot be read".to_owned(),
     }
+}
+
+/// `for a person: approval a1 (shell, workspace), expires in 55 m`.
+fn for_person(reason: &Reason, now: Millis) -> String {
+    let Cause::Person { id, element, until, .. } = &reason.cause else { return String::new() };
+    let what = [element.as_str(), ", ", reason.listener.as_str()].concat();
+    let left = match until.since(now) {
+        0 => ", expires now".to_owned(),
+        left => [", expires in ", &spoken(left)].concat(),
+    };
+    ["for a person: approval ", &id.to_string(), " (", &what, ")", &left].concat()
+}
+
+fn paused(by: &ThreadId) -> String {
+    if by.is_sys() { "everything".to_owned() } else { ["thread ", by.as_str()].concat() }
 }
 
 fn calls(items: usize) -> &'static str {
@@ -84,6 +102,15 @@ pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
             let attempt = reason.attempt.to_string();
             Some(["attempt ", &attempt, " at ", &columns::moment(*until, now)].concat())
         }
+        Cause::Person { id, until, .. } => {
+            let id = id.to_string();
+            let at = columns::moment(*until, now);
+            Some(
+                ["systole approve ", &id, ", amend ", &id, " or reject ", &id, "; expires at ", &at].concat(),
+            )
+        }
+        Cause::Paused { by } if by.is_sys() => Some("systole resume --all".to_owned()),
+        Cause::Paused { by } => Some(["systole resume ", by.as_str()].concat()),
         Cause::Queued { .. } => {
             let listener = reason.listener.as_str();
             Some(["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat())
@@ -120,7 +147,10 @@ pub fn line(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     };
     let mut lines = wrapped(&lead, 4, &text);
     // A command is to be copied: it is never broken.
-    let command = ["systole why ", standing.thread.as_str()].concat();
+    let command = match leaves.first().map(|leaf| &leaf.cause) {
+        Some(Cause::Person { id, .. }) => ["systole approve ", &id.to_string()].concat(),
+        _ => ["systole why ", standing.thread.as_str()].concat(),
+    };
     match lines.last_mut() {
         Some(last) if columns::width(last) + 2 + columns::width(&command) <= COLUMNS => {
             last.extend(["  ", &command]);
@@ -131,6 +161,9 @@ pub fn line(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
 }
 
 fn told_of_leaf(leaf: &Reason, now: Millis) -> String {
+    if let Cause::Person { .. } = leaf.cause {
+        return for_person(leaf, now);
+    }
     ["for ", leaf.listener.as_str(), ": ", &brief(leaf, now)].concat()
 }
 
@@ -176,6 +209,9 @@ fn next(standing: &Standing) -> String {
         Life::Resting => ["systole send --thread ", id, ", or systole log ", id].concat(),
         Life::Working => {
             let leaves = standing.leaves();
+            if let Some(Cause::Person { id, .. }) = leaves.first().map(|leaf| &leaf.cause) {
+                return ["systole approve ", &id.to_string()].concat();
+            }
             let (thread, from) = leaves
                 .first()
                 .map_or((&standing.thread, standing.seq), |leaf| (&leaf.thread, leaf.told_from));
@@ -204,7 +240,7 @@ fn told(
         text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
     }
     match &reason.cause {
-        Cause::Held { .. } => text.push_str(&brief(reason, now)),
+        Cause::Held { .. } | Cause::Person { .. } => text.push_str(&brief(reason, now)),
         Cause::Joining { .. } | Cause::Awaiting { .. } => {
             text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)]);
         }

@@ -51,6 +51,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
     }
     for one in &resolved {
         peers(desk, one, &resolved);
+        told(desk, one.party, declared);
     }
     let entry = declared.entry.as_ref().and_then(|named| entry(desk, named, declared));
     let mut listeners = BTreeMap::new();
@@ -152,6 +153,23 @@ fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, element: &QName, also
     );
 }
 
+/// Checks who is told of requests for approval. Who is told is handed a payload of the core, whatever
+/// it accepts otherwise; that it would wait for a person itself is no hindrance, as the core asks.
+fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
+    let path = ["listeners.", &party.key.value, ".approval.tell"].concat();
+    let known = || declared.parties.iter().map(|p| p.key.value.as_str());
+    for named in &party.approval.tell {
+        if named.value == party.key.value {
+            let told = [&path, ": `", &named.value, "` would be asked about its own work"].concat();
+            desk.tell(Code::ConfigValue, named.at, &told, Some("another listener, or leave it out"));
+        } else if !known().any(|key| key == named.value) {
+            let told = [&path, ": nothing here is called `", &named.value, "`"].concat();
+            let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+        }
+    }
+}
+
 fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Name> {
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
     if let Some(party) = declared.parties.iter().find(|p| p.key.value == named.value) {
@@ -195,6 +213,7 @@ fn listener(one: Resolved<'_>, name: Name, outline: &Outline, open: bool, direct
         idle_ms: party.idle_ms,
         retry: party.retry,
         on_unknown: party.on_unknown,
+        approval: party.approval.rule(),
         entry: party.entry || open,
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use super::approval::{self, Approval};
 use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::value::{self, At, Fields, fields};
@@ -51,6 +52,7 @@ pub(super) struct Party {
     pub(super) in_flight: usize,
     pub(super) retry: Retry,
     pub(super) on_unknown: OnUnknown,
+    pub(super) approval: Approval,
     pub(super) entry: bool,
 }
 
@@ -193,6 +195,7 @@ impl Party {
             in_flight: 1,
             retry: Retry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
             on_unknown: OnUnknown::Retry,
+            approval: Approval::default(),
             entry: false,
         }
     }
@@ -310,6 +313,9 @@ fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("on_unknown") {
         party.on_unknown = on_unknown(desk, node, &path);
     }
+    if let Some((node, path)) = own.get("approval") {
+        party.approval = approval::read(desk, node, &path);
+    }
     if let Some((node, path)) = own.get("entry") {
         party.entry = value::flag(desk, node, &path).unwrap_or(false);
     }
@@ -326,7 +332,7 @@ fn on_unknown(desk: &mut Desk, node: &Node, path: &str) -> OnUnknown {
 }
 
 /// The entries of a list, each once; a second one is told.
-fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
+pub(super) fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
     let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
     for item in found {
         if kept.iter().any(|k| k.value == item.value) {

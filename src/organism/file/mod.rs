@@ -4,6 +4,7 @@
 //! self-contained text that is stored with a log. Both run the same checks. This room starts nothing,
 //! looks for no program and reads no environment: whether a program can be run is said when it is started.
 
+mod approval;
 mod compose;
 mod declared;
 mod desk;

@@ -241,7 +241,11 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
             waiting.push(*ticket);
             false
         }
-        Effect::Ready(_) | Effect::Wait { .. } | Effect::CallBack { .. } => true,
+        Effect::Ready(_)
+        | Effect::Wait { .. }
+        | Effect::CallBack { .. }
+        | Effect::Expires { .. }
+        | Effect::Resumed => true,
     });
     waiting
 }

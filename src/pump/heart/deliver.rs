@@ -59,6 +59,8 @@ impl Heart {
                         self.ports.carrier.call_back(&lease.token, why);
                     }
                 }
+                Effect::Expires { .. } => self.await_person(effect),
+                Effect::Resumed => self.take_up_aside(),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);
                     self.ports.steps.passed(Step::Acknowledged);
@@ -104,7 +106,7 @@ impl Heart {
         self.dispatch();
     }
 
-    fn ready(&mut self, work: Work) {
+    pub(super) fn ready(&mut self, work: Work) {
         // Both sets are empty but for moments, and a hop is not to pay for them.
         if !self.reserved.is_empty() && self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
             // Also while the organism stops: its attempt is on record, so it counts as out already.
@@ -136,7 +138,12 @@ impl Heart {
                 call.is_some_and(|c| c.is_due(work.turn, work.attempt))
             };
             let Some(work) = self.desk.next(now, due) else { break };
-            self.send(&work, None);
+            if self.is_paused(&work.thread) {
+                self.desk.unused(&work.listener);
+                self.lay_aside(work);
+            } else {
+                self.send(&work, None);
+            }
         }
     }
 

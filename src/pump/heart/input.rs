@@ -1,8 +1,9 @@
 //! What comes in, and what is done with each: deciding, or parking until a thread is awake.
 
 use super::{Answered, Heart, Lookup, Written};
-use crate::pump::event::{Bound, Happening, Lost};
+use crate::pump::event::{Bound, Happening, Lost, Pause};
 use crate::pump::wheel::Ripe;
+use crate::words::approval::Ruling;
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Said, Ticket, Unconnected};
 use crate::words::ids::{Name, ThreadId};
@@ -38,6 +39,10 @@ pub enum Input {
         /// What is known.
         words: String,
     },
+    /// A person decides about what waits.
+    Ruled(Ruling),
+    /// A person halts a thread or lets it go on.
+    Pause(Pause),
     /// A person ends a thread.
     Cancel {
         /// Where the asker waits.
@@ -95,6 +100,8 @@ impl Heart {
             Input::Joined(listener) => self.happened(Happening::Joined(listener)),
             Input::Left { listener, words } => self.happened(Happening::Left { listener, words }),
             Input::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
+            Input::Ruled(ruling) => self.ruled(ruling),
+            Input::Pause(pause) => self.pause(pause),
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
             Input::Found(answered) => self.found(answered),
             // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
@@ -110,7 +117,11 @@ impl Heart {
     /// After the last word nothing is decided any more. Who asks is told; what a listener says or owes
     /// counts as lost at the next start, as if it had come a moment later still.
     fn too_late(&mut self, input: &Input) {
-        if let Input::Asked(Asked { ticket, .. }) | Input::Cancel { ticket, .. } = input {
+        if let Input::Asked(Asked { ticket, .. })
+        | Input::Cancel { ticket, .. }
+        | Input::Ruled(Ruling { ticket, .. })
+        | Input::Pause(Pause { ticket, .. }) = input
+        {
             self.turn_away(*ticket);
         }
     }
@@ -122,6 +133,27 @@ impl Heart {
             self.happened(Happening::Cancel { ticket, by, thread });
         } else {
             self.park(Lookup::Line(thread.clone()), Input::Cancel { ticket, by, thread });
+        }
+    }
+
+    /// What waits for a person is in memory.
+    fn ruled(&mut self, ruling: Ruling) {
+        if self.stalled.is_some() {
+            self.turn_away(ruling.ticket);
+        } else {
+            self.happened(Happening::Ruled(ruling));
+        }
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        let known = pause
+            .thread
+            .as_ref()
+            .is_none_or(|id| self.state.thread(id).is_some() && !self.parked.contains_key(&id.stem()));
+        match pause.thread.clone() {
+            _ if self.stalled.is_some() => self.turn_away(pause.ticket),
+            Some(thread) if !known => self.park(Lookup::Line(thread), Input::Pause(pause)),
+            _ => self.happened(Happening::Pause(pause)),
         }
     }
 
@@ -223,6 +255,7 @@ impl Heart {
             let words = [what, &spoken(limit)].concat();
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
+        self.expire();
         self.fire_ripe();
         self.dispatch();
     }

@@ -140,6 +140,11 @@ impl Heart {
         let Answered { lookup, found } = answered;
         match (found, lookup) {
             (_, Lookup::Records { work, .. }) if self.stopping => self.desk.unused(&work.listener),
+            // It was asked for before the pause, but nothing of it has gone out.
+            (_, Lookup::Records { work, .. }) if self.is_paused(&work.thread) => {
+                self.desk.unused(&work.listener);
+                self.lay_aside(work);
+            }
             (Ok(Found::Records(records)), Lookup::Records { work, .. }) => {
                 self.send(&work, Some(&records));
             }
@@ -185,6 +190,7 @@ impl Heart {
             Some(Input::Cancel { ticket, by, thread }) => {
                 self.happened(Happening::Cancel { ticket, by, thread });
             }
+            Some(Input::Pause(pause)) => self.happened(Happening::Pause(pause)),
             Some(other) => self.input(other),
             None => {}
         }
@@ -205,6 +211,7 @@ impl Heart {
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
             Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
             Some(Input::Cancel { ticket, by, .. }) => (by, Some(ticket)),
+            Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
             Some(Input::Judged(judged)) => (judged.lease.listener.clone(), None),
             Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
             _ => return,

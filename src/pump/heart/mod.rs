@@ -4,6 +4,7 @@
 
 mod commit;
 mod deliver;
+mod holding;
 mod input;
 mod lookup;
 mod timing;
@@ -16,7 +17,8 @@ pub use input::Input;
 pub use lookup::{Answered, Lookup, answer};
 
 use super::desk::Desk;
-use super::event::{Decision, Effect, Event, Happening};
+use super::event::{Decision, Effect, Event, Happening, Work};
+use super::expiries::Expiries;
 use super::state::State;
 use super::wake::Recovered;
 use super::wheel::Wheel;
@@ -66,6 +68,10 @@ pub struct Heart {
     suspects: HashSet<(ThreadId, CallPath)>,
     /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
+    /// Requests for approval, until they expire.
+    expiries: Expiries,
+    /// Work of threads that are paused.
+    aside: Vec<Work>,
     /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
     /// a question of its own, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
@@ -98,6 +104,8 @@ impl Heart {
             since_checkpoint,
             suspects: HashSet::new(),
             reserved: HashSet::new(),
+            expiries: Expiries::default(),
+            aside: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             fresh: deliver::Fresh::default(),
@@ -123,6 +131,7 @@ impl Heart {
             self.filling.document(Document { hash: page.hash, bytes: page.source.clone() });
         }
         self.happened(Happening::Booted { listeners });
+        self.await_persons();
         self.take_up_timers();
         self.take_up();
     }
@@ -175,7 +184,8 @@ impl Heart {
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.wheel.next_moment().filter(|_| !self.stopping);
-        self.desk.next_moment().into_iter().chain(timer).min()
+        let expiry = self.expiries.next_moment();
+        self.desk.next_moment().into_iter().chain(timer).chain(expiry).min()
     }
 
     /// Why the pump must stop at once, if it must.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::ids::{Digest, Name};
 use systole_kit::writer::{self, Writer};
 use systole_kit::{Payload, QName, namespaces};
@@ -43,6 +43,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         idle_ms: None,
         retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: OnUnknown::Retry,
+        approval: ApprovalRule::default(),
         entry: true,
     }
 }

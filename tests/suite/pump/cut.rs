@@ -1,9 +1,17 @@
 //! Recovery is `apply` alone: whatever prefix of the log is folded gives the state that stood there,
 //! a thread folded by itself is the thread of the whole, and a row read back is what was written.
 
+use super::approvals::amendment;
 use super::*;
+use systole::pump::event::Pause;
 use systole::pump::fold::apply_to;
 use systole::pump::state::Thread;
+use systole::words::approval::Verdict as Says;
+
+fn pause(halts: bool) -> Happening {
+    let (by, thread) = (Name::operator(), Some(root()));
+    Happening::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None })
+}
 
 /// A conversation that visits every kind of record.
 fn busy() -> (Stage, Vec<usize>) {
@@ -40,8 +48,15 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| {
         let children =
             [spawn(None, "tool"), spawn(Some("late"), "tool"), set_timer("id=\"tick\" every=\"1h\"", "")];
-        drop(s.replies("1", 2, children.into_iter().chain([wait("any", &["late"])]).collect()))
+        let guarded = [call("guarded"), call("guarded")];
+        let items = children.into_iter().chain(guarded).chain([wait("any", &["late"])]);
+        drop(s.replies("1", 2, items.collect()))
     });
+    step(&mut stage, &mut |s| drop(s.rules(1, Some("no"), Says::Reject)));
+    step(&mut stage, &mut |s| drop(s.rules(2, None, amendment("guarded", payload("guarded")))));
+    step(&mut stage, &mut |s| drop(s.replies("1/2.4", 1, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.happens(pause(true))));
+    step(&mut stage, &mut |s| drop(s.happens(pause(false))));
     step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.fires("tick", 0)));
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
@@ -51,6 +66,12 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
     step(&mut stage, &mut |s| drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", "")])));
     step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
+    step(&mut stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
+    step(&mut stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
+    step(&mut stage, &mut |s| drop(s.replies("3", 3, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
+    step(&mut stage, &mut |s| drop(s.expires("5", 4)));
     step(&mut stage, &mut |s| {
         drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
@@ -85,6 +106,16 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "outcome/listener.silent",
         "terminal/",
         "children-open",
+        "approval/requested",
+        "approval/approved",
+        "approval/amendment",
+        "approval/amended",
+        "approval/rejected",
+        "approval/expired",
+        "outcome/approval.expired",
+        "message/tell",
+        "steer/paused",
+        "steer/resumed",
     ] {
         assert!(all.contains(word), "{word} is missing in\n{all}");
     }

@@ -1,12 +1,14 @@
 //! The state machine, event by event: `decide` and `apply` alone, without log, clock or process. A
 //! test says what happens and reads the facts and effects as lines.
 
+mod approvals;
 mod awaiting;
 mod calls;
 mod cancelling;
 mod cut;
 mod failures;
 mod outside;
+mod pauses;
 mod threads;
 mod timers;
 mod todos;
@@ -21,7 +23,7 @@ use systole::pump::state::{Book, State};
 use systole::rules::primitive::{read_await, read_cancel_timer, read_set_timer};
 use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
-use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole::words::ports::{Lease, Seed, Token};
@@ -50,21 +52,27 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         idle_ms: None,
         retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: OnUnknown::Retry,
+        approval: ApprovalRule::default(),
         entry: true,
     }
 }
 
 /// agent: thinks for four turns. tool, other: answer at once. quiet: owes no answer. careful: its
-/// attempts are recorded and never repeated when their outcome is unknown.
+/// attempts are recorded and never repeated when their outcome is unknown. guarded: a person
+/// approves whatever goes to it, and watch is told.
 pub(crate) fn composition() -> Composition {
     let mut careful = listener("careful", &[], 1, &["done"]);
     careful.on_unknown = OnUnknown::Fail;
+    let mut guarded = listener("guarded", &[], 1, &["done"]);
+    guarded.approval = ApprovalRule { always: true, expires_ms: 60_000, tell: vec![name("watch")] };
     let listeners = [
-        listener("agent", &["tool", "other", "agent", "careful"], 4, &["done"]),
+        listener("agent", &["tool", "other", "agent", "careful", "guarded"], 4, &["done"]),
         listener("tool", &[], 1, &["done"]),
         listener("other", &[], 1, &["done"]),
         listener("quiet", &[], 1, &[]),
         careful,
+        guarded,
+        listener("watch", &[], 1, &[]),
     ];
     Composition {
         organism: name("test"),
@@ -311,6 +319,8 @@ fn effect_line(effect: &Effect) -> String {
         }
         Effect::Refused { refusal, .. } => format!("=> refused {}", refusal.code),
         Effect::Done { .. } => "=> done".to_owned(),
+        Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
+        Effect::Resumed => "=> resumed".to_owned(),
     }
 }
 

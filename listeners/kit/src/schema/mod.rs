@@ -94,6 +94,12 @@ impl Model {
         self.schema.global(element)?.documentation.as_deref()
     }
 
+    /// Whether a global element is annotated with `systole:dangerous="true"`, so that a person must
+    /// approve its payloads.
+    pub fn is_dangerous(&self, element: &str) -> bool {
+        self.schema.global(element).is_some_and(|declaration| declaration.dangerous)
+    }
+
     /// The first thing wrong with a payload in document order, as far as the model has words for it.
     pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
         explain::first(&self.schema, payload)

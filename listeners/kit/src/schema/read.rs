@@ -10,10 +10,15 @@ use std::sync::Arc;
 use super::Unfit;
 use super::beyond::{attribute_words, construct_words};
 use super::builtin::Builtin;
+use super::nearest::nearest;
 use super::shape::{Declaration, Schema, Simple, Type, TypeId};
 use super::tree::{self, Element, Part};
+use crate::namespaces::SCHEMA;
 
 pub(super) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+
+/// The annotations that the house knows. A misspelt one would be a rule that nobody keeps.
+const ANNOTATIONS: [&str; 3] = ["dangerous", "default", "sensitive"];
 
 /// Largest schema document, the same limit as for a message.
 const BYTES: usize = 1 << 20;
@@ -86,10 +91,14 @@ impl<'t> Reading<'t> {
         String::from_utf8_lossy(shown).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Checks that an element has no attributes but these; those of other namespaces say nothing here.
+    /// Checks that an element has no attributes but these; those of foreign namespaces say nothing here.
     pub(super) fn only_attributes(&mut self, element: &Element, known: &[&str]) {
         for attribute in &element.attributes {
             let name = attribute.name.local.as_str();
+            if *attribute.name.namespace == *SCHEMA && !ANNOTATIONS.contains(&name) {
+                let mend = nearest(name, ANNOTATIONS.iter().copied()).unwrap_or("leave it out");
+                self.unfit(element.span.start, name, "there is no such annotation", mend);
+            }
             if attribute.name.namespace.is_empty() && name != "id" && !known.contains(&name) {
                 let (message, mend) = attribute_words(name);
                 self.unfit(element.span.start, name, message, mend);
@@ -216,6 +225,10 @@ impl<'t> Reading<'t> {
                 self.unfit_at(global, &["the element ", name, " is declared twice"].concat(), "rename one");
             }
             let of = self.reserve();
+            if let Some(other) = mark_of_danger(global).filter(|value| !matches!(*value, "true" | "false")) {
+                let message = ["systole:dangerous is `", other, "`"].concat();
+                self.unfit_at(global, &message, "systole:dangerous=\"true\", or leave it out");
+            }
             let declaration = self.declaration(global, name, of);
             self.schema.elements.push(declaration);
             declared.push((*global, of));
@@ -234,7 +247,8 @@ impl<'t> Reading<'t> {
 
     pub(super) fn declaration(&self, element: &Element, name: &str, of: TypeId) -> Declaration {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
-        Declaration { name: name.to_owned(), of, documentation, fragment }
+        let dangerous = mark_of_danger(element) == Some("true");
+        Declaration { name: name.to_owned(), of, documentation, dangerous, fragment }
     }
 
     /// The type of an element: by name, or written inside it.
@@ -312,10 +326,20 @@ impl<'t> Reading<'t> {
         self.unfit.len()
     }
 
+    pub(super) fn is_global_dangerous(&self, name: &str) -> bool {
+        self.schema.global(name).is_some_and(|declaration| declaration.dangerous)
+    }
+
     /// The type that a global element will have.
     pub(super) fn promised(&self, name: &str) -> Option<TypeId> {
         self.schema.global(name).map(|declaration| declaration.of)
     }
+}
+
+/// What an element says of being dangerous.
+pub(super) fn mark_of_danger(element: &Element) -> Option<&str> {
+    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, "dangerous"))?;
+    Some(&found.value)
 }
 
 fn documentation(element: &Element) -> Option<String> {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::beyond::{NOT_BUILT, construct_words};
-use super::read::Reading;
+use super::read::{Reading, mark_of_danger};
 use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, TypeId, Wildcard};
 use super::tree::Element;
 
@@ -166,6 +166,7 @@ impl<'t> Reading<'t> {
         if element.attribute("form").is_some_and(|form| form != "qualified") {
             self.unfit(element.span.start, "form", "local elements are qualified", "leave form out");
         }
+        self.no_part_is_dangerous(element);
         if let Some(written) = element.attribute("ref") {
             let name = element.qualified(written).filter(|name| *name.namespace == *self.target());
             let Some(of) = name.as_ref().and_then(|name| self.promised(&name.local)) else {
@@ -181,6 +182,19 @@ impl<'t> Reading<'t> {
         };
         let of = self.type_of(element)?;
         Some(self.declaration(element, name, of))
+    }
+
+    /// A person approves whole payloads. A part marked as dangerous would go by unasked.
+    fn no_part_is_dangerous(&mut self, element: &Element) {
+        let referred = element.attribute("ref").and_then(|written| element.qualified(written));
+        if mark_of_danger(element).is_some() {
+            let message =
+                "systole:dangerous stands on a part of a payload; a person is asked about whole ones";
+            self.unfit_at(element, message, "put it on the global element that this is part of");
+        } else if referred.is_some_and(|name| self.is_global_dangerous(&name.local)) {
+            let message = "a payload of its own that is marked as dangerous would go by unasked as a part";
+            self.unfit_at(element, message, "write its type out here, and mark the element around it");
+        }
     }
 
     fn wildcard(&mut self, element: &Element) -> Option<Wildcard> {

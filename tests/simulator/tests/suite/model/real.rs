@@ -10,7 +10,7 @@ use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, Call, Life, Stand, State};
 use systole::words::codes::Code;
-use systole::words::composition::{Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole::words::ports::{Lease, Seed, Token};
@@ -44,6 +44,7 @@ pub(crate) struct Real {
 fn listener(party: &Party, peers: &[Party]) -> Listener {
     let element = |local: &str| QName::new("urn:walked", local);
     Listener {
+        approval: ApprovalRule::default(),
         name: Name::parse(party.name).unwrap(),
         reach: Reach::Inline,
         accepts: vec![element(party.name)],
@@ -239,6 +240,7 @@ impl Real {
             return Vec::new();
         };
         let word = |call: &Call| match call.stand() {
+            Stand::Asking => "asking".to_owned(),
             Stand::Held => "held".to_owned(),
             Stand::Ready { turn, attempt } => format!("ready({turn}, {attempt})"),
             Stand::Joining(open) => format!("joining({open})"),

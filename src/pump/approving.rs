@@ -1,0 +1,217 @@
+//! Deciding on approvals: a payload that needs a person is recorded and held, with the request for it in
+//! the same commit, and goes out, is replaced, or closes its call when that request has its outcome.
+
+use std::sync::Arc;
+
+use super::closing::{Outcome, close};
+use super::decide::refuse_outside_calls;
+use super::draft::{Draft, Fact};
+use super::event::Effect;
+use super::state::Approval;
+use crate::rules::{approval_payload, core_payload};
+use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Verdict};
+use crate::words::codes::Code;
+use crate::words::composition::ApprovalRule;
+use crate::words::flow::{Admitted, Refused, What};
+use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+use crate::words::record::{Approving, Kind, Mark, Role};
+use crate::words::refusal::Refusal;
+
+/// Holds a call that was just recorded, if what it carries needs a person.
+pub(super) fn hold_if_due(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    request: (&Arc<[u8]>, &str),
+    dangerous: bool,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let rule = d.listener(call.config, &call.listener).map(|l| &l.approval);
+    if !dangerous && !rule.is_some_and(|rule| rule.always) {
+        return;
+    }
+    let (config, cause, to) = (call.config, call.ready_cause, call.listener.clone());
+    let by_default = ApprovalRule::default();
+    let rule = rule.unwrap_or(&by_default);
+    let sys = ThreadId::sys();
+    let (bytes, element) = request;
+    let request = Request {
+        id: ApprovalId(d.thread(&sys).map_or(0, |t| t.approvals) + 1),
+        hash: Digest::of(bytes),
+        expires: d.at().plus(rule.expires_ms),
+        thread: thread.clone(),
+        call: path.clone(),
+        to,
+        element: element.to_owned(),
+    };
+    let body = approval_payload::requested(&request);
+    let asks = Fact::core(Kind::Approval, Mark::Approving(Approving::Requested), body.clone())
+        .to(&Name::person())
+        .under(config);
+    let counted =
+        Fact::core(Kind::Approval, Mark::Approving(Approving::Requested), body.clone()).under(config);
+    let (_, asked) = d.record(thread, asks.on(path).because(cause));
+    d.record(&sys, counted.to(&Name::person()).because(asked));
+    for (ordinal, listener) in (0u32..).zip(&rule.tell) {
+        // Turn 0 has no items, so whatever comes of this call answers nobody.
+        let tell = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone())
+            .to(listener)
+            .on(&path.item(0, ordinal))
+            .because(asked)
+            .under(config);
+        d.record(thread, tell);
+    }
+    let (thread, call) = (thread.clone(), path.clone());
+    d.effect(Effect::Expires {
+        thread,
+        call,
+        approval: request.id,
+        at: request.expires,
+        most_ms: rule.expires_ms,
+    });
+}
+
+/// Somebody says what is to become of a request.
+pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
+    let Ruling { ticket, by, approval: id, hash, note, verdict } = ruling;
+    let outcome = match d.asking(id) {
+        None => Err((None, bare(nothing_waits(d, id)))),
+        Some((thread, path)) => {
+            let refused = |refused| (Some(thread.clone()), refused);
+            rule(d, (&thread, &path), (&by, hash, note.as_deref()), verdict).map_err(refused)
+        }
+    };
+    match outcome {
+        Ok(()) => d.effect(Effect::Done { ticket }),
+        Err((thread, refused)) => {
+            let refusal = refuse_outside_calls(d, thread.as_ref(), &by, refused);
+            d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+        }
+    }
+}
+
+fn bare(refusal: Refusal) -> Refused {
+    Refused { refusal, kept: None }
+}
+
+fn nothing_waits(d: &Draft<'_>, id: ApprovalId) -> Refusal {
+    let made = d.thread(&ThreadId::sys()).map_or(0, |t| t.approvals);
+    let which = ["approval ", &id.to_string()].concat();
+    if (1..=made).contains(&id.0) {
+        let words = [&which, " is over: it was decided or has expired, or its call was closed"].concat();
+        return Refusal::new(Code::DecidedApproval, words);
+    }
+    Refusal::new(Code::UnknownApproval, ["there is no ", &which].concat())
+        .mended_by("systole approve, which lists what waits")
+}
+
+/// Carries out what a person says. The draft is written only once nothing can be refused any more.
+fn rule(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    (by, hash, note): (&Name, Option<Digest>, Option<&str>),
+    verdict: Verdict,
+) -> Result<(), Refused> {
+    let Some((approval, listener)) =
+        d.call(thread, path).and_then(|call| Some((call.approval.clone()?, call.listener.clone())))
+    else {
+        return Ok(());
+    };
+    if let Some(seen) = hash.filter(|seen| *seen != approval.hash) {
+        let words = ["approval ", &approval.id.to_string(), " is for other bytes"].concat();
+        return Err(bare(
+            Refusal::new(Code::MismatchedApproval, words)
+                .expecting(["bytes with SHA-256 ", &approval.hash.to_string()].concat())
+                .receiving(["bytes with SHA-256 ", &seen.to_string()].concat())
+                .mended_by("look at what waits now"),
+        ));
+    }
+    match verdict {
+        Verdict::Approve => {
+            decided(d, (thread, path), &approval, Decided::Approved, by, Some(approval.hash), note);
+        }
+        Verdict::Amend(amendment) => {
+            let hash = amend(d, (thread, path), &listener, by, amendment?)?;
+            decided(d, (thread, path), &approval, Decided::Amended, by, Some(hash), note);
+        }
+        Verdict::Reject => {
+            decided(d, (thread, path), &approval, Decided::Rejected, by, None, note);
+            let words = match note {
+                Some(note) => [by.as_str(), " rejected it: ", note].concat(),
+                None => [by.as_str(), " rejected it"].concat(),
+            };
+            let refusal = Refusal::new(Code::RejectedApproval, words)
+                .mended_by("change what the note says, or do without; a mended one is asked about again");
+            turned_down(d, thread, path, Outcome::Rejected, &refusal);
+        }
+    }
+    Ok(())
+}
+
+/// Records what goes out in place of the payload that waits.
+fn amend(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    listener: &Name,
+    by: &Name,
+    amendment: Admitted,
+) -> Result<Digest, Refused> {
+    if *amendment.what() != What::For(listener.clone()) {
+        let words = ["the amendment is not for ", listener.as_str()].concat();
+        return Err(Refused {
+            refusal: Refusal::new(Code::NotAPeer, words).of_element(amendment.element()),
+            kept: Some(amendment.bytes().clone()),
+        });
+    }
+    let config = d.call(thread, path).map_or_else(|| d.current_config(), |call| call.config);
+    let hash = Digest::of(amendment.bytes());
+    let what = Mark::Approving(Approving::Amendment);
+    let mut fact = Fact::core(Kind::Approval, what, amendment.bytes().clone()).to(listener).on(path);
+    fact.from = by.clone();
+    fact.cause = d.call(thread, path).map(|call| call.ready_cause);
+    d.record(thread, fact.under(config));
+    Ok(hash)
+}
+
+/// Nobody said anything in time. What was decided meanwhile is passed over.
+pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, id: ApprovalId) {
+    let approval = d.call(thread, path).and_then(|call| call.approval.clone()).filter(|a| a.id == id);
+    let Some(approval) = approval else { return };
+    decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, None);
+    let words = "it needed a person's approval, and nobody decided in time";
+    let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
+    turned_down(d, thread, path, Outcome::Expired, &refusal);
+}
+
+fn decided(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    outcome: Decided,
+    by: &Name,
+    hash: Option<Digest>,
+    note: Option<&str>,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let (config, cause) = (call.config, call.ready_cause);
+    let what = match outcome {
+        Decided::Approved => Approving::Approved,
+        Decided::Amended => Approving::Amended,
+        Decided::Rejected => Approving::Rejected,
+        Decided::Expired => Approving::Expired,
+    };
+    let body = approval_payload::decided(approval.id, outcome, by, hash, note);
+    let fact = Fact::core(Kind::Approval, Mark::Approving(what), body).to(by).on(path);
+    d.record(thread, fact.because(cause).under(config));
+}
+
+/// Closes a call that a person did not let go.
+fn turned_down(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outcome: Outcome, refusal: &Refusal) {
+    let Some(call) = d.call(thread, path) else { return };
+    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
+        .to(&call.caller.clone())
+        .on(path)
+        .because(call.ready_cause)
+        .under(call.config);
+    close(d, thread, path, outcome, fact);
+}

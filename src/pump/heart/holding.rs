@@ -1,0 +1,65 @@
+//! What is held back: payloads that wait for a person until they expire, and work of threads that are
+//! paused, which is laid aside until somebody lets them go on.
+
+use super::Heart;
+use crate::pump::event::{Effect, Happening, Work};
+use crate::pump::expiries::Overdue;
+use crate::pump::pausing::halted;
+use crate::words::ids::ThreadId;
+
+impl Heart {
+    /// Waits for the expiry of every request for approval that recovery found.
+    pub(super) fn await_persons(&mut self) {
+        let asking: Vec<Effect> = self
+            .state
+            .threads
+            .values()
+            .flat_map(|t| t.calls.iter().map(move |(path, call)| (&t.id, path, call)))
+            .filter_map(|(thread, path, call)| {
+                let approval = call.approval.as_ref()?;
+                Some(Effect::Expires {
+                    thread: thread.clone(),
+                    call: path.clone(),
+                    approval: approval.id,
+                    at: approval.expires,
+                    most_ms: approval.expires.since(approval.asked),
+                })
+            })
+            .collect();
+        asking.into_iter().for_each(|effect| self.await_person(effect));
+    }
+
+    /// Waits for the expiry of one.
+    pub(super) fn await_person(&mut self, effect: Effect) {
+        let Effect::Expires { thread, call, approval, at, most_ms } = effect else { return };
+        // However the wall clock was set while nothing ran, nobody waits longer than was said at first.
+        let left_ms = at.since(self.now()).min(most_ms);
+        let now = self.ticks();
+        self.expiries.put(Overdue { thread, call, approval }, left_ms, now);
+    }
+
+    /// Closes the calls that waited for a person too long.
+    pub(super) fn expire(&mut self) {
+        let now = self.ticks();
+        while let Some(Overdue { thread, call, approval }) = self.expiries.due(now) {
+            self.happened(Happening::Expired { thread, call, approval });
+        }
+    }
+
+    /// Whether nothing new of a thread may go out.
+    pub(super) fn is_paused(&self, thread: &ThreadId) -> bool {
+        halted(|id| self.state.thread(id), thread).is_some()
+    }
+
+    /// Lays work of a paused thread aside.
+    pub(super) fn lay_aside(&mut self, work: Work) {
+        self.aside.push(work);
+    }
+
+    /// Takes up what was laid aside; what is still paused by another order is laid aside again.
+    pub(super) fn take_up_aside(&mut self) {
+        for work in std::mem::take(&mut self.aside) {
+            self.ready(work);
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Payloads that need a person: held with their request in the same commit, on every way, and their four
+//! outcomes, each bound to the request's id and to the hash of the bytes.
+
+use super::*;
+use systole::pump::compose::envelope;
+use systole::words::approval::{ApprovalId, Ruling, Verdict as Says};
+use systole::words::record::Kind;
+
+/// A payload that says of itself that it is dangerous.
+pub(crate) fn dangerous(local: &str) -> Payload {
+    let document = format!("<{local} xmlns=\"urn:test\" is_dangerous=\"true\"/>");
+    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+}
+
+impl Stage {
+    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, verdict: Says) -> Vec<String> {
+        self.rules_on(id, None, note, verdict)
+    }
+
+    fn rules_on(&mut self, id: u64, hash: Option<Digest>, note: Option<&str>, verdict: Says) -> Vec<String> {
+        self.happens(Happening::Ruled(Ruling {
+            ticket: Ticket(5),
+            by: Name::operator(),
+            approval: ApprovalId(id),
+            hash,
+            note: note.map(str::to_owned),
+            verdict,
+        }))
+    }
+
+    pub(crate) fn expires(&mut self, path: &str, id: u64) -> Vec<String> {
+        let call = CallPath::parse(path).unwrap();
+        self.happens(Happening::Expired { thread: root(), call, approval: ApprovalId(id) })
+    }
+}
+
+/// What goes out in place of a payload for that listener.
+pub(crate) fn amendment(to: &str, payload: Payload) -> Says {
+    Says::Amend(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload))))
+}
+
+/// An agent whose first item waits for a person.
+fn held() -> Stage {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![call("guarded"), call("tool")]);
+    stage
+}
+
+fn body(stage: &Stage, seq: u64) -> String {
+    bodies(stage)[&seq].clone()
+}
+
+#[test]
+fn held_a_call_its_request_is_recorded_with_it_counted_in_sys_and_told() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    assert_eq!(
+        stage.replies("1", 1, vec![call("guarded"), call("tool")]),
+        [
+            "root 2 message/call agent -> guarded 1 t1.0",
+            "root 3 approval/requested core -> person 1/1.0",
+            "sys 1 approval/requested core -> person",
+            "root 4 message/tell core -> watch 1/1.0/0.0",
+            "root 5 message/call agent -> tool 1 t1.1",
+            "=> a1 expires in 60000",
+            "=> watch 1/1.0/0.0 t1 a1",
+            "=> tool 1/1.1 t1 a1",
+        ]
+    );
+    let hash = Digest::of(payload("guarded").bytes());
+    let told = body(&stage, 3);
+    for wanted in [
+        r#"id="a1""#.to_owned(),
+        format!(r#"hash="{hash}""#),
+        r#"to="guarded""#.to_owned(),
+        r#"call="1/1.0""#.to_owned(),
+    ] {
+        assert!(told.contains(&wanted), "{told}");
+    }
+    assert_eq!(told, body(&stage, 4), "who is told reads the same");
+}
+
+#[test]
+fn held_approved_it_goes_out_as_it_was() {
+    let mut stage = held();
+    assert_eq!(
+        stage.rules(1, None, Says::Approve),
+        ["root 6 approval/approved core -> operator 1/1.0", "=> done", "=> guarded 1/1.0 t1 a1"]
+    );
+    assert!(body(&stage, 6).contains(r#"outcome="approved" by="operator" hash=""#), "{}", body(&stage, 6));
+    assert_eq!(
+        stage.replies("1/1.0", 1, vec![final_()]),
+        [
+            "root 7 outcome/thread.cancelled core -> core 1/1.0/0.0",
+            "root 8 message/final guarded -> agent 1/1.0 t1.0",
+            "=> call back 1/1.0/0.0",
+        ],
+        "whoever was told is waited for by nobody"
+    );
+}
+
+#[test]
+fn held_amended_the_other_bytes_go_out_under_the_callers_name() {
+    let mut stage = held();
+    let other = Payload::read(b"<guarded xmlns=\"urn:test\"> </guarded>", &Limits::default()).unwrap();
+    let told = stage.rules(1, Some("milder"), amendment("guarded", other.clone()));
+    assert_eq!(
+        told,
+        [
+            "root 6 approval/amendment operator -> guarded 1/1.0",
+            "root 7 approval/amended core -> operator 1/1.0",
+            "=> done",
+            "=> guarded 1/1.0 t1 a1",
+        ]
+    );
+    let decided = body(&stage, 7);
+    let hash = Digest::of(other.bytes()).to_string();
+    assert!(decided.contains(&hash) && decided.contains(r#"note="milder""#), "{decided}");
+    let thread = stage.state.thread(&root()).unwrap();
+    let path = CallPath::parse("1/1.0").unwrap();
+    let lease = stage.lease(&root(), "1/1.0", 1, 1);
+    let found = |seq| stage.records.iter().find(|r| r.header.seq == seq).cloned().map(Arc::new);
+    let sent = envelope(thread, &path, &thread.calls[&path], &lease, Millis(0), found).unwrap();
+    assert_eq!(sent.payload.bytes(), other.bytes());
+    assert_eq!((sent.from.as_str(), sent.stamp.sha256.as_deref()), ("agent", Some(hash.as_str())));
+}
+
+#[test]
+fn held_an_amendment_that_is_refused_or_for_another_leaves_it_waiting() {
+    let mut stage = held();
+    assert_eq!(
+        stage.rules(1, None, amendment("tool", payload("tool"))),
+        ["root 6 refusal/route.not-a-peer core -> operator", "=> refused route.not-a-peer"]
+    );
+    let wrong = Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None };
+    assert_eq!(
+        stage.rules(1, None, Says::Amend(Err(wrong))),
+        ["root 7 refusal/payload.invalid core -> operator", "=> refused payload.invalid"]
+    );
+    assert_eq!(stage.rules(1, None, Says::Approve)[1..], ["=> done", "=> guarded 1/1.0 t1 a1"]);
+}
+
+#[test]
+fn held_rejected_its_caller_reads_the_note() {
+    let mut stage = held();
+    assert_eq!(
+        stage.rules(1, Some("not on a Friday"), Says::Reject),
+        [
+            "root 6 approval/rejected core -> operator 1/1.0",
+            "root 7 outcome/thread.cancelled core -> core 1/1.0/0.0",
+            "root 8 outcome/approval.rejected core -> agent 1/1.0",
+            "=> call back 1/1.0/0.0",
+            "=> done",
+        ]
+    );
+    assert!(body(&stage, 8).contains("operator rejected it: not on a Friday"), "{}", body(&stage, 8));
+    assert_eq!(stage.replies("1/1.1", 1, vec![final_()])[1], "=> agent 1 t2 a1");
+}
+
+#[test]
+fn held_expired_its_caller_is_told() {
+    let mut stage = held();
+    stage.replies("1/1.1", 1, vec![final_()]);
+    assert_eq!(
+        stage.expires("1/1.0", 1),
+        [
+            "root 7 approval/expired core -> core 1/1.0",
+            "root 8 outcome/thread.cancelled core -> core 1/1.0/0.0",
+            "root 9 outcome/approval.expired core -> agent 1/1.0",
+            "=> call back 1/1.0/0.0",
+            "=> agent 1 t2 a1",
+        ]
+    );
+    assert_eq!(stage.expires("1/1.0", 1), [""; 0], "and once only");
+}
+
+#[test]
+fn a_request_that_was_decided_in_time_does_not_expire() {
+    let mut stage = held();
+    stage.rules(1, None, Says::Approve);
+    assert_eq!(stage.expires("1/1.0", 1), [""; 0]);
+}
+
+#[test]
+fn a_second_answer_meets_decided_other_bytes_mismatch_and_no_request_unknown() {
+    let mut stage = held();
+    assert_eq!(
+        stage.rules_on(1, Some(Digest::of(b"other bytes")), None, Says::Approve),
+        ["root 6 refusal/approval.mismatch core -> operator", "=> refused approval.mismatch"]
+    );
+    let seen = Some(Digest::of(payload("guarded").bytes()));
+    assert_eq!(stage.rules_on(1, seen, None, Says::Approve)[1], "=> done");
+    for late in [Says::Approve, Says::Reject, amendment("guarded", payload("guarded"))] {
+        assert_eq!(stage.rules(1, None, late)[1], "=> refused approval.decided");
+    }
+    for never in [0, 2, u64::MAX] {
+        assert_eq!(stage.rules(never, None, Says::Approve)[1], "=> refused approval.unknown");
+    }
+}
+
+#[test]
+fn held_cancelled_with_its_caller_it_never_goes_out() {
+    let mut stage = held();
+    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    assert_eq!(stage.rules(1, None, Says::Approve)[1], "=> refused approval.decided");
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
+    let heat = root().child("heat").unwrap();
+    stage.says(&heat, "1", 1, Said::Items(vec![call("guarded")]));
+    stage.replies("1", 2, vec![final_()]);
+    let told = stage.replies("1", 3, vec![final_()]);
+    assert!(told.contains(&"heat 5 terminal/thread.cancelled core -> core".to_owned()), "{told:?}");
+    assert_eq!(stage.rules(1, None, Says::Approve)[1], "=> refused approval.decided");
+}
+
+#[test]
+fn held_from_outside_it_has_its_receipt_and_holds_what_is_queued_behind_it() {
+    let mut stage = Stage::new();
+    assert_eq!(
+        stage.asks("k", "guarded", None),
+        [
+            "root 1 message/request operator -> guarded 1",
+            "root 2 approval/requested core -> person 1",
+            "sys 1 approval/requested core -> person",
+            "root 3 message/tell core -> watch 1/0.0",
+            "=> a1 expires in 60000",
+            "=> receipt #1",
+            "=> watch 1/0.0 t1 a1",
+        ]
+    );
+    assert_eq!(stage.asks("k", "guarded", None), ["=> receipt #1 again"], "a repeat asks nobody again");
+    assert_eq!(stage.asks("k2", "tool", Some(&root()))[1..], ["=> receipt #4"]);
+    let told = stage.rules(1, Some("no"), Says::Reject);
+    assert_eq!(told[2], "root 7 outcome/approval.rejected core -> operator 1");
+    assert_eq!(told[5], "=> tool 2 t1 a1", "the next in the queue goes out: {told:?}");
+}
+
+#[test]
+fn held_behind_an_open_call_it_may_be_decided_before_its_turn() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.asks("k2", "guarded", Some(&root()));
+    stage.asks("k3", "guarded", Some(&root()));
+    let before = stage.state.thread(&root()).unwrap().calls["1"].clone();
+    stage.rules(2, Some("no"), Says::Reject);
+    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"], before, "the open call is not touched");
+    assert_eq!(stage.rules(1, None, Says::Approve)[1..], ["=> done"], "it is not its turn yet");
+    assert_eq!(stage.replies("1", 1, vec![final_()])[1..], ["=> guarded 2 t1 a1"]);
+}
+
+#[test]
+fn held_the_initial_payload_of_a_child_and_how_it_ends() {
+    for (says, outcome) in [(Says::Reject, "rejected"), (Says::Approve, "")] {
+        let mut stage = Stage::new();
+        stage.asks("k", "agent", None);
+        let told = stage.replies("1", 1, vec![spawn(Some("heat"), "guarded")]);
+        assert_eq!(
+            told[..5],
+            [
+                "root 2 message/spawn agent -> - 1 t1.0",
+                "heat 1 message/begin agent -> guarded 1",
+                "root 3 message/answer core -> agent 1/1.0",
+                "heat 2 approval/requested core -> person 1",
+                "sys 1 approval/requested core -> person",
+            ]
+        );
+        let told = stage.rules(1, None, says);
+        if outcome.is_empty() {
+            assert_eq!(told[2], "=> guarded heat:1 t1 a1");
+        } else {
+            assert!(told.contains(&"root 4 message/inbox core -> agent 1".to_owned()), "{told:?}");
+            assert!(body(&stage, 4).contains(&format!("outcome=\"{outcome}\"")), "{}", body(&stage, 4));
+        }
+    }
+}
+
+#[test]
+fn a_payload_that_calls_itself_dangerous_waits_whatever_the_rule_and_one_that_does_not_only_by_rule() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    let says =
+        |to: &str, payload| Item::Admitted(Admitted::new(What::For(name(to)), Verdict::sworn(payload)));
+    let harmless = Payload::read(b"<guarded xmlns=\"urn:test\" is_dangerous=\"false\"/>", &Limits::default());
+    let marked = Verdict::sworn(payload("other")).of_dangerous_element(true);
+    let items = vec![
+        says("tool", dangerous("tool")),
+        says("guarded", harmless.unwrap()),
+        Item::Admitted(Admitted::new(What::For(name("other")), marked)),
+    ];
+    stage.replies("1", 1, items);
+    let asked: Vec<&str> = stage
+        .records
+        .iter()
+        .filter(|r| r.header.kind == Kind::Approval && !r.header.thread.is_sys())
+        .filter_map(|r| r.header.call.as_ref().map(CallPath::as_str))
+        .collect();
+    assert_eq!(asked, ["1/1.0", "1/1.1", "1/1.2"]);
+}
+
+#[test]
+fn ids_are_counted_over_the_whole_log_and_survive_a_restart() {
+    let mut stage = held();
+    stage.rules(1, None, Says::Approve);
+    let mut again = State { book: stage.state.book.clone(), ..State::default() };
+    stage.records.iter().for_each(|record| apply(&mut again, record));
+    assert_eq!(again.threads, stage.state.threads);
+    stage.state = again;
+    stage.asks("another", "guarded", None);
+    let last = stage.records.iter().rev().find(|r| r.header.thread.is_sys()).unwrap();
+    assert!(String::from_utf8_lossy(&last.body).contains(r#"id="a2""#));
+}

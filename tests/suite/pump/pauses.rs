@@ -1,0 +1,53 @@
+//! Pausing a thread or everything: recorded once, folded, and lifted by an order only.
+
+use super::*;
+use systole::pump::event::Pause;
+
+fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
+    stage.happens(Happening::Pause(Pause {
+        ticket: Ticket(6),
+        by: Name::operator(),
+        thread: thread.cloned(),
+        halts,
+        note: Some("lunch".to_owned()),
+    }))
+}
+
+#[test]
+fn a_thread_is_paused_and_resumed_each_recorded_once() {
+    let mut stage = Stage::new();
+    stage.asks("k", "tool", None);
+    assert_eq!(pause(&mut stage, Some(&root()), true), ["root 2 steer/paused core -> operator", "=> done"]);
+    assert_eq!(pause(&mut stage, Some(&root()), true), ["=> done"]);
+    assert!(stage.state.thread(&root()).unwrap().paused.is_some());
+    assert_eq!(stage.replies("1", 1, vec![final_()])[0], "root 3 message/final tool -> operator 1 t1.0");
+    assert_eq!(
+        pause(&mut stage, Some(&root()), false),
+        ["root 4 steer/resumed core -> operator", "=> resumed", "=> done"]
+    );
+    assert_eq!(pause(&mut stage, Some(&root()), false), ["=> done"]);
+}
+
+#[test]
+fn everything_is_paused_in_sys() {
+    let mut stage = Stage::new();
+    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    assert_eq!(pause(&mut stage, None, true), ["sys 2 steer/paused core -> operator", "=> done"]);
+    assert_eq!(
+        pause(&mut stage, None, false),
+        ["sys 3 steer/resumed core -> operator", "=> resumed", "=> done"]
+    );
+}
+
+#[test]
+fn what_is_not_or_has_ended_cannot_be_paused() {
+    let mut stage = Stage::new();
+    assert_eq!(
+        pause(&mut stage, Some(&root()), true),
+        ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]
+    );
+    stage.asks("k", "tool", None);
+    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    assert_eq!(pause(&mut stage, Some(&root()), true)[1], "=> refused thread.ended");
+    assert_eq!(pause(&mut stage, Some(&ThreadId::sys()), true)[1], "=> refused thread.unknown");
+}
