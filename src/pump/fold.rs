@@ -7,10 +7,11 @@ mod timers;
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Steps, Thread,
-    Wish,
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, Purse, RecentKey, Sort, State, Steps,
+    Thread, Wish, WrapUp,
 };
-use crate::rules::{approval_payload, core_payload, labels, primitive, todo};
+use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo};
+use crate::words::budget::Use;
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
 use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
@@ -63,11 +64,16 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             thread.top_calls += 1;
             remember_key(thread, record);
             let held = !thread.calls.is_empty();
-            open(thread, h, h.call.clone(), held);
+            let number = h.call.as_ref().map_or(0, CallPath::top_number);
+            open(thread, h, h.call.clone(), held, number);
+            thread.purses.insert(number, Purse { config: h.config, used: Use::default() });
         }
         Role::Call => {
             settle(thread, h, Answer::Open);
-            open(thread, h, item_path(h), false);
+            open(thread, h, item_path(h), false, purse_of(thread, h.call.as_ref()));
+            if let Some(caller) = &h.call {
+                thread.charge(caller, Use::CALL);
+            }
         }
         Role::Spawn => settle(thread, h, Answer::Open),
         Role::Await => {
@@ -87,7 +93,11 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             }
         }
         Role::Inbox => inbox(thread, record),
-        Role::Tell => open(thread, h, h.call.clone(), false),
+        Role::WrapUp => wrap_up(thread, record),
+        Role::Tell => {
+            let above = h.call.as_ref().and_then(CallPath::caller).map(|(path, ..)| path);
+            open(thread, h, h.call.clone(), false, purse_of(thread, above.as_ref()));
+        }
         Role::Told => {}
     }
 }
@@ -134,12 +144,19 @@ fn item_path(h: &Header) -> Option<CallPath> {
     Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
 }
 
-fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
+/// The purse that pays for a call.
+fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
+    call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.purse)
+}
+
+fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, purse: u32) {
     let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
     let call = Call {
         listener,
         caller: h.from.clone(),
         config: h.config,
+        purse,
+        wrap_up: None,
         request: h.seq,
         opened: h.time,
         held,
@@ -228,23 +245,44 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some(child) = core_payload::spawned_child(&record.body) else { return };
     thread.spawns += 1;
     labels::remember(&mut thread.labels, &child);
-    if let Some(call) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
-        call.children.push(Child { id: child, ended: None });
+    let Some((caller, ..)) = path.caller() else { return };
+    thread.charge(&caller, Use::SPAWN);
+    if let Some(call) = thread.calls.get_mut(&caller) {
+        let ceiling = budget_payload::ceiling(&record.body);
+        call.children.push(Child { id: child, ended: None, ceiling });
     }
 }
 
-/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended.
+/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended, and what it
+/// had used.
 fn inbox(thread: &mut Thread, record: &Record) {
-    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    let Some(path) = &record.header.call else { return };
+    let Some(call) = thread.calls.get_mut(path) else { return };
     let seq = record.header.seq;
-    let sort = match core_payload::finished_child(&record.body) {
-        Some(child) => {
-            call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = Some(seq));
-            Sort::Finished
-        }
+    let child = core_payload::finished_child(&record.body);
+    let sort = match &child {
+        Some(_) => Sort::Finished,
+        None if budget_payload::is_warning(&record.body) => Sort::Budget,
         None => Sort::Notice,
     };
     call.inbox.push(Arrival { seq, sort });
+    if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
+        child.ended = Some(seq);
+        thread.charge(path, budget_payload::used_by_child(&record.body));
+    }
+}
+
+/// A budget is used up. Where this follows from the reply that was just taken, the next turn shows it;
+/// where it meets a turn that may be out, the one after that.
+fn wrap_up(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let Some(what) = budget_payload::read_exceeded(&record.body) else { return };
+    let Some(call) = inbox_of(thread, h) else { return };
+    call.inbox.push(Arrival { seq: h.seq, sort: Sort::Budget });
+    call.wrap_up = Some(WrapUp { what, seq: h.seq });
+    if h.turn == Some(call.settled) {
+        call.ready_after(h.seq, h.id, h.time);
+    }
 }
 
 /// Closes a call with the record that is its outcome.
@@ -261,6 +299,8 @@ fn close(thread: &mut Thread, h: &Header) {
     }
     if thread.id.parent().is_some() {
         end(thread);
+    } else {
+        thread.close_purses();
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
     // The one that closed may have waited for a person behind the one that is open.

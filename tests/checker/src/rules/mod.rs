@@ -2,6 +2,7 @@
 //! words what is wrong, if anything is; the rules on ends look at what is left when the log is over.
 //! No rule knows another, and none changes anything.
 
+pub(crate) mod budgets;
 pub(crate) mod calls;
 pub(crate) mod causes;
 pub(crate) mod chain;
@@ -48,6 +49,9 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("finished", spawns::finished),
     ("wait", waits::wait),
     ("timer", timers::timer),
+    ("used", budgets::used),
+    ("warned-once", budgets::warned_once),
+    ("wrap-up", budgets::wrap_up),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),
