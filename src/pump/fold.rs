@@ -10,6 +10,7 @@ use super::state::{
     Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, Purse, RecentKey, Sort, State, Steps,
     Thread, Wish, WrapUp,
 };
+use crate::rules::loops::Rounds;
 use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo};
 use crate::words::budget::Use;
 use crate::words::ids::{CallPath, Digest, MessageId};
@@ -45,7 +46,7 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
             }
         }
         (Kind::Outcome, Some(Mark::DeadLetter)) => {}
-        (Kind::Outcome, _) => close(thread, h),
+        (Kind::Outcome, _) => close(thread, record),
         (Kind::Attempt, _) => attempt(thread, record),
         (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
         (Kind::Terminal, _) => end(thread),
@@ -74,6 +75,9 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             if let Some(caller) = &h.call {
                 thread.charge(caller, Use::CALL);
             }
+            if let (Some(call), Some(to)) = (call_of(thread, h), &h.to) {
+                call.rounds.made(to, &record.body);
+            }
         }
         Role::Spawn => settle(thread, h, Answer::Open),
         Role::Await => {
@@ -84,7 +88,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             settle(thread, h, Answer::Recorded);
             todos(thread, record);
         }
-        Role::Final => close(thread, h),
+        Role::Final => close(thread, record),
         Role::Answer => {
             if let Some(path) = &h.call {
                 answer_item(thread, path, h);
@@ -172,6 +176,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, pur
         ready_at: h.time,
         children: Vec::new(),
         nudged: false,
+        rounds: Rounds::default(),
         todos: BTreeMap::new(),
     };
     thread.calls.insert(path, call);
@@ -277,7 +282,7 @@ fn inbox(thread: &mut Thread, record: &Record) {
 fn wrap_up(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some(what) = budget_payload::read_exceeded(&record.body) else { return };
-    let Some(call) = inbox_of(thread, h) else { return };
+    let Some(call) = call_of(thread, h) else { return };
     call.inbox.push(Arrival { seq: h.seq, sort: Sort::Budget });
     call.wrap_up = Some(WrapUp { what, seq: h.seq });
     if h.turn == Some(call.settled) {
@@ -286,7 +291,8 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
 }
 
 /// Closes a call with the record that is its outcome.
-fn close(thread: &mut Thread, h: &Header) {
+fn close(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
     let Some(path) = &h.call else { return };
     let Some(call) = thread.calls.remove(path) else { return };
     // Calls under it were closed by records of their own; should a log be cut between those and this
@@ -294,6 +300,9 @@ fn close(thread: &mut Thread, h: &Header) {
     thread.calls.retain(|other, _| !other.is_within(path));
     timers::closed(thread, path, call.ready_seq);
     answer_item(thread, path, h);
+    if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
+        caller.rounds.heard(&call.listener, &record.body);
+    }
     if path.depth() > 0 {
         return;
     }
@@ -317,7 +326,7 @@ fn end(thread: &mut Thread) {
     thread.ended = true;
 }
 
-fn inbox_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
+fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
     thread.calls.get_mut(h.call.as_ref()?)
 }
 

@@ -14,6 +14,7 @@ pub mod expiries;
 mod failing;
 pub mod fold;
 pub mod heart;
+mod looping;
 pub mod pausing;
 mod primitives;
 mod purse;

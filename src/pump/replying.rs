@@ -8,6 +8,7 @@ use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
+use super::looping;
 use super::primitives;
 use super::purse;
 use super::spawning::{Wanted, spawn};
@@ -282,7 +283,7 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
         Item::Admitted(admitted) => match admitted.what() {
             What::Note | What::Final => todos::keep(d, turn, ordinal, Role::Note, admitted.bytes()),
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
-            what @ (What::For(_) | What::Spawn { .. }) => match no_room(d, turn, what) {
+            what @ (What::For(_) | What::Spawn { .. }) => match no_room(d, turn, what, admitted.bytes()) {
                 Some(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))),
                 None => go(d, turn, ordinal, &admitted),
             },
@@ -291,12 +292,16 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
 }
 
 /// Why a call or a spawn may not begin, if that is so.
-fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What) -> Option<Refusal> {
+fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
     if turn.is_single() {
         return Some(no_turn_left());
     }
     let more = if matches!(what, What::Spawn { .. }) { Use::SPAWN } else { Use::CALL };
-    purse::refusal(d, turn.thread, turn.path, more)
+    let loops = || match what {
+        What::For(to) => looping::refusal(d, turn, to, payload),
+        _ => None,
+    };
+    purse::refusal(d, turn.thread, turn.path, more).or_else(loops)
 }
 
 pub(super) fn no_turn_left() -> Refusal {
@@ -313,6 +318,7 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let over = purse::over(d, turn.thread, turn.path);
             d.record(turn.thread, fact);
             purse::warn(d, &over, Use::CALL);
+            looping::tell(d, turn, to, admitted.bytes());
             let (path, request) =
                 (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
             hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());

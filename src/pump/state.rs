@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::purse::{Purse, WrapUp};
 pub use self::timer::{Firing, Timer};
+use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
@@ -177,6 +178,8 @@ pub struct Call {
     pub children: Vec<Child>,
     /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
+    /// What it remembers of its calls, to see that it goes round in circles.
+    pub rounds: Rounds,
     /// Its todo lists, by the hash of their condition.
     pub todos: BTreeMap<Digest, Steps>,
 }

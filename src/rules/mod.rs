@@ -7,5 +7,6 @@ pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;
 pub mod labels;
+pub mod loops;
 pub mod primitive;
 pub mod todo;

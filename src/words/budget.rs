@@ -91,6 +91,23 @@ impl Default for Budgets {
     }
 }
 
+/// When calls that repeat themselves are told and refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loops {
+    /// The how many-th of the same calls is told.
+    pub told: u32,
+    /// The how many-th is refused.
+    pub refused: u32,
+    /// How many rounds with one party may bring nothing new.
+    pub ping_pong: u32,
+}
+
+impl Default for Loops {
+    fn default() -> Loops {
+        Loops { told: 3, refused: 5, ping_pong: 6 }
+    }
+}
+
 /// A limit that leaves no room for what was wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exceeded {

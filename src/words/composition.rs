@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use systole_kit::QName;
 
-use super::budget::Budgets;
+use super::budget::{Budgets, Loops};
 use super::ids::{Digest, Name};
 
 /// A checked organism. Everything a decision may depend on is in here, and its hash names it.
@@ -30,6 +30,8 @@ pub struct Composition {
     pub message_bytes: usize,
     /// What one message from outside may use; none in configurations from before there were budgets.
     pub budgets: Option<Budgets>,
+    /// When calls that repeat themselves are told and refused; none in configurations from before that.
+    pub loops: Option<Loops>,
 }
 
 /// Which schema of a composition.

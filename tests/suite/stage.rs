@@ -133,7 +133,8 @@ impl Cast {
             listeners: BTreeMap::from([(name("echo"), echo)]),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
-budgets: None,
+            budgets: None,
+            loops: None,
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {

@@ -13,7 +13,7 @@ use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::value::{self, At, Fields, fields};
 use super::yaml::{Entry, Node, Span, Value};
-use crate::words::budget::Budgets;
+use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
 use crate::words::composition::{OnUnknown, Retry};
 use crate::words::ids::Name;
@@ -31,6 +31,7 @@ pub(super) struct Declared {
     pub(super) parties: Vec<Party>,
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
+    pub(super) loops: Loops,
     pub(super) log: String,
     pub(super) listen: SocketAddr,
 }
@@ -71,6 +72,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         parties: Vec::new(),
         message_bytes: limits::MESSAGE_BYTES,
         budgets: Budgets::default(),
+        loops: Loops::default(),
         log: "./organism.db".to_owned(),
         listen: LISTEN,
     };
@@ -119,6 +121,9 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     }
     if let Some((node, path)) = top.get("budgets") {
         declared.budgets = budgets::read(desk, node, &path);
+    }
+    if let Some((node, path)) = top.get("loops") {
+        declared.loops = budgets::loops(desk, node, &path);
     }
     if let Some((node, path)) = top.get("log")
         && let Some(section) = fields(desk, node, node.span, "log", &path)

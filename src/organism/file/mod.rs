@@ -107,6 +107,7 @@ fn check(
         schemas: composed.schemas,
         message_bytes: declared.message_bytes,
         budgets: era.has_budgets.then_some(declared.budgets),
+        loops: era.has_budgets.then_some(declared.loops),
     };
     Ok(OrganismFile {
         composition,

@@ -1,6 +1,6 @@
 //! Folding what became of timers. Each function takes one record into its thread, and decides nothing.
 
-use super::{inbox_of, open, settle};
+use super::{call_of, open, settle};
 use crate::pump::state::{Answer, Arrival, Firing, Sort, Thread, Timer, Wish};
 use crate::rules::{core_payload, primitive};
 use crate::words::ids::{CallPath, TimerId};
@@ -19,7 +19,7 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
         }
         Timing::Cancel => settle(thread, h, Answer::Open),
         Timing::Fired => {
-            if let Some(call) = inbox_of(thread, h) {
+            if let Some(call) = call_of(thread, h) {
                 call.inbox.push(Arrival { seq: h.seq, sort: Sort::Timer });
             }
             fired(thread, record, Firing::Told(h.seq));

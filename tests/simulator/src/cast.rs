@@ -86,6 +86,7 @@ pub(crate) fn composition() -> Composition {
         schemas: Vec::new(),
         message_bytes: 1 << 20,
         budgets: None,
+        loops: None,
     }
 }
 

@@ -121,9 +121,8 @@ fn b15_two_children_that_together_would_exceed_the_second_is_told_before_it_star
     stage.says(&a, "1", 1, Said::Items(calls(8)));
     let told = stage.says(&b, "1", 1, Said::Items(calls(1)));
     assert_eq!(told[0], "b 3 refusal/budget.messages core -> agent 1 t1.0", "{told:?}");
-    let sent = stage.records.iter().filter(|r| {
-        matches!(r.header.code.map(Mark::as_str), Some("call" | "spawn"))
-    });
+    let sent =
+        stage.records.iter().filter(|r| matches!(r.header.code.map(Mark::as_str), Some("call" | "spawn")));
     assert_eq!(sent.count(), 10, "the overrun is no message");
 }
 

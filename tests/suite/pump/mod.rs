@@ -8,6 +8,7 @@ mod calls;
 mod cancelling;
 mod cut;
 mod failures;
+mod loops;
 mod outside;
 mod pauses;
 mod threads;
@@ -85,7 +86,8 @@ pub(crate) fn composition() -> Composition {
         listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
         schemas: Vec::new(),
         message_bytes: 1 << 20,
-budgets: None,
+        budgets: None,
+        loops: None,
     }
 }
 

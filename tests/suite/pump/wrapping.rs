@@ -59,7 +59,10 @@ fn b3_a_final_beside_other_items_is_taken_in_the_wrap_up_turn() {
     let mut stage = used_up();
     assert_eq!(
         stage.replies("1", 5, vec![call("tool"), final_()]),
-        ["root 7 refusal/budget.messages core -> agent 1 t5.0", "root 8 message/final agent -> operator 1 t5.1"]
+        [
+            "root 7 refusal/budget.messages core -> agent 1 t5.0",
+            "root 8 message/final agent -> operator 1 t5.1"
+        ]
     );
 }
 
@@ -91,7 +94,14 @@ fn last_turn_used_leaves_children_running_until_the_call_closes() {
     stage.replies("1", 2, vec![note()]);
     stage.replies("1", 3, vec![note()]);
     let told = stage.replies("1", 4, vec![wait("all", &[])]);
-    assert_eq!(told[1..], ["root 7 message/wrap-up core -> agent 1 t4", "root 8 message/answer core -> agent 1/4.0", "=> agent 1 t5 a1"]);
+    assert_eq!(
+        told[1..],
+        [
+            "root 7 message/wrap-up core -> agent 1 t4",
+            "root 8 message/answer core -> agent 1/4.0",
+            "=> agent 1 t5 a1"
+        ]
+    );
     assert!(bodies(&stage)[&8].contains("reason=\"budget\""));
     let told = stage.replies("1", 5, vec![final_()]);
     assert!(told[0].contains("heat 2 terminal/thread.cancelled"), "no word on children any more: {told:?}");
@@ -105,7 +115,10 @@ fn a_wrap_up_turn_that_fails_for_good_ends_with_the_report_too() {
     }
     assert_eq!(
         stage.loses("1", 5, 3, Code::ListenerLost),
-        ["root 9 outcome/dead-letter core -> agent 1 t5", "root 10 outcome/budget.messages core -> operator 1"]
+        [
+            "root 9 outcome/dead-letter core -> agent 1 t5",
+            "root 10 outcome/budget.messages core -> operator 1"
+        ]
     );
 }
 

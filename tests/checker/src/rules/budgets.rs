@@ -38,9 +38,9 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Str
     match act {
         Act::Wraps { .. } => Some(format!("it was told at position {told} that a budget is used up")),
         Act::Item { sort: Sort::Note | Sort::Refused | Sort::Final, .. } => None,
-        Act::Item { ordinal, .. } => {
-            Some(format!("item {ordinal} begins something, though only a final is taken since position {told}"))
-        }
+        Act::Item { ordinal, .. } => Some(format!(
+            "item {ordinal} begins something, though only a final is taken since position {told}"
+        )),
         _ => None,
     }
 }

@@ -106,6 +106,7 @@ impl Real {
             schemas: Vec::new(),
             message_bytes: 1 << 20,
             budgets: None,
+            loops: None,
         };
         Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
