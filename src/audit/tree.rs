@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 
 use super::columns::plain;
 use super::glance::{glance, told};
-use crate::rules::{approval_payload, core_payload};
+use crate::rules::{approval_payload, budget_payload, core_payload};
+use crate::words::budget::Measure;
+use crate::words::codes::Code;
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
@@ -59,6 +61,8 @@ pub struct Branch {
     pub turn: u32,
     /// Attempts at all its turns beyond the first of each.
     pub retries: u32,
+    /// The budget because of which it could only answer in the end.
+    pub wrapped_up: Option<Code>,
     /// What a person said before it went out: `approved by alice`.
     pub approval: Option<String>,
     /// How it ended, if it did.
@@ -260,6 +264,12 @@ impl Tree {
                 }
                 self.open(record, h.call.clone());
             }
+            Role::WrapUp => {
+                let what = budget_payload::read_exceeded(&record.body);
+                if let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) {
+                    branch.wrapped_up = what.map(Measure::code);
+                }
+            }
             Role::Answer => self.answer(record),
             Role::Inbox | Role::Told => {}
         }
@@ -309,6 +319,7 @@ impl Tree {
             opened: h.time,
             turn: 0,
             retries: 0,
+            wrapped_up: None,
             approval: None,
             ended: None,
             items: BTreeMap::new(),

@@ -139,20 +139,18 @@ fn pages(
 ) -> Result<Pages, StartFault> {
     let mut all = HashMap::from([(current.hash, current.clone())]);
     for thread in state.threads.values() {
-        for call in thread.calls.values() {
-            if all.contains_key(&call.config) {
+        let begun = thread.calls.values().map(|call| call.config);
+        for config in begun.chain(thread.purses.values().map(|purse| purse.config)) {
+            if all.contains_key(&config) {
                 continue;
             }
-            let unreadable = |words: String| StartFault::Configuration {
-                thread: thread.id.clone(),
-                config: call.config,
-                words,
-            };
+            let unreadable =
+                |words: String| StartFault::Configuration { thread: thread.id.clone(), config, words };
             let source =
-                reader.document(call.config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+                reader.document(config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
             let page =
                 file::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
-            all.insert(call.config, Arc::new(page));
+            all.insert(config, Arc::new(page));
         }
     }
     Ok(Pages { current: current.clone(), all })

@@ -75,5 +75,6 @@ fn reason(
     if finished >= awaited.enough && !waits_for_timer {
         return Some("done");
     }
-    call.inbox.iter().any(|arrival| arrival.sort == Sort::Timer).then_some("timer")
+    let has = |sort| call.inbox.iter().any(|arrival| arrival.sort == sort);
+    has(Sort::Timer).then_some("timer").or(has(Sort::Budget).then_some("budget"))
 }

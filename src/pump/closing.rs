@@ -5,6 +5,7 @@
 use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
+use super::purse;
 use super::state::Life;
 use super::timers;
 use crate::rules::core_payload;
@@ -63,12 +64,33 @@ pub(super) fn close_failed(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath
     close(d, thread, path, Outcome::Failed, fact);
 }
 
-/// Cancels what is open below a call: nested calls, deepest first, and running children.
+/// Cancels what is open below a call: nested calls, running children, timers of its own.
 fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name) {
+    let words = "cancelled, because the call that waited for it is over";
+    cancel_within(d, thread, path, by, &Refusal::new(Code::CancelledThread, words), true);
+}
+
+/// Cancels the nested calls that a call waits for, and what is open below those. Its own children run on.
+pub(super) fn cancel_items(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+    let words = "cancelled, because a budget of the call that waited for it is used up";
+    let refusal = Refusal::new(Code::CancelledThread, words);
+    cancel_within(d, thread, path, &Name::core(), &refusal, false);
+}
+
+/// Cancels within a call, deepest first: the nested calls by that refusal, and with or without what is the
+/// call's own, its children and timers.
+fn cancel_within(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    by: &Name,
+    refusal: &Refusal,
+    with_own: bool,
+) {
     let Some(state) = d.thread(thread) else { return };
     let mut within: Vec<CallPath> = state.calls.keys().filter(|p| p.is_within(path)).cloned().collect();
     within.sort_by_key(|p| std::cmp::Reverse(p.depth()));
-    for call in within {
+    for call in within.into_iter().filter(|call| with_own || call != path) {
         let children: Vec<ThreadId> =
             d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
         for child in children {
@@ -82,10 +104,8 @@ fn cancel_below(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, by: &Name
                 why: CallBack::Cancelled,
             });
             let Some(open) = d.call(thread, &call) else { continue };
-            let refusal =
-                Refusal::new(Code::CancelledThread, "cancelled, because the call that waited for it is over");
             let fact =
-                Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(&refusal))
+                Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
                     .to(&open.caller.clone())
                     .on(&call)
                     .because(open.ready_cause)
@@ -138,8 +158,10 @@ fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: O
         return;
     };
     let Some(head) = d.thread(child).map(|t| t.head) else { return };
+    // A child has one request, and so one purse.
+    let used = purse::used(d, child, 1);
     let cause = d.last_id();
-    let body = core_payload::thread_finished(child, outcome.as_str(), head, payload);
+    let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
     let mut fact = Fact::core(Kind::Message, Mark::Role(crate::words::record::Role::Inbox), body)
         .to(&listener)
         .on(&path)

@@ -75,7 +75,8 @@ pub fn envelope(
     // A wait is recorded after the items beside it, wherever its sender put it.
     items.sort_by_key(|item| item.ordinal);
     let inbox = inbox(call, found)?;
-    let answers = write_answers(&Answers { turn: lease.turn, wrap_up: None, items, inbox });
+    let wrap_up = call.wrap_up.filter(|_| call.is_wrapping_up()).map(|of| of.what.code().to_string());
+    let answers = write_answers(&Answers { turn: lease.turn, wrap_up, items, inbox });
     Some(addressed(&Name::core(), call, thread, stamp, answers))
 }
 

@@ -12,7 +12,7 @@ use super::fold::apply_to;
 use super::state::{Call, Stand, State, Thread};
 use super::timers;
 use crate::words::approval::ApprovalId;
-use crate::words::composition::Listener;
+use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::words::ports::{Document, Seed};
 use crate::words::record::{Header, Kind, Mark, Role};
@@ -123,6 +123,11 @@ impl<'a> Draft<'a> {
     /// draft, so that facts can be added while it is in hand.
     pub(super) fn listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
         self.state.book.listener(config, name)
+    }
+
+    /// The configuration of that hash.
+    pub(super) fn page(&self, config: Digest) -> Option<&'a Composition> {
+        self.state.book.page(config).map(|page| &**page)
     }
 
     /// The hash of the configuration that the next top call takes.

@@ -4,6 +4,8 @@
 use super::closing::close_failed;
 use super::draft::{Draft, Fact};
 use super::event::Lost;
+use super::state::Call;
+use super::wrapping;
 use crate::rules::core_payload::{self, Attempt};
 use crate::words::codes::Code;
 use crate::words::composition::OnUnknown;
@@ -65,6 +67,9 @@ pub(super) fn failed(
     let mut letter = letter.to(&to);
     letter.turn = Some(turn);
     d.record(thread, letter);
+    if d.call(thread, path).is_some_and(Call::is_wrapping_up) {
+        return wrapping::close(d, thread, path);
+    }
     let words = [to.as_str(), ": ", &failing.words].concat();
     close_failed(d, thread, path, &Refusal::new(failing.code, words));
 }

@@ -7,10 +7,12 @@ mod timers;
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, RecentKey, Sort, State, Steps, Thread,
-    Wish,
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, Purse, RecentKey, Sort, State, Steps,
+    Thread, Wish, WrapUp,
 };
-use crate::rules::{approval_payload, core_payload, labels, primitive, todo};
+use crate::rules::loops::Rounds;
+use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo};
+use crate::words::budget::Use;
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
 use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
@@ -44,7 +46,7 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
             }
         }
         (Kind::Outcome, Some(Mark::DeadLetter)) => {}
-        (Kind::Outcome, _) => close(thread, h),
+        (Kind::Outcome, _) => close(thread, record),
         (Kind::Attempt, _) => attempt(thread, record),
         (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
         (Kind::Terminal, _) => end(thread),
@@ -63,11 +65,19 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             thread.top_calls += 1;
             remember_key(thread, record);
             let held = !thread.calls.is_empty();
-            open(thread, h, h.call.clone(), held);
+            let number = h.call.as_ref().map_or(0, CallPath::top_number);
+            open(thread, h, h.call.clone(), held, number);
+            thread.purses.insert(number, Purse { config: h.config, used: Use::default() });
         }
         Role::Call => {
             settle(thread, h, Answer::Open);
-            open(thread, h, item_path(h), false);
+            open(thread, h, item_path(h), false, purse_of(thread, h.call.as_ref()));
+            if let Some(caller) = &h.call {
+                thread.charge(caller, Use::CALL);
+            }
+            if let (Some(call), Some(to)) = (call_of(thread, h), &h.to) {
+                call.rounds.made(to, &record.body);
+            }
         }
         Role::Spawn | Role::CancelThread => settle(thread, h, Answer::Open),
         Role::Await => {
@@ -78,7 +88,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             settle(thread, h, Answer::Recorded);
             todos(thread, record);
         }
-        Role::Final => close(thread, h),
+        Role::Final => close(thread, record),
         Role::Answer => {
             if let Some(path) = &h.call {
                 answer_item(thread, path, h);
@@ -87,7 +97,11 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             }
         }
         Role::Inbox => inbox(thread, record),
-        Role::Tell => open(thread, h, h.call.clone(), false),
+        Role::WrapUp => wrap_up(thread, record),
+        Role::Tell => {
+            let above = h.call.as_ref().and_then(CallPath::caller).map(|(path, ..)| path);
+            open(thread, h, h.call.clone(), false, purse_of(thread, above.as_ref()));
+        }
         Role::Told => {}
     }
 }
@@ -134,12 +148,19 @@ fn item_path(h: &Header) -> Option<CallPath> {
     Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
 }
 
-fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
+/// The purse that pays for a call.
+fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
+    call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.purse)
+}
+
+fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, purse: u32) {
     let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
     let call = Call {
         listener,
         caller: h.from.clone(),
         config: h.config,
+        purse,
+        wrap_up: None,
         request: h.seq,
         opened: h.time,
         held,
@@ -155,6 +176,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool) {
         ready_at: h.time,
         children: Vec::new(),
         nudged: false,
+        rounds: Rounds::default(),
         todos: BTreeMap::new(),
     };
     thread.calls.insert(path, call);
@@ -228,27 +250,49 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some(child) = core_payload::spawned_child(&record.body) else { return };
     thread.spawns += 1;
     labels::remember(&mut thread.labels, &child);
-    if let Some(call) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
-        call.children.push(Child { id: child, ended: None });
+    let Some((caller, ..)) = path.caller() else { return };
+    thread.charge(&caller, Use::SPAWN);
+    if let Some(call) = thread.calls.get_mut(&caller) {
+        let ceiling = budget_payload::ceiling(&record.body);
+        call.children.push(Child { id: child, ended: None, ceiling });
     }
 }
 
-/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended.
+/// A core payload for a call's inbox; `<thread-finished>` also notes that the child has ended, and what it
+/// had used.
 fn inbox(thread: &mut Thread, record: &Record) {
-    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    let Some(path) = &record.header.call else { return };
+    let Some(call) = thread.calls.get_mut(path) else { return };
     let seq = record.header.seq;
-    let sort = match core_payload::finished_child(&record.body) {
-        Some(child) => {
-            call.children.iter_mut().filter(|c| c.id == child).for_each(|c| c.ended = Some(seq));
-            Sort::Finished
-        }
+    let child = core_payload::finished_child(&record.body);
+    let sort = match &child {
+        Some(_) => Sort::Finished,
+        None if budget_payload::is_warning(&record.body) => Sort::Budget,
         None => Sort::Notice,
     };
     call.inbox.push(Arrival { seq, sort });
+    if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
+        child.ended = Some(seq);
+        thread.charge(path, budget_payload::used_by_child(&record.body));
+    }
+}
+
+/// A budget is used up. Where this follows from the reply that was just taken, the next turn shows it;
+/// where it meets a turn that may be out, the one after that.
+fn wrap_up(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let Some(what) = budget_payload::read_exceeded(&record.body) else { return };
+    let Some(call) = call_of(thread, h) else { return };
+    call.inbox.push(Arrival { seq: h.seq, sort: Sort::Budget });
+    call.wrap_up = Some(WrapUp { what, seq: h.seq });
+    if h.turn == Some(call.settled) {
+        call.ready_after(h.seq, h.id, h.time);
+    }
 }
 
 /// Closes a call with the record that is its outcome.
-fn close(thread: &mut Thread, h: &Header) {
+fn close(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
     let Some(path) = &h.call else { return };
     let Some(call) = thread.calls.remove(path) else { return };
     // Calls under it were closed by records of their own; should a log be cut between those and this
@@ -256,11 +300,16 @@ fn close(thread: &mut Thread, h: &Header) {
     thread.calls.retain(|other, _| !other.is_within(path));
     timers::closed(thread, path, call.ready_seq);
     answer_item(thread, path, h);
+    if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
+        caller.rounds.heard(&call.listener, &record.body);
+    }
     if path.depth() > 0 {
         return;
     }
     if thread.id.parent().is_some() {
         end(thread);
+    } else {
+        thread.close_purses();
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
     // The one that closed may have waited for a person behind the one that is open.
@@ -277,7 +326,7 @@ fn end(thread: &mut Thread) {
     thread.ended = true;
 }
 
-fn inbox_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
+fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
     thread.calls.get_mut(h.call.as_ref()?)
 }
 

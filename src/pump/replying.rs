@@ -8,11 +8,15 @@ use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
+use super::looping;
 use super::primitives;
+use super::purse;
 use super::spawning::{Wanted, spawn};
 use super::state::Call;
 use super::todos;
+use super::wrapping;
 use crate::rules::core_payload;
+use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
 use crate::words::composition::Listener;
 use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, What};
@@ -32,6 +36,10 @@ pub(super) struct Turn<'a> {
     pub(super) caller: Name,
     pub(super) config: Digest,
     pub(super) cause: MessageId,
+    /// The budget because of which the call may only answer.
+    pub(super) wrap_up: Option<Measure>,
+    /// Whether this turn was told so, and so is the last.
+    pub(super) is_wrap_up: bool,
     pub(super) listener: Option<&'a Listener>,
 }
 
@@ -39,6 +47,14 @@ impl Turn<'_> {
     /// A call that may take one turn only cannot wait for answers.
     pub(super) fn is_single(&self) -> bool {
         self.listener.is_none_or(|l| l.turns <= 1)
+    }
+
+    /// Of several refusals the first counts, unless one says that the call has no room left.
+    fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
+        let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
+        if kept.is_none() || is_of_budget {
+            *kept = Some(refusal);
+        }
     }
 
     pub(super) fn is_last(&self) -> bool {
@@ -69,6 +85,8 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
         caller: call.caller.clone(),
         config: call.config,
         cause: call.ready_cause,
+        wrap_up: call.wrap_up.map(|of| of.what),
+        is_wrap_up: call.is_wrapping_up(),
         listener: d.listener(call.config, &call.listener),
     };
     if let Some(claimed) = claimed {
@@ -165,6 +183,9 @@ fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
     if turn.listener.is_some_and(|l| l.returns.is_empty()) {
         return handled(d, turn);
     }
+    if turn.is_wrap_up {
+        return wrapping::close(d, turn.thread, turn.path);
+    }
     close_failed(d, turn.thread, turn.path, &silent(turn));
 }
 
@@ -194,6 +215,9 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
         record_refusal(d, turn, 0, &refusal);
         return after_turn(d, turn, Some(refusal));
     }
+    if let Some(what) = turn.wrap_up {
+        return wrapping::reply(d, turn, what, items);
+    }
     let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a.what()));
     let steps = items.iter().filter(|item| !is_note(item)).count();
     let mut answer = None;
@@ -209,21 +233,21 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
                     let refusal = Refusal::new(Code::FinalNotAlone, words)
                         .mended_by("send it again when the other items are answered");
                     let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
-                    first_refusal.get_or_insert(refusal);
+                    turn.keep(&mut first_refusal, refusal);
                 }
             }
             // Last, so that a wait sees the children and timers of its own reply wherever it stands in it.
             Item::Admitted(admitted) if is_wait(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
-                    first_refusal.get_or_insert(refusal);
+                    turn.keep(&mut first_refusal, refusal);
                 }
             }
         }
     }
     for (ordinal, admitted) in waits {
         if let Some(refusal) = one_item(d, turn, ordinal, Item::Admitted(admitted)) {
-            first_refusal.get_or_insert(refusal);
+            turn.keep(&mut first_refusal, refusal);
         }
     }
     let Some((ordinal, admitted)) = answer else { return after_turn(d, turn, first_refusal) };
@@ -234,7 +258,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
 }
 
 /// What is answered by being recorded, and may stand beside a final.
-fn is_kept(what: &What) -> bool {
+pub(super) fn is_kept(what: &What) -> bool {
     matches!(what, What::Note | What::Primitive(Primitive::Todo))
 }
 
@@ -242,7 +266,7 @@ fn is_wait(admitted: &Admitted) -> bool {
     matches!(admitted.what(), What::Primitive(Primitive::Await(_)))
 }
 
-fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
+pub(super) fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
     let mut fact =
         turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
     fact.from = turn.sender.clone();
@@ -250,7 +274,7 @@ fn take_final(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admit
 }
 
 /// Records one item that is no final; what was refused is returned.
-fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
+pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
     match item {
         Item::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
@@ -259,19 +283,25 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
         Item::Admitted(admitted) => match admitted.what() {
             What::Note | What::Final => todos::keep(d, turn, ordinal, Role::Note, admitted.bytes()),
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
-            What::For(_) | What::Spawn { .. } => {
-                let deep = turn.thread.depth() + turn.path.depth() + 1 >= limits::DEPTH;
-                let refusal = if turn.is_single() {
-                    no_turn_left()
-                } else if deep {
-                    Refusal::new(Code::DepthBudget, "calls and threads are nested 16 deep, the most allowed")
-                } else {
-                    return go(d, turn, ordinal, &admitted);
-                };
-                Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes())))
-            }
+            what @ (What::For(_) | What::Spawn { .. }) => match no_room(d, turn, what, admitted.bytes()) {
+                Some(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))),
+                None => go(d, turn, ordinal, &admitted),
+            },
         },
     }
+}
+
+/// Why a call or a spawn may not begin, if that is so.
+fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
+    if turn.is_single() {
+        return Some(no_turn_left());
+    }
+    let more = if matches!(what, What::Spawn { .. }) { Use::SPAWN } else { Use::CALL };
+    let loops = || match what {
+        What::For(to) => looping::refusal(d, turn, to, payload),
+        _ => None,
+    };
+    purse::refusal(d, turn.thread, turn.path, more).or_else(loops)
 }
 
 pub(super) fn no_turn_left() -> Refusal {
@@ -285,7 +315,10 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let role = Mark::Role(Role::Call);
             let mut fact = turn.item(ordinal, Kind::Message, role, admitted.bytes().clone()).to(to);
             fact.from = turn.sender.clone();
+            let over = purse::over(d, turn.thread, turn.path);
             d.record(turn.thread, fact);
+            purse::warn(d, &over, Use::CALL);
+            looping::tell(d, turn, to, admitted.bytes());
             let (path, request) =
                 (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
             hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());
@@ -354,24 +387,23 @@ pub(super) fn no_thread(
     refusal
 }
 
-/// After a reply without a final: a call with one turn is over; so is one whose last turn this was.
-fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+/// After a reply without a final: a call with one turn is over; so is one whose wrap-up turn this was. One
+/// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
+pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+    if turn.is_wrap_up {
+        return wrapping::close(d, turn.thread, turn.path);
+    }
     if turn.is_single() {
         match refused {
             Some(refusal) => close_failed(d, turn.thread, turn.path, &refusal),
             None if turn.listener.is_some_and(|l| l.returns.is_empty()) => handled(d, turn),
             None => close_failed(d, turn.thread, turn.path, &silent(turn)),
         }
-    } else if turn.is_last() {
-        let words =
-            [turn.sender.as_str(), " used its last turn, ", &turn.number.to_string(), ", without a final"]
-                .concat();
-        let body = core_payload::final_report("synthetic", "failure", Code::MessagesBudget.as_str(), &words);
-        let fact = Fact::core(Kind::Outcome, Mark::Code(Code::MessagesBudget), body)
-            .to(&turn.caller)
-            .on(turn.path)
-            .because(turn.cause)
-            .under(turn.config);
-        close(d, turn.thread, turn.path, Outcome::Budget, fact);
+    } else if turn.wrap_up.is_none() {
+        let used = u64::from(turn.number);
+        let last = turn.is_last().then_some(Exceeded { what: Measure::Turns, used, limit: used });
+        if let Some(of) = purse::used_up(d, turn.thread, turn.path, refused.as_ref()).or(last) {
+            wrapping::begin(d, turn.thread, turn.path, &of, Some(turn.number));
+        }
     }
 }

@@ -7,8 +7,10 @@ use systole_kit::payload::Payload;
 
 use super::approving::hold_if_due;
 use super::draft::{Draft, Fact};
+use super::purse;
 use super::replying::{Turn, record_refusal};
 use crate::rules::{core_payload, labels};
+use crate::words::budget::Use;
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, Name};
 use crate::words::limits;
@@ -32,8 +34,9 @@ pub(super) fn spawn(
     wanted: &Wanted<'_>,
 ) -> Option<Refusal> {
     let Wanted { label: suggested, to, initial, dangerous } = *wanted;
+    let over = purse::over(d, turn.thread, turn.path);
     let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
-    if open >= limits::OPEN_CHILDREN {
+    if over.is_empty() && open >= limits::OPEN_CHILDREN {
         let mut refusal =
             Refusal::new(Code::ChildrenBudget, "32 children of this call are open, the most allowed")
                 .mended_by("wait until one has finished");
@@ -62,13 +65,16 @@ pub(super) fn spawn(
     begin.origin = d.last_leaf();
     d.record(&child, begin);
     let head = d.thread(&child).map_or_else(|| crate::words::record::head_zero(&child), |t| t.head);
-    let body = core_payload::thread_spawned(&child, turn.thread, head);
+    let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
+    let ceiling = purse::ceiling(&over, share_percent.into());
+    let body = core_payload::thread_spawned(&child, turn.thread, head, ceiling);
     let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), body)
         .to(&turn.sender)
         .on(&turn.path.item(turn.number, ordinal))
         .because(spawned_by)
         .under(turn.config);
     d.record(turn.thread, answer);
+    purse::warn(d, &over, Use::SPAWN);
     // Payloads that were judged begin with an element.
     let element =
         Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());

@@ -3,6 +3,7 @@
 //! its open calls, not by its length.
 
 mod approval;
+mod purse;
 mod timer;
 
 pub use approval::Approval;
@@ -12,7 +13,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::purse::{Purse, WrapUp};
 pub use self::timer::{Firing, Timer};
+use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
@@ -112,6 +115,8 @@ pub struct Thread {
     pub calls: BTreeMap<CallPath, Call>,
     /// Timers that are set.
     pub timers: BTreeMap<TimerId, Timer>,
+    /// What messages from outside have used, by the number of the top call that each opened.
+    pub purses: BTreeMap<u32, Purse>,
     /// Children so far.
     pub spawns: u32,
     /// Labels of children, each with the next suffix for it; bounded, see `rules::labels`.
@@ -139,6 +144,10 @@ pub struct Call {
     pub caller: Name,
     /// The configuration it began with.
     pub config: Digest,
+    /// Which purse of its thread pays for it.
+    pub purse: u32,
+    /// Whether it may only answer, because a budget is used up.
+    pub wrap_up: Option<WrapUp>,
     /// The record of its request.
     pub request: u64,
     /// When it was opened.
@@ -169,6 +178,8 @@ pub struct Call {
     pub children: Vec<Child>,
     /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
+    /// What it remembers of its calls, to see that it goes round in circles.
+    pub rounds: Rounds,
     /// Its todo lists, by the hash of their condition.
     pub todos: BTreeMap<Digest, Steps>,
 }
@@ -196,6 +207,8 @@ pub struct Child {
     pub id: ThreadId,
     /// The record that told of its end, if it has ended.
     pub ended: Option<u64>,
+    /// How many messages it may use, with all below it, where that is limited.
+    pub ceiling: Option<u64>,
 }
 
 /// What reached a call unasked.
@@ -216,6 +229,8 @@ pub enum Sort {
     Notice,
     /// A timer that fired.
     Timer,
+    /// Word that a budget is mostly or wholly used.
+    Budget,
 }
 
 /// One item of the last reply.
@@ -363,7 +378,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 3;
+const ROW_VERSION: u8 = 4;
 
 impl Thread {
     /// A thread before its first record.
@@ -377,6 +392,7 @@ impl Thread {
             top_calls: 0,
             calls: BTreeMap::new(),
             timers: BTreeMap::new(),
+            purses: BTreeMap::new(),
             spawns: 0,
             labels: BTreeMap::new(),
             recent: VecDeque::new(),

@@ -8,6 +8,7 @@ use systole_kit::payload::Payload;
 use systole_kit::writer::{Start, Writer};
 use systole_kit::{Limits, namespaces};
 
+use crate::words::budget::Use;
 use crate::words::codes::Code;
 use crate::words::ids::{Digest, Name, ThreadId, TimerId};
 use crate::words::refusal::Refusal;
@@ -53,23 +54,36 @@ pub fn handled() -> Body {
     written("handled", |handled| handled.empty())
 }
 
-/// `<thread-spawned>`: the confirmation, with the child's head after its first record.
-pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest) -> Body {
+/// `<thread-spawned>`: the confirmation, with the child's head after its first record, and how many
+/// messages the child may use, where that is limited.
+pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, messages: Option<u64>) -> Body {
+    let messages = messages.map(|most| most.to_string());
     written("thread-spawned", |spawned| {
         spawned
             .attr("assigned_id", child.as_str())
             .attr("parent_id", parent.as_str())
             .attr("head", &head.to_string())
+            .attr_if("messages", messages.as_deref())
             .empty();
     })
 }
 
-/// `<thread-finished>`: a child's outcome, with its final head and the payload that was its answer.
-pub fn thread_finished(child: &ThreadId, outcome: &str, head: Digest, payload: Option<&[u8]>) -> Body {
+/// `<thread-finished>`: a child's outcome, with its final head, what it used, and the payload that was its
+/// answer. Nothing is said of what was not used, as by most children.
+pub fn thread_finished(
+    child: &ThreadId,
+    outcome: &str,
+    head: Digest,
+    used: Use,
+    payload: Option<&[u8]>,
+) -> Body {
+    let some = |number: u64| (number > 0).then(|| number.to_string());
+    let (messages, children) = (some(used.messages), some(used.children));
     let payload = payload.and_then(|bytes| Payload::trusted(Arc::from(bytes)).ok());
     written("thread-finished", |finished| {
         let start =
             finished.attr("id", child.as_str()).attr("outcome", outcome).attr("head", &head.to_string());
+        let start = start.attr_if("messages", messages.as_deref()).attr_if("children", children.as_deref());
         match payload {
             Some(payload) => start.payload(&payload),
             None => start.empty(),

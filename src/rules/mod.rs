@@ -3,8 +3,10 @@
 
 pub mod admit;
 pub mod approval_payload;
+pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;
 pub mod labels;
+pub mod loops;
 pub mod primitive;
 pub mod todo;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use systole_kit::QName;
 
+use super::budget::{Budgets, Loops};
 use super::ids::{Digest, Name};
 
 /// A checked organism. Everything a decision may depend on is in here, and its hash names it.
@@ -27,6 +28,10 @@ pub struct Composition {
     pub schemas: Vec<Schema>,
     /// Largest message taken from anybody, in bytes.
     pub message_bytes: usize,
+    /// What one message from outside may use; none in configurations from before there were budgets.
+    pub budgets: Option<Budgets>,
+    /// When calls that repeat themselves are told and refused; none in configurations from before that.
+    pub loops: Option<Loops>,
 }
 
 /// Which schema of a composition.
@@ -138,6 +143,8 @@ pub struct Listener {
     pub peers: Vec<Name>,
     /// Turns a call to it may take.
     pub turns: u32,
+    /// How much a child that it begins may use of the messages that are left, of a hundred.
+    pub share_percent: u32,
     /// Deliveries that may be out to it at once.
     pub in_flight: usize,
     /// The hard end of an attempt.

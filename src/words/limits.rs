@@ -14,10 +14,17 @@ pub const REPLY_ITEMS: usize = 64;
 pub const NOTICES: usize = 64;
 /// Top calls that may wait behind the open one of a root.
 pub const QUEUED_TOP_CALLS: usize = 16;
-/// How deep calls and spawns may nest, both counted together.
+/// How deep calls and spawns may nest at most, both counted together, whatever the file allows.
 pub const DEPTH: usize = 16;
-/// Children of one call that may be open at once.
+/// Children of one call that may be open at once, in a tree that began before there were budgets.
 pub const OPEN_CHILDREN: usize = 32;
+/// Most messages that a file may allow one message from outside. What was used is counted, not kept.
+pub const BUDGET_MESSAGES: u32 = 1_000_000;
+/// Most child threads that a file may allow one message from outside. The tree's use is added up over
+/// those that run, and a call's fold names all of its own.
+pub const BUDGET_CHILDREN: u32 = 1_000;
+/// Of a hundred parts of a budget, how many are used when its warning is given.
+pub const WARNING_PERCENT: u64 = 80;
 /// Todo lists with different conditions that one call may have. All of them are in its thread's row.
 pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. All of them are in its row.

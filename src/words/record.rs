@@ -124,6 +124,8 @@ words! {
         Answer "answer",
         /// A core payload for the inbox of a call: `<thread-finished>`.
         Inbox "inbox",
+        /// A budget of a call is used up: it may only answer. Shown in its next turn, the wrap-up turn.
+        WrapUp "wrap-up",
         /// What the core tells the `sys` thread.
         Told "told",
         /// A request for approval for a listener that is to be told; opens a call nobody waits for.

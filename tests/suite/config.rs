@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use systole::organism::file::{self, KEYS, Refused};
+use systole::words::budget::{Budgets, Loops};
 use systole::words::composition::{ApprovalRule, Composition, OnUnknown, Reach, SchemaId};
 use systole::words::ids::{Digest, Name};
 
@@ -61,7 +62,8 @@ fn the_smallest_file_gets_every_default() {
     let loaded = load_text("smallest", SMALL).unwrap();
     assert_eq!(loaded.listen.to_string(), "127.0.0.1:7474");
     assert!(loaded.log.is_absolute() && loaded.log.ends_with("organism.db"));
-    let Composition { organism, entry, listeners, schemas, message_bytes, .. } = loaded.composition;
+    let Composition { organism, entry, listeners, schemas, message_bytes, budgets, loops, .. } =
+        loaded.composition;
     assert_eq!((organism.as_str(), entry, message_bytes), ("hello", None, 1 << 20));
     let names: Vec<&str> = schemas.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["core.xsd", "envelope.xsd", "schemas/search.xsd"]);
@@ -72,6 +74,10 @@ fn the_smallest_file_gets_every_default() {
     assert_eq!((search.timeout_ms, search.idle_ms, search.entry), (30_000, None, false));
     assert_eq!((search.retry.attempts, search.retry.first_ms, search.retry.longest_ms), (3, 1000, 30_000));
     assert_eq!(search.on_unknown, OnUnknown::Retry);
+    assert_eq!(
+        (search.share_percent, budgets, loops),
+        (50, Some(Budgets::default()), Some(Loops::default()))
+    );
     assert_eq!(&*search.accepts[0].ns, "https://xml-pipeline.org/ns/search/v1");
     assert_eq!((&*search.accepts[0].local, &*search.returns[0].local), ("find", "found"));
     let Reach::Process(program) = &search.reach else { panic!("a program was named") };

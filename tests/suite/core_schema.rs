@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
+use systole::rules::budget_payload;
 use systole::rules::core_payload::{self, Attempt};
+use systole::words::budget::{Exceeded, Measure, Use};
 use systole::words::codes::Code;
 use systole::words::ids::{Digest, Name, ThreadId, TimerId};
 use systole::words::refusal::Refusal;
@@ -159,6 +161,7 @@ fn written() -> Vec<Arc<[u8]>> {
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
     let refusal = refusal.expecting(odd).receiving(odd);
+    let limit = Exceeded { what: Measure::Time, used: 1_440_000, limit: 1_800_000 };
     let attempt = |number, code: Option<Code>| Attempt {
         number,
         due: Millis(0),
@@ -173,9 +176,18 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::listener_joined(&name),
         core_payload::listener_left(&name, odd),
         core_payload::handled(),
-        core_payload::thread_spawned(&child, &root, Digest([2; 32])),
-        core_payload::thread_finished(&child, "answered", Digest([2; 32]), Some(b"<a xmlns='urn:a'/>")),
-        core_payload::thread_finished(&child, "handled", Digest([2; 32]), None),
+        core_payload::thread_spawned(&child, &root, Digest([2; 32]), None),
+        core_payload::thread_spawned(&child, &root, Digest([2; 32]), Some(249)),
+        core_payload::thread_finished(
+            &child,
+            "answered",
+            Digest([2; 32]),
+            Use::SPAWN,
+            Some(b"<a xmlns='urn:a'/>"),
+        ),
+        core_payload::thread_finished(&child, "handled", Digest([2; 32]), Use::default(), None),
+        budget_payload::warning(&limit),
+        budget_payload::exceeded(&limit),
         core_payload::thread_cancelled(&child, 3),
         core_payload::children_open(2),
         core_payload::await_over("done", 1, 2),

@@ -116,6 +116,7 @@ impl Cast {
             schema: SchemaId::CORE,
             peers: Vec::new(),
             turns: 1,
+            share_percent: 50,
             in_flight: self.in_flight,
             timeout_ms: 30_000,
             idle_ms: None,
@@ -132,6 +133,8 @@ impl Cast {
             listeners: BTreeMap::from([(name("echo"), echo)]),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
+            budgets: None,
+            loops: None,
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {

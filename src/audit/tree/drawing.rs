@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{Branch, Ended, Leaf, Tree, Way};
 use crate::audit::columns::{self, COLUMNS, cut};
 use crate::audit::why::{Reason, brief};
+use crate::words::codes::Code;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::time::{Millis, spoken};
 
@@ -138,6 +139,9 @@ impl Drawing<'_> {
             let again = if branch.retries == 1 { " retry" } else { " retries" };
             text.extend([", ", &branch.retries.to_string(), again]);
         }
+        if let Some(code) = branch.wrapped_up {
+            text.extend([", wrapping up for ", code.as_str()]);
+        }
         if let Some(approval) = &branch.approval {
             text.extend([", ", approval]);
         }
@@ -243,6 +247,7 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
         "ended": branch.ended.as_ref().map(|ended| ended.at.to_string()),
         "turns": branch.turn,
         "retries": branch.retries,
+        "wrap_up": branch.wrapped_up.map(Code::as_str),
         "approval": branch.approval,
         "items": items.collect::<Vec<_>>(),
     })

@@ -208,6 +208,7 @@ fn listener(one: Resolved<'_>, name: Name, outline: &Outline, open: bool, direct
         // A name that does not parse is told where it is declared or looked up.
         peers: party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         turns: party.turns,
+        share_percent: party.share_percent,
         in_flight: party.in_flight,
         timeout_ms: party.timeout_ms,
         idle_ms: party.idle_ms,

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::approval::{self, Approval};
+use super::budgets;
 use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::value::{self, At, Fields, fields};
 use super::yaml::{Entry, Node, Span, Value};
+use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
 use crate::words::composition::{OnUnknown, Retry};
 use crate::words::ids::Name;
@@ -28,6 +30,8 @@ pub(super) struct Declared {
     pub(super) description: Option<String>,
     pub(super) parties: Vec<Party>,
     pub(super) message_bytes: usize,
+    pub(super) budgets: Budgets,
+    pub(super) loops: Loops,
     pub(super) log: String,
     pub(super) listen: SocketAddr,
 }
@@ -43,6 +47,7 @@ pub(super) struct Party {
     pub(super) returns: Vec<At<String>>,
     pub(super) peers: Vec<At<String>>,
     pub(super) turns: u32,
+    pub(super) share_percent: u32,
     pub(super) env: BTreeMap<String, String>,
     pub(super) pass: Vec<String>,
     pub(super) stays: bool,
@@ -66,6 +71,8 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         description: None,
         parties: Vec::new(),
         message_bytes: limits::MESSAGE_BYTES,
+        budgets: Budgets::default(),
+        loops: Loops::default(),
         log: "./organism.db".to_owned(),
         listen: LISTEN,
     };
@@ -111,6 +118,12 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         && let Some(bytes) = size_bytes(desk, node, &path, &MESSAGE)
     {
         declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
+    }
+    if let Some((node, path)) = top.get("budgets") {
+        declared.budgets = budgets::read(desk, node, &path);
+    }
+    if let Some((node, path)) = top.get("loops") {
+        declared.loops = budgets::loops(desk, node, &path);
     }
     if let Some((node, path)) = top.get("log")
         && let Some(section) = fields(desk, node, node.span, "log", &path)
@@ -186,6 +199,7 @@ impl Party {
             returns: Vec::new(),
             peers: Vec::new(),
             turns: 1,
+            share_percent: budgets::SHARE_PERCENT,
             env: BTreeMap::new(),
             pass: Vec::new(),
             stays: true,
@@ -281,6 +295,9 @@ fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
 fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("turns") {
         party.turns = value::count(desk, node, &path, 1, 1000).unwrap_or(1);
+    }
+    if let Some((node, path)) = own.get("share") {
+        party.share_percent = budgets::share(desk, node, &path);
     }
     if let Some((node, path)) = own.get("in_flight") {
         let most = value::count(desk, node, &path, 1, 1024).unwrap_or(1);

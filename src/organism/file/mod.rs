@@ -5,6 +5,7 @@
 //! looks for no program and reads no environment: whether a program can be run is said when it is started.
 
 mod approval;
+mod budgets;
 mod compose;
 mod declared;
 mod desk;
@@ -26,6 +27,7 @@ use crate::words::composition::Composition;
 use crate::words::ids::Digest;
 use desk::{Desk, Given, about_file};
 use schemas::Shelf;
+use source::Era;
 
 pub use diagnostic::{Diagnostic, Place, Refused};
 pub use folder::{CORE_XSD, ENVELOPE_XSD};
@@ -57,7 +59,7 @@ pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> 
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     // Programs are started there later; a relative folder would then mean another one.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory, given)
+    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory, given, Era::NOW)
 }
 
 /// Reads a composition back from its source. A source knows no folder, because the same organism may
@@ -66,7 +68,8 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refus
     let stored = source::read(source)
         .map_err(|why| Refused(vec![about_file("stored configuration", Code::ConfigSource, &why, None)]))?;
     let text = Arc::clone(&stored.file);
-    check("stored configuration", text, &stored, directory, Given::Any).map(|whole| whole.composition)
+    check("stored configuration", text, &stored, directory, Given::Any, stored.era)
+        .map(|whole| whole.composition)
 }
 
 /// The path without the `.` that it may hold: people read it.
@@ -81,6 +84,7 @@ fn check(
     shelf: &dyn Shelf,
     directory: &Path,
     given: Given,
+    era: Era,
 ) -> Result<OrganismFile, Refused> {
     let mut desk = Desk::new(file, Arc::clone(&text), given);
     let Some(root) = yaml::read(&mut desk) else {
@@ -102,6 +106,8 @@ fn check(
         listeners: composed.listeners,
         schemas: composed.schemas,
         message_bytes: declared.message_bytes,
+        budgets: era.has_budgets.then_some(declared.budgets),
+        loops: era.has_budgets.then_some(declared.loops),
     };
     Ok(OrganismFile {
         composition,

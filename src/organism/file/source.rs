@@ -1,7 +1,7 @@
 //! The source of a composition: one self-contained text, stored with the log under its hash.
 //!
 //! ```text
-//! source = field("systole configuration v1") field(file) { field(name) field(schema) }
+//! source = field("systole configuration v2") field(file) { field(name) field(schema) }
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
@@ -9,13 +9,29 @@
 //! order of `Composition::schemas`: the core's, the envelope's, then those the file names, so that an
 //! old configuration is judged by the core schema of its own time. The text of a folder or a program
 //! is never part of it.
+//!
+//! The number in the first field says which defaults hold for what the file leaves out. Under `v1`, which
+//! is read and no longer written, a message from outside had no budgets.
 
 use std::sync::Arc;
 
 use super::schemas::{Absent, Shelf};
 use crate::words::composition::Schema;
 
-const FORMAT: &[u8] = b"systole configuration v1";
+const FORMAT: &[u8] = b"systole configuration v2";
+const FORMAT_WITHOUT_BUDGETS: &[u8] = b"systole configuration v1";
+
+/// Which defaults hold for what a file leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Era {
+    /// Whether a message from outside has budgets.
+    pub(super) has_budgets: bool,
+}
+
+impl Era {
+    /// Those of this version.
+    pub(super) const NOW: Era = Era { has_budgets: true };
+}
 
 /// Writes a source.
 pub(super) fn write(file: &str, schemas: &[Schema]) -> Vec<u8> {
@@ -38,6 +54,7 @@ fn field(out: &mut Vec<u8>, value: &[u8]) {
 
 /// A source taken apart. It is the shelf of its own schemas.
 pub(super) struct Stored {
+    pub(super) era: Era,
     pub(super) file: Arc<str>,
     house: [Schema; 2],
     schemas: Vec<Schema>,
@@ -47,9 +64,11 @@ pub(super) struct Stored {
 pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let mut rest = source;
     let mut next = |what: &str| take(&mut rest).ok_or_else(|| [what, " is missing or cut off"].concat());
-    if next("the format")? != FORMAT {
+    let format = next("the format")?;
+    if format != FORMAT && format != FORMAT_WITHOUT_BUDGETS {
         return Err("it is no stored configuration of a format this version reads".to_owned());
     }
+    let era = Era { has_budgets: format == FORMAT };
     let file = std::str::from_utf8(next("the organism's file")?)
         .map_err(|_| "the organism's file is not UTF-8")?
         .into();
@@ -58,7 +77,7 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     while !rest.is_empty() {
         schemas.push(schema(&mut rest)?);
     }
-    Ok(Stored { file, house, schemas })
+    Ok(Stored { era, file, house, schemas })
 }
 
 fn schema(rest: &mut &[u8]) -> Result<Schema, String> {

@@ -1,6 +1,6 @@
 //! Folding what became of timers. Each function takes one record into its thread, and decides nothing.
 
-use super::{inbox_of, open, settle};
+use super::{call_of, open, settle};
 use crate::pump::state::{Answer, Arrival, Firing, Sort, Thread, Timer, Wish};
 use crate::rules::{core_payload, primitive};
 use crate::words::ids::{CallPath, TimerId};
@@ -19,7 +19,7 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
         }
         Timing::Cancel => settle(thread, h, Answer::Open),
         Timing::Fired => {
-            if let Some(call) = inbox_of(thread, h) {
+            if let Some(call) = call_of(thread, h) {
                 call.inbox.push(Arrival { seq: h.seq, sort: Sort::Timer });
             }
             fired(thread, record, Firing::Told(h.seq));
@@ -27,7 +27,10 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
         Timing::Opens => {
             thread.top_calls += 1;
             let held = !thread.calls.is_empty();
-            open(thread, h, h.call.clone(), held);
+            let fires = core_payload::read_timer_fired(&record.body);
+            let timer = fires.and_then(|(id, _)| thread.timers.get(&id));
+            let purse = timer.map_or(0, |timer| timer.purse);
+            open(thread, h, h.call.clone(), held, purse);
             if let Some(call) = h.call.clone() {
                 fired(thread, record, Firing::Opened(call));
             }
@@ -57,8 +60,8 @@ pub(super) fn answered(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some(item) = call.items.iter().find(|item| item.ordinal == ordinal) else { return };
     match (&item.wish, core_payload::read_timer_set(&record.body)) {
         (Wish::Timer(pace), Some((id, due))) => {
-            let (set, listener) = (item.seq, call.listener.clone());
-            let timer = Timer { set, call: caller, listener, due, pace: *pace, fired: None };
+            let (set, listener, purse) = (item.seq, call.listener.clone(), call.purse);
+            let timer = Timer { set, call: caller, listener, purse, due, pace: *pace, fired: None };
             thread.timers.insert(id, timer);
         }
         _ => cancelled(thread, record),

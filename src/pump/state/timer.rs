@@ -17,6 +17,8 @@ pub struct Timer {
     pub call: CallPath,
     /// The listener of that call.
     pub listener: Name,
+    /// The purse of that call, which pays for a call that the timer opens later.
+    pub purse: u32,
     /// When it fires next, by the wall clock.
     pub due: Millis,
     /// After how long, and whether again.

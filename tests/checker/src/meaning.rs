@@ -16,6 +16,8 @@ pub(crate) enum Act<'r> {
     Answer { caller: &'r str, turn: u32, ordinal: u32 },
     /// A payload for the inbox of a call.
     Inbox { call: &'r str },
+    /// Tells a call that a budget is used up, and that it may only answer.
+    Wraps { call: &'r str },
     /// A timer that fired into the inbox of the call that set it.
     Fires { call: &'r str },
     /// A timer that ends with its call.
@@ -81,6 +83,7 @@ impl<'r> Act<'r> {
             Act::Item { call, .. }
             | Act::Answer { caller: call, .. }
             | Act::Inbox { call }
+            | Act::Wraps { call }
             | Act::Fires { call }
             | Act::Unset { call }
             | Act::Asks { call }
@@ -124,6 +127,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
             Ok(Act::Answer { caller, turn, ordinal })
         }
         ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
+        ("message", Some("wrap-up")) => Ok(Act::Wraps { call: call(record)? }),
         ("message", Some("told")) => Ok(Act::Aside),
         ("timer", Some("set")) => item(record, Sort::Set),
         ("timer", Some("cancel")) => item(record, Sort::Cancel),

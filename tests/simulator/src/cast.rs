@@ -38,6 +38,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         schema: SchemaId(2),
         peers: peers.iter().map(|peer| name(peer)).collect(),
         turns,
+        share_percent: 50,
         in_flight: 2,
         timeout_ms: 30_000,
         idle_ms: None,
@@ -84,6 +85,8 @@ pub(crate) fn composition() -> Composition {
         listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
         schemas: Vec::new(),
         message_bytes: 1 << 20,
+        budgets: None,
+        loops: None,
     }
 }
 

@@ -132,25 +132,6 @@ fn turns_1_means_no_calls() {
 }
 
 #[test]
-fn the_last_turn_without_a_final_closes_with_a_synthetic_report() {
-    let mut stage = Stage::new();
-    stage.asks("k", "agent", None);
-    for turn in 1..=3 {
-        stage.replies("1", turn, vec![note()]);
-    }
-    assert_eq!(
-        stage.replies("1", 4, vec![call("tool")]),
-        [
-            "root 5 message/call agent -> tool 1 t4.0",
-            "root 6 outcome/thread.cancelled core -> agent 1/4.0",
-            "root 7 outcome/budget.messages core -> operator 1",
-            "=> call back 1/4.0",
-        ]
-    );
-    assert!(bodies(&stage)[&7].contains("final-report"), "{:?}", bodies(&stage)[&7]);
-}
-
-#[test]
 fn row_34_too_many_items_are_refused_as_one() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);

@@ -7,6 +7,7 @@ use systole::pump::event::Pause;
 use systole::pump::fold::apply_to;
 use systole::pump::state::Thread;
 use systole::words::approval::Says;
+use systole::words::budget::{Budgets, Loops};
 
 fn pause(halts: bool) -> Happening {
     let (by, thread) = (Name::operator(), Some(root()));
@@ -121,9 +122,57 @@ fn every_kind_and_every_role_is_in_the_conversation() {
     }
 }
 
+/// A conversation that uses its budget up: warnings, a wrap-up turn, a report, repeated calls.
+fn limited() -> Stage {
+    let mut composition = composition();
+    composition.budgets = Some(Budgets { messages: 10, ..Budgets::default() });
+    composition.loops = Some(Loops { told: 2, refused: 3, ping_pong: 6 });
+    let mut stage = Stage::under(composition);
+    let heat = root().child("heat").unwrap();
+    stage.asks("k", "agent", None);
+    stage.asks("k2", "quiet", Some(&root()));
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), call("tool"), call("tool")]);
+    stage.says(&heat, "1", 1, Said::Items(vec![call("tool"), call("other"), call("agent")]));
+    stage.says(&heat, "1/1.2", 1, Said::Items(vec![spawn(None, "tool"), wait("all", &[])]));
+    stage.says(&heat, "1/1.0", 1, Said::Items(vec![final_()]));
+    stage.replies("1/1.1", 1, vec![final_()]);
+    stage.says(&heat, "1/1.2", 2, Said::Items(vec![final_()]));
+    stage.replies("1/1.2", 1, vec![final_()]);
+    stage.replies("1", 2, vec![call("other"), call("careful"), set_timer("id=\"tick\" every=\"1h\"", "")]);
+    stage.replies("1/2.0", 1, vec![final_()]);
+    stage.replies("1/2.1", 1, vec![final_()]);
+    stage.replies("1", 3, vec![note(), wait("all", &[]), call("agent"), call("agent")]);
+    stage.replies("1", 4, vec![note()]);
+    stage.replies("2", 1, vec![]);
+    stage.fires("tick", 0);
+    stage
+}
+
+#[test]
+fn b15_every_word_on_budgets_is_in_the_limited_conversation() {
+    let stage = limited();
+    let lines: Vec<String> = stage.records.iter().map(record_line).collect();
+    let bodies: String =
+        stage.records.iter().map(|r| String::from_utf8_lossy(&r.body).into_owned()).collect();
+    let all = lines.join("\n");
+    for word in [
+        "message/wrap-up",
+        "outcome/budget.messages",
+        "refusal/budget.messages",
+        "refusal/loop.repeated-call",
+    ] {
+        assert!(all.contains(word), "{word} is missing in\n{all}");
+    }
+    assert!(bodies.contains("<budget-warning") && bodies.contains("<budget-exceeded"), "{all}");
+}
+
 #[test]
 fn the_log_cut_after_every_record_folds_and_goes_on() {
-    let (stage, _) = busy();
+    folds_wherever_it_is_cut(&busy().0);
+    folds_wherever_it_is_cut(&limited());
+}
+
+fn folds_wherever_it_is_cut(stage: &Stage) {
     for cut in 0..=stage.records.len() {
         let mut state = State { book: stage.state.book.clone(), ..State::default() };
         stage.records.iter().take(cut).for_each(|r| apply(&mut state, r));

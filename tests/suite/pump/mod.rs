@@ -3,15 +3,18 @@
 
 mod approvals;
 mod awaiting;
+mod budgets;
 mod calls;
 mod cancelling;
 mod cut;
 mod failures;
+mod loops;
 mod outside;
 mod pauses;
 mod threads;
 mod timers;
 mod todos;
+mod wrapping;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +50,7 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         schema: SchemaId(1),
         peers: peers.iter().map(|p| name(p)).collect(),
         turns,
+        share_percent: 50,
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
@@ -82,6 +86,8 @@ pub(crate) fn composition() -> Composition {
         listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
         schemas: Vec::new(),
         message_bytes: 1 << 20,
+        budgets: None,
+        loops: None,
     }
 }
 
@@ -180,7 +186,11 @@ pub(crate) fn root() -> ThreadId {
 
 impl Stage {
     pub(crate) fn new() -> Stage {
-        let book = Book::open_at(Arc::new(composition()));
+        Stage::under(composition())
+    }
+
+    pub(crate) fn under(composition: Composition) -> Stage {
+        let book = Book::open_at(Arc::new(composition));
         let state = State { book, ..State::default() };
         Stage { state, records: Vec::new(), now: Millis(1_000_000), events: 0 }
     }

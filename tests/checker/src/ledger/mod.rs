@@ -140,6 +140,7 @@ impl Ledger {
             top_calls: 0,
             calls: BTreeMap::new(),
             timers: BTreeMap::new(),
+            used: (0, 0),
             ended: None,
             child: None,
         });
@@ -155,7 +156,13 @@ impl Ledger {
             Some(Act::Opens { call, to, by }) => self.opens(step, call, to, by),
             Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
             Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
-            Some(Act::Inbox { .. }) => self.told(step),
+            Some(Act::Inbox { call }) => {
+                self.told(step);
+                self.warned(step, call);
+            }
+            Some(Act::Wraps { call }) => self.with_call(&record.thread, call, |call| {
+                call.wraps_up.get_or_insert(record.position);
+            }),
             Some(Act::Fires { call }) => self.fired(step, call),
             Some(Act::Unset { .. }) => self.unset(step),
             Some(Act::Asks { call }) => self.asks(step, call),
@@ -201,6 +208,8 @@ impl Ledger {
             is_dead: false,
             children: Vec::new(),
             is_nudged: false,
+            wraps_up: None,
+            warned: Vec::new(),
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -254,7 +263,10 @@ impl Ledger {
             }
         });
         match sort {
-            Sort::Call { to } => self.open(record, path::of_item(call, turn, ordinal), to),
+            Sort::Call { to } => {
+                self.uses(&record.thread, 1, 0);
+                self.open(record, path::of_item(call, turn, ordinal), to);
+            }
             Sort::Spawn => {
                 let spawn = Spawn {
                     thread: record.thread.clone(),
@@ -289,6 +301,7 @@ impl Ledger {
         }
         let item = self.call(thread, caller).and_then(|call| call.item(turn, ordinal));
         let Some(spawned_by) = item.and_then(|item| item.spawn) else { return };
+        self.uses(thread, 1, 1);
         // A spawn that is confirmed too early still waits for its child.
         let has_child = self.spawns.get(&spawned_by).is_some_and(|spawn| spawn.child.is_some());
         let spawn = if has_child { self.spawns.remove(&spawned_by) } else { None };
@@ -304,6 +317,25 @@ impl Ledger {
         if let Some(child) = child {
             child.told.get_or_insert(step.record.position);
         }
+        if let Some(tag) = step.core_named("thread-finished") {
+            let number = |name| tag.number(name).unwrap_or(0);
+            self.uses(&step.record.thread, number("messages"), number("children"));
+        }
+    }
+
+    /// Counts what was used in a thread.
+    fn uses(&mut self, thread: &str, messages: u32, children: u32) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            let (before, below) = thread.used;
+            thread.used = (before.saturating_add(messages), below.saturating_add(children));
+        }
+    }
+
+    fn warned(&mut self, step: &Step<'_>, call: &str) {
+        let Some(tag) = step.core_named("budget-warning") else { return };
+        let (Some(what), Some(limit)) = (tag.attribute("what"), tag.attribute("limit")) else { return };
+        let limit = (what.to_owned(), limit.to_owned());
+        self.with_call(&step.record.thread, call, |call| call.warned.push(limit));
     }
 
     fn close(&mut self, step: &Step<'_>, call: &str) {

@@ -16,6 +16,8 @@ pub(crate) struct Thread {
     pub(crate) top_calls: u32,
     pub(crate) calls: BTreeMap<String, Call>,
     pub(crate) timers: BTreeMap<String, Timer>,
+    /// Messages and children that were used here, and by children that have ended.
+    pub(crate) used: (u32, u32),
     /// The position of the record that ended it.
     pub(crate) ended: Option<u64>,
     /// What only children have; roots are many and stay small.
@@ -66,6 +68,10 @@ pub(crate) struct Call {
     pub(crate) children: Vec<String>,
     /// Whether a final of it was answered by a word on what is open.
     pub(crate) is_nudged: bool,
+    /// The position of the record that says that it may only answer.
+    pub(crate) wraps_up: Option<u64>,
+    /// The limits that it was warned of: of what, and how much.
+    pub(crate) warned: Vec<(String, String)>,
 }
 
 /// An item of the last reply of an open call.

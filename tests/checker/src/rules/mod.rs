@@ -3,6 +3,7 @@
 //! No rule knows another, and none changes anything.
 
 pub(crate) mod approvals;
+pub(crate) mod budgets;
 pub(crate) mod calls;
 pub(crate) mod causes;
 pub(crate) mod chain;
@@ -51,6 +52,9 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("wait", waits::wait),
     ("timer", timers::timer),
     ("approval", approvals::approval),
+    ("used", budgets::used),
+    ("warned-once", budgets::warned_once),
+    ("wrap-up", budgets::wrap_up),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

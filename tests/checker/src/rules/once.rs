@@ -75,11 +75,13 @@ pub(crate) fn nudge_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<
     is_second.then(|| "a second final is answered by a word on what is open".into())
 }
 
-/// Nothing but notes stands beside a final.
+/// Nothing but notes stands beside a final, and in a turn that could only answer what was refused.
 pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Item { turn, sort: Sort::Final, .. } = step.act? else { return None };
     let call = before.call_of(step)?;
-    let beside = call.items.iter().filter(|item| call.settled == turn && !item.is_note).count();
+    let beside = call.items.iter().filter(|item| call.settled == turn && !item.is_note);
+    let is_last = call.wraps_up.is_some();
+    let beside = beside.filter(|item| !is_last || !item.is_answered).count();
     (beside > 0).then(|| format!("{beside} other items stand beside the final"))
 }
 

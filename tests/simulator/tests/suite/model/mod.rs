@@ -17,8 +17,8 @@ use drawn::{Befalls, Drawn, Item, events};
 use naive::{Naive, Party, Thrown};
 use real::Real;
 
-/// Thinks for five turns.
-const AGENT: Party = Party { name: "agent", turns: 5, owes_answer: true, repeats_unknown: true };
+/// Thinks for three turns.
+const AGENT: Party = Party { name: "agent", turns: 3, owes_answer: true, repeats_unknown: true };
 /// Answers at once.
 const TOOL: Party = Party { name: "tool", turns: 1, owes_answer: true, repeats_unknown: true };
 /// Owes no answer.
@@ -117,7 +117,7 @@ impl Walk {
                 let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
                     thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
                 });
-                let deepest = deepest.max_by_key(|(id, path)| naive::depth(id, path));
+                let deepest = deepest.max_by_key(|(id, path)| self.naive.depth(id, path));
                 let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else {
                     return;
                 };
@@ -218,7 +218,7 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 32] = [
+const WORDS: [&str; 34] = [
     "held",
     "ready",
     "joining",
@@ -238,6 +238,8 @@ const WORDS: [&str; 32] = [
     "walked",
     "final-report",
     "children-open",
+    "budget-exceeded",
+    "thread.cancelled",
     "unknown_thread",
     "thread_ended",
     "payload.not-built",

@@ -55,6 +55,8 @@ pub(crate) struct Call {
     waiting: Vec<(usize, Shown)>,
     children: Vec<(String, bool)>,
     nudged: bool,
+    /// Whether it was told that only a final is taken any more.
+    wraps_up: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -133,11 +135,16 @@ fn nested(path: &str, turn: u32, ordinal: usize) -> String {
     format!("{path}/{turn}.{ordinal}")
 }
 
-pub(crate) fn depth(thread: &str, path: &str) -> usize {
-    thread.matches('.').count() + path.matches('/').count()
-}
-
 impl Naive {
+    /// How many calls and spawns lie above a call, in all threads.
+    pub(crate) fn depth(&self, thread: &str, path: &str) -> usize {
+        let here = path.matches('/').count();
+        let Some((parent, _)) = thread.rsplit_once('.') else { return here };
+        let calls = self.threads.get(parent).into_iter().flat_map(|parent| &parent.calls);
+        let spawner = calls.into_iter().find(|(_, call)| call.running().iter().any(|id| id == thread));
+        here + 1 + spawner.map_or(0, |(path, _)| self.depth(parent, path))
+    }
+
     pub(crate) fn life(&self, thread: &str) -> &'static str {
         match self.threads.get(thread) {
             None => "none",
@@ -169,6 +176,7 @@ impl Naive {
             waiting: Vec::new(),
             children: Vec::new(),
             nudged: false,
+            wraps_up: false,
         };
         self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
     }
@@ -206,6 +214,15 @@ impl Naive {
             (call.attempt, call.recorded) = (call.attempt + 1, true);
             call.lost_with_pump += u32::from(with_pump);
         } else {
+            self.fails_for_good(thread, path, code);
+        }
+    }
+
+    /// In its wrap-up turn a call ends as its budget did, whatever else went wrong.
+    fn fails_for_good(&mut self, thread: &str, path: &str, code: &str) {
+        if self.call(thread, path).is_some_and(|call| call.wraps_up) {
+            self.closes(thread, path, "budget", "final-report".to_owned());
+        } else {
             self.closes(thread, path, "failed", code.to_owned());
         }
     }
@@ -213,7 +230,7 @@ impl Naive {
     /// What cannot be mended by trying again.
     pub(crate) fn is_hopeless(&mut self, thread: &str, path: &str, code: &str) {
         if self.call(thread, path).is_some_and(Call::is_ready) {
-            self.closes(thread, path, "failed", code.to_owned());
+            self.fails_for_good(thread, path, code);
         }
     }
 
@@ -246,6 +263,16 @@ impl Naive {
     pub(crate) fn replied(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
         let (turn, party) = (call.turn, call.party);
+        if call.wraps_up {
+            let is_short = thrown.len() <= MOST_ITEMS;
+            let finals: Vec<_> = thrown.iter().filter(|item| matches!(item, Thrown::Final(_))).collect();
+            return match finals[..] {
+                [Thrown::Final(number)] if is_short => {
+                    self.closes(thread, path, "answered", format!("n{number}"));
+                }
+                _ => self.closes(thread, path, "budget", "final-report".to_owned()),
+            };
+        }
         if thrown.is_empty() {
             return self.ends_silently(thread, path, party);
         }
@@ -295,12 +322,13 @@ impl Naive {
         item: &Thrown,
         steps: usize,
     ) -> Option<(Shown, bool)> {
+        let depth = self.depth(thread, path);
         let call = self.call_mut(thread, path)?;
         let asks = matches!(item, Thrown::Call(..) | Thrown::Spawn(..));
         if asks && call.party.turns <= 1 {
             return Some(("budget.messages".to_owned(), true));
         }
-        if asks && depth(thread, path) + 1 >= DEEPEST {
+        if asks && depth + 1 >= DEEPEST {
             return Some(("budget.depth".to_owned(), true));
         }
         match item {
@@ -353,15 +381,16 @@ impl Naive {
 
     /// After a reply without a final.
     fn goes_on(&mut self, thread: &str, path: &str, turn: u32, refused: Option<String>) {
-        let Some(party) = self.call(thread, path).map(|c| c.party) else { return };
+        let Some((party, wraps_up)) = self.call(thread, path).map(|c| (c.party, c.wraps_up)) else { return };
         match refused {
+            _ if wraps_up => self.closes(thread, path, "budget", "final-report".to_owned()),
             // The sender reads of the thread that it named; its caller only that there is none.
             Some(code) if party.turns <= 1 && code == "unknown_thread" => {
                 self.closes(thread, path, "failed", "thread.unknown".to_owned());
             }
             Some(code) if party.turns <= 1 => self.closes(thread, path, "failed", code),
             None if party.turns <= 1 => self.ends_silently(thread, path, party),
-            _ if turn >= party.turns => self.closes(thread, path, "budget", "final-report".to_owned()),
+            _ if turn >= party.turns => self.wraps_up(thread, path, turn),
             _ => {
                 let Some(call) = self.call_mut(thread, path) else { return };
                 if call.items.iter().all(Option::is_some) {
@@ -371,6 +400,27 @@ impl Naive {
                 }
             }
         }
+    }
+
+    /// The last turn is used: what it waits for is cancelled, and one more turn shows that it is the last.
+    fn wraps_up(&mut self, thread: &str, path: &str, turn: u32) {
+        let Some(here) = self.threads.get(thread) else { return };
+        let below = format!("{path}/");
+        let below: Vec<String> = here.calls.keys().filter(|p| p.starts_with(&below)).cloned().collect();
+        for call in &below {
+            let children = self.call(thread, call).map(Call::running).unwrap_or_default();
+            children.iter().for_each(|child| self.cancels(child));
+            self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
+        }
+        let Some(here) = self.threads.get_mut(thread) else { return };
+        here.calls.retain(|p, _| !below.contains(p));
+        let Some(call) = here.calls.get_mut(path) else { return };
+        call.wraps_up = true;
+        call.items.iter_mut().filter(|item| item.is_none()).for_each(|item| {
+            *item = Some("thread.cancelled".to_owned());
+        });
+        call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
+        call.turns_to(turn + 1);
     }
 
     fn ends_silently(&mut self, thread: &str, path: &str, party: Party) {

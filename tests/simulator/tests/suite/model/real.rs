@@ -52,6 +52,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         schema: SchemaId(2),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
+        share_percent: 50,
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
@@ -104,6 +105,8 @@ impl Real {
                 .collect(),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
+            budgets: None,
+            loops: None,
         };
         Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },

@@ -26,7 +26,7 @@ fn word(payload: &Payload) -> String {
             let inner = child(payload).map_or(String::new(), |inner| format!(" {}", word(&inner)));
             format!("finished {} {}{inner}", attribute("id"), attribute("outcome"))
         }
-        "handled" | "children-open" | "final-report" => payload.name().local.to_string(),
+        "handled" | "children-open" | "final-report" | "budget-exceeded" => payload.name().local.to_string(),
         _ => format!("n{}", attribute("n")),
     }
 }

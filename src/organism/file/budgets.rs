@@ -1,0 +1,76 @@
+//! The sections `budgets` and `loops`, and a listener's share: what one message from outside may use, how
+//! much of that a child, and when calls that repeat themselves are told and refused. In comes the node, out comes what it declares, with every key that is left out at its
+//! default.
+
+use super::desk::Desk;
+use super::value::{self, fields};
+use super::yaml::Node;
+use crate::words::budget::{Budgets, Loops};
+use crate::words::codes::Code;
+use crate::words::limits;
+
+/// The share of a child whose listener names none, of a hundred.
+pub(super) const SHARE_PERCENT: u32 = 50;
+
+/// Most repetitions that a file may allow.
+const MOST_ROUNDS: u32 = 1000;
+
+/// Reads the section `budgets`.
+pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
+    let mut budgets = Budgets::default();
+    let Some(section) = fields(desk, node, node.span, "budgets", path) else { return budgets };
+    let mut count = |key, most| {
+        let (node, path) = section.get(key)?;
+        value::count(desk, node, &path, 1, most)
+    };
+    if let Some(messages) = count("messages", limits::BUDGET_MESSAGES) {
+        budgets.messages = messages.into();
+    }
+    if let Some(depth) = count("depth", u32::try_from(limits::DEPTH).unwrap_or(u32::MAX)) {
+        budgets.depth = usize::try_from(depth).unwrap_or(budgets.depth);
+    }
+    if let Some(children) = count("children", limits::BUDGET_CHILDREN) {
+        budgets.children = children.into();
+    }
+    budgets
+}
+
+/// Reads the section `loops`.
+pub(super) fn loops(desk: &mut Desk, node: &Node, path: &str) -> Loops {
+    let mut loops = Loops::default();
+    let Some(section) = fields(desk, node, node.span, "loops", path) else { return loops };
+    if let Some((node, path)) = section.get("repeated")
+        && let Some(found) = value::text(desk, node, &path)
+    {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST_ROUNDS).contains(n));
+        let ends = found.value.split_once("..").and_then(|(told, refused)| {
+            Some((number(told)?, number(refused)?)).filter(|(told, refused)| told < refused)
+        });
+        match ends {
+            Some((told, refused)) => (loops.told, loops.refused) = (told, refused),
+            None => {
+                let told =
+                    [&path, ": `", &found.value, "` is not two numbers from 1 to 1000, the first smaller"];
+                desk.tell(Code::ConfigValue, found.at, &told.concat(), Some("3..5"));
+            }
+        }
+    }
+    if let Some((node, path)) = section.get("ping_pong")
+        && let Some(rounds) = value::count(desk, node, &path, 1, MOST_ROUNDS)
+    {
+        loops.ping_pong = rounds;
+    }
+    loops
+}
+
+/// Reads a share: a whole number of a hundred.
+pub(super) fn share(desk: &mut Desk, node: &Node, path: &str) -> u32 {
+    let Some(found) = value::text(desk, node, path) else { return SHARE_PERCENT };
+    let digits = found.value.strip_suffix('%').filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+    if let Some(percent) = digits.and_then(|text| text.parse().ok()).filter(|n| (1..=100).contains(n)) {
+        return percent;
+    }
+    let told = [path, ": `", &found.value, "` is no share from 1% to 100%"].concat();
+    desk.tell(Code::ConfigValue, found.at, &told, Some("50%"));
+    SHARE_PERCENT
+}

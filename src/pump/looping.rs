@@ -1,0 +1,68 @@
+//! Deciding on calls that repeat themselves: the third that is the same is told, the fifth is refused, and
+//! so is one after six rounds with the same party that brought nothing new.
+
+use std::sync::Arc;
+
+use super::draft::{Draft, Fact};
+use super::replying::Turn;
+use crate::rules::core_payload;
+use crate::words::codes::Code;
+use crate::words::ids::Name;
+use crate::words::record::{Kind, Mark, Role};
+use crate::words::refusal::Refusal;
+
+/// Why a call may not be made again, if that is so.
+pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8]) -> Option<Refusal> {
+    let loops = d.page(turn.config)?.loops?;
+    let rounds = &d.call(turn.thread, turn.path)?.rounds;
+    let made = rounds.count(to, payload);
+    let (number, stale) = (made.saturating_add(1), rounds.stale(to));
+    if number >= loops.refused {
+        let words = [
+            "the same call was made to ",
+            to.as_str(),
+            " ",
+            &made.to_string(),
+            " times; its answers are known, and it is not made again",
+        ]
+        .concat();
+        return Some(
+            Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing"),
+        );
+    }
+    if made > 0 && stale >= loops.ping_pong {
+        let words = [
+            &stale.to_string(),
+            " rounds with ",
+            to.as_str(),
+            " brought no payload that was not there before",
+        ]
+        .concat();
+        return Some(Refusal::new(Code::PingPong, words).mended_by("say something new, or answer"));
+    }
+    None
+}
+
+/// Tells the caller for the next turn that a call just recorded was made once too often.
+pub(super) fn tell(d: &mut Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
+    let Some(loops) = d.page(turn.config).and_then(|page| page.loops) else { return };
+    let made = d.call(turn.thread, turn.path).map_or(0, |call| call.rounds.count(to, payload));
+    if made != loops.told {
+        return;
+    }
+    let words = [
+        "the same call was made to ",
+        to.as_str(),
+        " ",
+        &made.to_string(),
+        " times; number ",
+        &loops.refused.to_string(),
+        " is refused",
+    ]
+    .concat();
+    let refusal =
+        Refusal::new(Code::RepeatedCall, words).mended_by("use an answer, or ask for another thing");
+    let body = core_payload::system_error(&refusal);
+    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+}

@@ -1,0 +1,208 @@
+//! Budgets: which limits a call lies under, whether there is room below all of them for something new, and
+//! who is told when most of one is used.
+//!
+//! Nothing is written into a root when something below it is used: each thread counts for itself, and the
+//! use of a tree is added up here, over its threads that are at work. Those are all in memory.
+
+use super::awaiting;
+use super::draft::{Draft, Fact};
+use crate::rules::budget_payload;
+use crate::words::budget::{Budgets, Exceeded, Measure, Use};
+use crate::words::codes::Code;
+use crate::words::ids::{CallPath, ThreadId};
+use crate::words::limits;
+use crate::words::record::{Kind, Mark, Role};
+use crate::words::refusal::Refusal;
+
+/// A limit, and how much of it is used.
+pub(super) struct Limit {
+    /// Where it is held: the root, or the child whose ceiling it is.
+    thread: ThreadId,
+    /// Which purse of that thread.
+    purse: u32,
+    of: Exceeded,
+}
+
+/// Where in a tree something is: a thread, and one of its purses.
+type Place = (ThreadId, u32);
+
+/// The limits of the message from outside that a call belongs to; none where it began before there were any.
+pub(super) fn budgets<'a>(d: &Draft<'a>, thread: &ThreadId, path: &CallPath) -> Option<&'a Budgets> {
+    let root = line(d, thread, path).pop()?.0;
+    budgets_of(d, &root)
+}
+
+fn budgets_of<'a>(d: &Draft<'a>, (root, purse): &Place) -> Option<&'a Budgets> {
+    let config = d.thread(root)?.purses.get(purse)?.config;
+    d.page(config)?.budgets.as_ref()
+}
+
+/// From a call's own thread up to the root: each thread with the purse that is used there, and the ceiling
+/// that its parent's record gives it.
+fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<u64>)> {
+    let mut line = Vec::new();
+    let Some(mut purse) = d.call(thread, path).map(|call| call.purse) else { return line };
+    let mut id = thread.clone();
+    loop {
+        let above = id.parent();
+        let spawner = above.as_ref().and_then(|parent| d.thread(parent)?.spawner(&id));
+        let ceiling = spawner.and_then(|(_, call)| call.children.iter().find(|c| c.id == id)?.ceiling);
+        let next = spawner.map(|(_, call)| call.purse);
+        line.push(((id, purse), ceiling));
+        match (above, next) {
+            (Some(parent), Some(number)) => (id, purse) = (parent, number),
+            _ => return line,
+        }
+    }
+}
+
+/// What was used under a purse: in its thread, and in all children that run.
+pub(super) fn used(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Use {
+    let Some(state) = d.thread(thread) else { return Use::default() };
+    let own = state.purses.get(&purse).map_or_else(Use::default, |purse| purse.used);
+    let calls = state.calls.values().filter(|call| call.purse == purse);
+    calls.flat_map(|call| call.running()).fold(own, |sum, child| sum.and(used(d, child, 1)))
+}
+
+/// The limits that something new of a call would count against.
+pub(super) fn over(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    let line = line(d, thread, path);
+    let root = line.last().map(|(place, _)| place.clone());
+    let Some((root, budgets)) = root.and_then(|root| Some((root.clone(), budgets_of(d, &root)?))) else {
+        return limits;
+    };
+    for (place, ceiling) in line {
+        let so_far = used(d, &place.0, place.1);
+        let is_root = place == root;
+        let mut limit = |what, used, limit| {
+            let of = Exceeded { what, used, limit };
+            limits.push(Limit { thread: place.0.clone(), purse: place.1, of });
+        };
+        if let Some(most) = if is_root { Some(budgets.messages) } else { ceiling } {
+            limit(Measure::Messages, so_far.messages, most);
+        }
+        if is_root {
+            limit(Measure::Children, so_far.children, budgets.children);
+        }
+    }
+    limits
+}
+
+impl Limit {
+    /// What it would be with this much more.
+    fn with(&self, more: Use) -> Exceeded {
+        let more = match self.of.what {
+            Measure::Messages => more.messages,
+            Measure::Children => more.children,
+            Measure::Turns | Measure::Time => 0,
+        };
+        Exceeded { used: self.of.used.saturating_add(more), ..self.of }
+    }
+}
+
+/// The first limit that leaves no room for this much more.
+pub(super) fn exceeded(limits: &[Limit], more: Use) -> Option<Exceeded> {
+    let full = limits.iter().find(|limit| {
+        let then = limit.with(more);
+        then.used > limit.of.used && then.used > then.limit
+    });
+    full.map(|limit| limit.of)
+}
+
+/// Why something new of a call may not begin, if that is so.
+pub(super) fn refusal(d: &Draft<'_>, thread: &ThreadId, path: &CallPath, more: Use) -> Option<Refusal> {
+    let deepest = budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
+    if depth(d, thread, path) + 1 >= deepest {
+        let words =
+            ["calls and threads are nested ", &deepest.to_string(), " deep, the most allowed"].concat();
+        return Some(Refusal::new(Code::DepthBudget, words));
+    }
+    let Exceeded { what, used, limit } = exceeded(&over(d, thread, path), more)?;
+    let words = [
+        &used.to_string(),
+        " of ",
+        &limit.to_string(),
+        " ",
+        what.as_str(),
+        " are used, which is all that there are for this request",
+    ]
+    .concat();
+    Some(Refusal::new(what.code(), words).mended_by(match what {
+        Measure::Children => "go on without another child",
+        _ => "answer with what you have",
+    }))
+}
+
+/// The limit because of which that refusal says that a call can only answer from here on.
+pub(super) fn used_up(
+    d: &Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    refused: Option<&Refusal>,
+) -> Option<Exceeded> {
+    refused.filter(|refusal| refusal.code == Code::MessagesBudget)?;
+    exceeded(&over(d, thread, path), Use::CALL)
+}
+
+/// The ceiling of a child that is about to be spawned: its share of the messages that are left once the
+/// spawn itself is counted.
+pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Option<u64> {
+    let left = limits.iter().filter(|limit| limit.of.what == Measure::Messages).map(|limit| {
+        let then = limit.with(Use::SPAWN);
+        then.limit.saturating_sub(then.used)
+    });
+    left.min().map(|left| left.saturating_mul(share_percent) / 100)
+}
+
+/// Something was begun that used this much: where most of a limit is used by it and was not before, every
+/// open call under that limit is told that has a further turn to read it in.
+pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
+    for limit in limits {
+        let then = limit.with(more);
+        if is_mostly_used(&limit.of) || !is_mostly_used(&then) {
+            continue;
+        }
+        for (thread, path) in calls_under(d, &limit.thread, limit.purse) {
+            let Some(call) = d.call(&thread, &path) else { continue };
+            if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
+                continue;
+            }
+            let body = budget_payload::warning(&then);
+            let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body);
+            let fact = fact.to(&call.listener.clone()).on(&path).because(call.ready_cause).under(call.config);
+            d.record(&thread, fact);
+            awaiting::arrived(d, &thread, &path);
+        }
+    }
+}
+
+fn is_mostly_used(of: &Exceeded) -> bool {
+    of.used.saturating_mul(100) >= of.limit.saturating_mul(limits::WARNING_PERCENT)
+}
+
+/// The open calls under a purse, in its thread and below.
+fn calls_under(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Vec<(ThreadId, CallPath)> {
+    let Some(state) = d.thread(thread) else { return Vec::new() };
+    let mut all = Vec::new();
+    for (path, call) in state.calls.iter().filter(|(_, call)| call.purse == purse) {
+        all.push((thread.clone(), path.clone()));
+        for child in call.running() {
+            all.extend(calls_under(d, child, 1));
+        }
+    }
+    all
+}
+
+/// How deep a call lies in its tree: calls and spawns above it, over all threads.
+pub(super) fn depth(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> usize {
+    let mut depth = path.depth();
+    let mut id = thread.clone();
+    while let Some(parent) = id.parent() {
+        let spawner = d.thread(&parent).and_then(|state| state.spawner(&id));
+        // A parent that is not there any more leaves what its label says: one spawn.
+        depth += 1 + spawner.map_or(0, |(path, _)| path.depth());
+        id = parent;
+    }
+    depth
+}

@@ -1,0 +1,59 @@
+//! What the messages from outside have used in one thread, as its fold has it. A thread counts what its own
+//! calls began, and what its children that have ended had used; those that run count for themselves. Limits
+//! are not here: they stand in the configuration that a purse names, and in the records of spawns.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Thread};
+use crate::words::budget::{Measure, Use};
+use crate::words::ids::{CallPath, Digest, ThreadId};
+
+/// The use of one message from outside, or of the one request of a child.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Purse {
+    /// The configuration that the message began with: its limits hold.
+    pub config: Digest,
+    /// What was used in this thread and by children of it that have ended.
+    pub used: Use,
+}
+
+/// A call that may only answer, because a budget is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WrapUp {
+    /// Which.
+    pub what: Measure,
+    /// The record that says so. The first turn that shows it is the wrap-up turn.
+    pub seq: u64,
+}
+
+impl Thread {
+    /// Counts what a call has begun.
+    pub fn charge(&mut self, call: &CallPath, used: Use) {
+        let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
+        if let Some(purse) = self.purses.get_mut(&number) {
+            purse.used = purse.used.and(used);
+        }
+    }
+
+    /// Forgets purses that nothing can use any more: no call is open under them, and no timer set there
+    /// will open another.
+    pub fn close_purses(&mut self) {
+        let (calls, timers) = (&self.calls, &self.timers);
+        self.purses.retain(|number, _| {
+            let is_charged = calls.values().any(|call| call.purse == *number);
+            is_charged || timers.values().any(|timer| timer.purse == *number)
+        });
+    }
+
+    /// The open call that spawned a child which still runs.
+    pub fn spawner(&self, child: &ThreadId) -> Option<(&CallPath, &Call)> {
+        self.calls.iter().find(|(_, call)| call.running().any(|id| id == child))
+    }
+}
+
+impl Call {
+    /// Whether the due turn is its wrap-up turn.
+    pub fn is_wrapping_up(&self) -> bool {
+        self.wrap_up.is_some_and(|wrap_up| wrap_up.seq <= self.ready_seq)
+    }
+}

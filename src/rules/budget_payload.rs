@@ -1,0 +1,60 @@
+//! The core payloads about budgets, and what the fold reads back out of them. Every one is written through
+//! the kit's writer and is valid under `core.xsd`.
+
+use std::sync::Arc;
+
+use super::core_payload::{attributes, written};
+use crate::words::budget::{Exceeded, Measure, Use};
+use crate::words::time::spoken;
+
+/// An amount as people read it.
+fn amount(what: Measure, number: u64) -> String {
+    if what == Measure::Time { spoken(number) } else { number.to_string() }
+}
+
+/// `<budget-warning>`: most of a budget is used.
+pub fn warning(limit: &Exceeded) -> Arc<[u8]> {
+    about("budget-warning", limit)
+}
+
+/// `<budget-exceeded>`: a budget is used up.
+pub fn exceeded(limit: &Exceeded) -> Arc<[u8]> {
+    about("budget-exceeded", limit)
+}
+
+fn about(name: &'static str, of: &Exceeded) -> Arc<[u8]> {
+    written(name, |start| {
+        start
+            .attr("what", of.what.as_str())
+            .attr("used", &amount(of.what, of.used))
+            .attr("limit", &amount(of.what, of.limit))
+            .empty();
+    })
+}
+
+/// The budget that a `<budget-exceeded>` names.
+pub fn read_exceeded(body: &[u8]) -> Option<Measure> {
+    let [what] = attributes(body, "budget-exceeded", ["what"])?;
+    Measure::parse(&what?)
+}
+
+/// Whether this is a `<budget-warning>`.
+pub fn is_warning(body: &[u8]) -> bool {
+    attributes(body, "budget-warning", ["what"]).is_some()
+}
+
+/// How many messages a `<thread-spawned>` says that the child may use, with all below it.
+pub fn ceiling(body: &[u8]) -> Option<u64> {
+    let [messages] = attributes(body, "thread-spawned", ["messages"])?;
+    messages?.parse().ok()
+}
+
+/// What a `<thread-finished>` says that the child has used, with all below it.
+pub fn used_by_child(body: &[u8]) -> Use {
+    let used = attributes(body, "thread-finished", ["messages", "children"]);
+    let number = |text: Option<String>| text.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    used.map_or_else(Use::default, |[messages, children]| Use {
+        messages: number(messages),
+        children: number(children),
+    })
+}

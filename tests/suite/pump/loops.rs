@@ -1,0 +1,86 @@
+//! Calls that repeat themselves.
+
+use super::*;
+use systole::words::budget::{Budgets, Loops};
+
+fn stage(loops: Loops) -> Stage {
+    let mut composition = composition();
+    (composition.budgets, composition.loops) = (Some(Budgets::default()), Some(loops));
+    let agent = composition.listeners.get_mut(&name("agent")).unwrap();
+    agent.turns = 40;
+    let mut stage = Stage::under(composition);
+    stage.asks("k", "agent", None);
+    stage
+}
+
+fn say(to: &str, n: u32) -> Item {
+    let document = format!("<{to} xmlns=\"urn:test\" n=\"{n}\"/>");
+    let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+    Item::Admitted(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))
+}
+
+fn answer(n: u32) -> Item {
+    let payload =
+        Payload::read(format!("<done xmlns=\"urn:test\" n=\"{n}\"/>").as_bytes(), &Limits::default());
+    Item::Admitted(Admitted::new(What::Final, Verdict::sworn(payload.unwrap())))
+}
+
+/// A call with its answer, as turn `turn` of call 1.
+fn round(stage: &mut Stage, turn: u32, item: Item, heard: u32) -> Vec<String> {
+    let told = stage.replies("1", turn, vec![item]);
+    if told[0].contains("message/call") {
+        stage.replies(&format!("1/{turn}.0"), 1, vec![answer(heard)]);
+    }
+    told
+}
+
+fn code_of(told: &[String]) -> &str {
+    told[0].split(' ').nth(2).unwrap()
+}
+
+#[test]
+fn b16_the_third_of_the_same_calls_is_told_and_the_fifth_refused() {
+    let mut stage = stage(Loops::default());
+    for turn in 1..=2 {
+        assert_eq!(round(&mut stage, turn, say("tool", 1), turn).len(), 2);
+    }
+    let told = round(&mut stage, 3, say("tool", 1), 3);
+    assert_eq!(told[1], "root 7 message/inbox core -> agent 1", "{told:?}");
+    assert!(bodies(&stage)[&7].contains("code=\"loop.repeated-call\""), "{}", bodies(&stage)[&7]);
+    assert_eq!(round(&mut stage, 4, say("tool", 1), 4).len(), 2, "told once");
+    for turn in 5..=6 {
+        assert_eq!(code_of(&round(&mut stage, turn, say("tool", 1), 5)), "refusal/loop.repeated-call");
+    }
+    assert_eq!(code_of(&round(&mut stage, 7, say("tool", 2), 1)), "message/call", "another payload");
+    assert_eq!(code_of(&round(&mut stage, 8, say("other", 1), 1)), "message/call", "another party");
+}
+
+#[test]
+fn b16_the_same_call_of_another_call_is_another() {
+    let mut stage = stage(Loops { told: 1, refused: 2, ping_pong: 6 });
+    stage.replies("1", 1, vec![call("tool"), call("agent")]);
+    let told = stage.replies("1/1.1", 1, vec![call("tool")]);
+    assert_eq!(code_of(&told), "message/call");
+    stage.replies("1/1.1/1.0", 1, vec![final_()]);
+    assert_eq!(code_of(&stage.replies("1/1.1", 2, vec![call("tool")])), "refusal/loop.repeated-call");
+}
+
+#[test]
+fn row_35_six_rounds_without_a_new_payload_are_ping_pong() {
+    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 6 });
+    // Two payloads in turn, and one answer: the first round of each is new.
+    for turn in 1..=8 {
+        assert_eq!(code_of(&round(&mut stage, turn, say("tool", turn % 2), 0)), "message/call", "{turn}");
+    }
+    assert_eq!(code_of(&round(&mut stage, 9, say("tool", 1), 0)), "refusal/loop.ping-pong");
+    assert_eq!(code_of(&round(&mut stage, 10, say("tool", 7), 0)), "message/call", "what is new goes on");
+    assert_eq!(code_of(&round(&mut stage, 11, say("tool", 1), 0)), "message/call", "and begins anew");
+}
+
+#[test]
+fn b16_a_new_answer_is_a_new_payload() {
+    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 2 });
+    for turn in 1..=9 {
+        assert_eq!(code_of(&round(&mut stage, turn, say("tool", 1), turn)), "message/call", "{turn}");
+    }
+}
