@@ -5,6 +5,8 @@ use crate::audit::posts::Posts;
 use crate::audit::whole::Whole;
 use crate::audit::why::Standing;
 use crate::console::told::{Receipt, Record};
+use crate::pump::pausing::halted;
+use crate::pump::wake;
 use crate::words::ids::ThreadId;
 use crate::words::ports::LogReader;
 use crate::words::record::{Kind, Mark, Role};
@@ -46,6 +48,13 @@ pub(super) fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
 /// Whether a record may be the one after which only a person can go on.
 pub(super) fn may_halt(record: &Record) -> bool {
     matches!(Kind::parse(&record.kind), Some(Kind::Approval | Kind::Steer))
+}
+
+/// Whether a thread is paused, or everything: then no record tells the sender so.
+pub(super) fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
+    let Ok(root) = ThreadId::parse(thread) else { return false };
+    let woken = [root.clone(), ThreadId::sys()].map(|id| wake::wake(reader, &id).ok().flatten());
+    halted(|id| woken.iter().flatten().find(|thread| thread.id == *id), &root).is_some()
 }
 
 /// Whether only a person can go on with a thread, as the log has it: nothing of it is worked on.

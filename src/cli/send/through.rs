@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::awaited::waits_for_a_person;
+use super::super::awaited::{is_paused, waits_for_a_person};
 use super::super::here as process;
 use super::super::live;
 use super::super::run::Signals;
@@ -38,6 +38,11 @@ pub(super) fn elsewhere(
     let reader = sqlite::open_reading(log).ok();
     let halted = || reader.as_ref().is_some_and(|reader| waits_for_a_person(reader, &receipt.thread));
     let mut waiter = Waiter::new(screen, &receipt, halted);
+    if reader.as_ref().is_some_and(|reader| is_paused(reader, &receipt.thread))
+        && let Some(exit) = waiter.halt()
+    {
+        return exit;
+    }
     let events = match client.events(receipt.position, &receipt.thread, parcel.timeout) {
         Ok(events) => Some(events),
         // It answered a moment ago, so it ended since.
@@ -133,6 +138,11 @@ async fn ask(organism: &Organism, parcel: &Parcel) -> Result<Receipt, Option<Ref
 async fn wait(screen: Screen, organism: &Organism, receipt: &Receipt) -> Exit {
     let front = organism.front();
     let mut waiter = Waiter::new(screen, receipt, || waits_for_a_person(&**front.reader(), &receipt.thread));
+    if is_paused(&**front.reader(), &receipt.thread)
+        && let Some(exit) = waiter.halt()
+    {
+        return exit;
+    }
     let own = ThreadId::parse(&receipt.thread).ok();
     let from = front.began().min(Position(receipt.position));
     let mut follower = Follower::after(front, from, None);

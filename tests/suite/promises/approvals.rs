@@ -196,6 +196,8 @@ fn f4_a_pause_survives_restarts_says_so_and_ends_by_order_only() {
     std::fs::write(at.join("say.xml"), say("echo", "hello")).unwrap();
     let sent = systole(at, &["send", "--file", "say.xml", "--key", "k", "--no-wait"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
+    let waits = systole(at, &["send", "--file", "say.xml", "--key", "k", "--json"]);
+    assert!(waits.code == Some(6) && waits.stdout.contains(r#""outcome":"waits""#), "{waits:?}");
     let why = systole(at, &["why", "@last"]);
     assert!(why.stdout.contains("waits while everything is paused"), "{why:?}");
     assert!(why.stdout.contains("systole resume --all"), "{why:?}");
