@@ -73,7 +73,6 @@ codes! {
     DecidedApproval "approval.decided" false "this request for approval has its outcome, or its call is over";
     MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait";
     UnknownApproval "approval.unknown" true "there never was such a request for approval";
-    TimeBudget "budget.time" false "the time that a message from outside may take is over";
     RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
     PingPong "loop.ping-pong" false "two parties went round too often without a new payload";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled";

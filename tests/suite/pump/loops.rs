@@ -1,4 +1,4 @@
-//! Calls that repeat themselves.
+//! Calls that repeat themselves: told, refused, and what counts as new.
 
 use super::*;
 use systole::words::budget::{Budgets, Loops};
