@@ -10,7 +10,8 @@ use super::glance::{glance, told};
 use super::posts::Posts;
 use super::whole::Whole;
 use super::why::{Standing, brief};
-use crate::pump::state::{Life, Thread};
+use crate::pump::state::{Life, Thread, used_under};
+use crate::words::budget::Use;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::{Kind, Mark, Record, Role};
@@ -37,6 +38,8 @@ pub struct Entry {
     pub since: Millis,
     /// What it waits for, or how it ended last.
     pub words: String,
+    /// What its messages that are being answered have used, with everything below.
+    pub used: Use,
 }
 
 /// Calls the roll: the newest roots, or with `children` the newest threads of any sort.
@@ -89,7 +92,10 @@ fn entry(
         }
         (thread.touched, words)
     };
-    Ok(Entry { thread: thread.id.clone(), life, since, words })
+    let at_work = |id: &ThreadId| whole.at_work(id);
+    let purses = thread.purses.keys().filter(|purse| thread.calls.values().any(|c| c.purse == **purse));
+    let used = purses.fold(Use::default(), |sum, purse| sum.and(used_under(&at_work, thread, *purse)));
+    Ok(Entry { thread: thread.id.clone(), life, since, words, used })
 }
 
 /// How the thread's last top call ended; empty where that is not among its newest records.
@@ -145,6 +151,7 @@ impl Entry {
             "state": self.life.as_str(),
             "since": self.since.to_string(),
             "words": self.words,
+            "used": {"messages": self.used.messages, "children": self.used.children},
         })
     }
 }
@@ -161,6 +168,7 @@ mod tests {
             life: Life::Working,
             since: Millis(0),
             words: "日本語のとても長いテキスト".repeat(20),
+            used: Use::default(),
         };
         for children in [true, false] {
             let line = entry.line(Millis(u64::MAX), children);

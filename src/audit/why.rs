@@ -61,6 +61,8 @@ pub struct Reason {
     pub call: CallPath,
     /// Who has to answer it.
     pub listener: Name,
+    /// The budget because of which the due turn is its last.
+    pub wraps_up: Option<Code>,
     /// The turn that is due, or whose items are being answered.
     pub turn: u32,
     /// Since when it stands like this.
@@ -282,6 +284,7 @@ impl Asking<'_> {
             thread: thread.id.clone(),
             call: path.clone(),
             listener: call.listener.clone(),
+            wraps_up: call.wrap_up.filter(|_| call.is_wrapping_up()).map(|of| of.what.code()),
             turn: if cause.joins() { call.settled } else { call.settled + 1 },
             since,
             attempt,

@@ -6,7 +6,7 @@ use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::purse;
-use super::state::Life;
+use super::state::{CHILD, Life};
 use super::timers;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
@@ -158,8 +158,7 @@ fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: O
         return;
     };
     let Some(head) = d.thread(child).map(|t| t.head) else { return };
-    // A child has one request, and so one purse.
-    let used = purse::used(d, child, 1);
+    let used = purse::used(d, child, CHILD);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
     let mut fact = Fact::core(Kind::Message, Mark::Role(crate::words::record::Role::Inbox), body)

@@ -6,6 +6,7 @@
 
 use super::awaiting;
 use super::draft::{Draft, Fact};
+use super::state::{CHILD, used_under};
 use crate::rules::budget_payload;
 use crate::words::budget::{Budgets, Exceeded, Measure, Use};
 use crate::words::codes::Code;
@@ -58,10 +59,8 @@ fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option
 
 /// What was used under a purse: in its thread, and in all children that run.
 pub(super) fn used(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Use {
-    let Some(state) = d.thread(thread) else { return Use::default() };
-    let own = state.purses.get(&purse).map_or_else(Use::default, |purse| purse.used);
-    let calls = state.calls.values().filter(|call| call.purse == purse);
-    calls.flat_map(|call| call.running()).fold(own, |sum, child| sum.and(used(d, child, 1)))
+    let of = |id: &ThreadId| d.thread(id);
+    d.thread(thread).map_or_else(Use::default, |state| used_under(&of, state, purse))
 }
 
 /// The limits that something new of a call would count against.
@@ -95,7 +94,7 @@ impl Limit {
         let more = match self.of.what {
             Measure::Messages => more.messages,
             Measure::Children => more.children,
-            Measure::Turns | Measure::Time => 0,
+            Measure::Turns => 0,
         };
         Exceeded { used: self.of.used.saturating_add(more), ..self.of }
     }
@@ -188,7 +187,7 @@ fn calls_under(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Vec<(ThreadId, C
     for (path, call) in state.calls.iter().filter(|(_, call)| call.purse == purse) {
         all.push((thread.clone(), path.clone()));
         for child in call.running() {
-            all.extend(calls_under(d, child, 1));
+            all.extend(calls_under(d, child, CHILD));
         }
     }
     all

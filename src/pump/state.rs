@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::purse::{Purse, WrapUp};
+pub use self::purse::{CHILD, Purse, WrapUp, used_under};
 pub use self::timer::{Firing, Timer};
 use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};

@@ -5,12 +5,6 @@ use std::sync::Arc;
 
 use super::core_payload::{attributes, written};
 use crate::words::budget::{Exceeded, Measure, Use};
-use crate::words::time::spoken;
-
-/// An amount as people read it.
-fn amount(what: Measure, number: u64) -> String {
-    if what == Measure::Time { spoken(number) } else { number.to_string() }
-}
 
 /// `<budget-warning>`: most of a budget is used.
 pub fn warning(limit: &Exceeded) -> Arc<[u8]> {
@@ -24,11 +18,7 @@ pub fn exceeded(limit: &Exceeded) -> Arc<[u8]> {
 
 fn about(name: &'static str, of: &Exceeded) -> Arc<[u8]> {
     written(name, |start| {
-        start
-            .attr("what", of.what.as_str())
-            .attr("used", &amount(of.what, of.used))
-            .attr("limit", &amount(of.what, of.limit))
-            .empty();
+        start.attr("what", of.what.as_str()).number("used", of.used).number("limit", of.limit).empty();
     })
 }
 

@@ -14,8 +14,6 @@ pub enum Measure {
     Children,
     /// Turns of one call.
     Turns,
-    /// Time in which somebody other than a person or a timer was waited for.
-    Time,
 }
 
 impl Measure {
@@ -25,15 +23,13 @@ impl Measure {
             Measure::Messages => "messages",
             Measure::Children => "children",
             Measure::Turns => "turns",
-            Measure::Time => "time",
         }
     }
 
     /// Reads the word.
     pub fn parse(text: &str) -> Option<Measure> {
-        [Measure::Messages, Measure::Children, Measure::Turns, Measure::Time]
-            .into_iter()
-            .find(|measure| measure.as_str() == text)
+        let all = [Measure::Messages, Measure::Children, Measure::Turns];
+        all.into_iter().find(|measure| measure.as_str() == text)
     }
 
     /// The code by which its end is known. The turns of a call are messages to its listener.
@@ -41,7 +37,6 @@ impl Measure {
         match self {
             Measure::Messages | Measure::Turns => Code::MessagesBudget,
             Measure::Children => Code::ChildrenBudget,
-            Measure::Time => Code::TimeBudget,
         }
     }
 }
@@ -81,13 +76,11 @@ pub struct Budgets {
     pub depth: usize,
     /// Most child threads, at all depths together.
     pub children: u64,
-    /// Longest time at work.
-    pub wall_ms: u64,
 }
 
 impl Default for Budgets {
     fn default() -> Budgets {
-        Budgets { messages: 500, depth: 6, children: 32, wall_ms: 30 * 60_000 }
+        Budgets { messages: 500, depth: 6, children: 32 }
     }
 }
 

@@ -376,6 +376,7 @@ fn hostile(depth: u32) -> Reason {
     let words =
         ["exited 1", &evil, "; last words on stderr: ", &evil, "KeyError: ", &"X_".repeat(900)].concat();
     Reason {
+        wraps_up: None,
         thread: ThreadId::parse(&thread).unwrap(),
         call,
         listener: Name::parse(&"n".repeat(63)).unwrap(),

@@ -292,3 +292,15 @@ fn h3_twelve_planted_mistakes_are_twelve() {
     assert_eq!(refused.0.len(), 12, "{refused}");
     assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
 }
+
+/// Nobody who began under an older version is held to limits that nobody had set.
+#[test]
+fn a_configuration_from_before_there_were_budgets_has_none() {
+    let text = FULL.split("limits:").next().unwrap();
+    let old = file::read_source(&source_of(text), Path::new("/")).unwrap();
+    assert_eq!((old.budgets, old.loops), (None, None));
+    let now = load_text("budgets", text).unwrap().composition;
+    let again = file::read_source(&now.source, Path::new("/")).unwrap();
+    assert_eq!((again.hash, again.budgets, again.loops), (now.hash, now.budgets, now.loops));
+    assert!(now.budgets.is_some());
+}

@@ -161,7 +161,7 @@ fn written() -> Vec<Arc<[u8]>> {
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
     let refusal = refusal.expecting(odd).receiving(odd);
-    let limit = Exceeded { what: Measure::Time, used: 1_440_000, limit: 1_800_000 };
+    let limit = Exceeded { what: Measure::Messages, used: 400, limit: 500 };
     let attempt = |number, code: Option<Code>| Attempt {
         number,
         due: Millis(0),

@@ -242,11 +242,9 @@ fn told(
     match &reason.cause {
         Cause::Held { .. } | Cause::Person { .. } => text.push_str(&brief(reason, now)),
         Cause::Joining { .. } | Cause::Awaiting { .. } => {
-            text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)]);
+            text.extend(["is in ", &turn_of(reason), ", ", &brief(reason, now)]);
         }
-        _ if reason.turn > 1 => {
-            text.extend(["is in turn ", &reason.turn.to_string(), ", ", &brief(reason, now)])
-        }
+        _ if reason.turn > 1 => text.extend(["is in ", &turn_of(reason), ", ", &brief(reason, now)]),
         _ => text.extend([" ", &brief(reason, now)]),
     }
     text.extend([" (call ", reason.call.as_str(), ")"]);
@@ -324,4 +322,12 @@ fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<S
         ]
         .concat(),
     )
+}
+
+/// The turn, and why it is the last if it is.
+fn turn_of(reason: &Reason) -> String {
+    match reason.wraps_up {
+        Some(code) => ["its wrap-up turn, ", code.as_str()].concat(),
+        None => ["turn ", &reason.turn.to_string()].concat(),
+    }
 }

@@ -26,6 +26,19 @@ pub struct WrapUp {
     pub seq: u64,
 }
 
+/// What was used under a purse of a thread: there, and in all children that run. `of` gives a thread;
+/// those that run are all in memory.
+pub fn used_under<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &'t Thread, purse: u32) -> Use {
+    let own = thread.purses.get(&purse).map_or_else(Use::default, |purse| purse.used);
+    let calls = thread.calls.values().filter(|call| call.purse == purse);
+    let children = calls.flat_map(|call| call.running()).filter_map(of);
+    // A child has one request, and so one purse.
+    children.fold(own, |sum, child| sum.and(used_under(of, child, CHILD)))
+}
+
+/// The number of a child's purse.
+pub const CHILD: u32 = 1;
+
 impl Thread {
     /// Counts what a call has begun.
     pub fn charge(&mut self, call: &CallPath, used: Use) {

@@ -18,7 +18,7 @@ pub(crate) use self::thread::{Call, Spawn, Thread};
 pub(crate) use self::timers::{Firing, Timer};
 
 use self::firsts::Firsts;
-use self::thread::{Child, End, Item};
+use self::thread::{Child, End, Item, Warning};
 use crate::meaning::{Act, By, Sort};
 use crate::path;
 use crate::record::{Hash, Id, Record, head_zero};
@@ -334,8 +334,10 @@ impl Ledger {
     fn warned(&mut self, step: &Step<'_>, call: &str) {
         let Some(tag) = step.core_named("budget-warning") else { return };
         let (Some(what), Some(limit)) = (tag.attribute("what"), tag.attribute("limit")) else { return };
-        let limit = (what.to_owned(), limit.to_owned());
-        self.with_call(&step.record.thread, call, |call| call.warned.push(limit));
+        let (what, limit) = (what.to_owned(), limit.to_owned());
+        self.with_call(&step.record.thread, call, |call| {
+            call.warned.push(Warning { what, limit, settled: call.settled });
+        });
     }
 
     fn close(&mut self, step: &Step<'_>, call: &str) {

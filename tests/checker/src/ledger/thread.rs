@@ -70,8 +70,16 @@ pub(crate) struct Call {
     pub(crate) is_nudged: bool,
     /// The position of the record that says that it may only answer.
     pub(crate) wraps_up: Option<u64>,
-    /// The limits that it was warned of: of what, and how much.
-    pub(crate) warned: Vec<(String, String)>,
+    pub(crate) warned: Vec<Warning>,
+}
+
+/// A limit that a call was warned of.
+#[derive(Debug)]
+pub(crate) struct Warning {
+    pub(crate) what: String,
+    pub(crate) limit: String,
+    /// The last turn whose reply was recorded by then.
+    pub(crate) settled: u32,
 }
 
 /// An item of the last reply of an open call.

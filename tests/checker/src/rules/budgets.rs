@@ -27,7 +27,7 @@ pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
     let tag = step.core_named("budget-warning")?;
     let (what, limit) = (tag.attribute("what")?, tag.attribute("limit")?);
     let call = before.call_of(step)?;
-    let is_known = call.warned.iter().any(|(known, most)| known == what && most == limit);
+    let is_known = call.warned.iter().any(|known| known.what == what && known.limit == limit);
     is_known.then(|| format!("it was warned of the limit of {limit} {what} before"))
 }
 

@@ -41,6 +41,11 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
             let fired = thread.timers.values().filter_map(|timer| timer.fired.as_ref()).any(told);
             (!fired).then(|| "a wait is ended by a timer, and none fired".into())
         }
+        Some("budget") => {
+            let warned = call.warned.iter().any(|warning| warning.settled >= turn.saturating_sub(1));
+            let told = warned || call.wraps_up.is_some();
+            (!told).then(|| "a wait is ended by a budget, and no word on one came".into())
+        }
         reason => Some(format!("{} ends no wait", reason.unwrap_or("nothing"))),
     }
 }
