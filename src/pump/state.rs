@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::timer::{Firing, Timer};
+use super::buckets::Buckets;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
@@ -28,6 +29,8 @@ pub struct State {
     /// The configurations that open calls began with, and the current one. No fold: read from the
     /// log's documents and from the organism's file before anything is decided.
     pub book: Book,
+    /// What each sender may still have refused one by one. No fold either: it begins full with each start.
+    pub buckets: Buckets,
 }
 
 /// Configurations by hash.

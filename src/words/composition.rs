@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use systole_kit::QName;
 
+use super::client::Client;
 use super::ids::{Digest, Name};
 
 /// A checked organism. Everything a decision may depend on is in here, and its hash names it.
@@ -27,6 +28,8 @@ pub struct Composition {
     pub schemas: Vec<Schema>,
     /// Largest message taken from anybody, in bytes.
     pub message_bytes: usize,
+    /// Who may come in from outside beside the operator, by name.
+    pub clients: BTreeMap<Name, Client>,
 }
 
 /// Which schema of a composition.

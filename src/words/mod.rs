@@ -4,6 +4,7 @@
 //! nothing else of the house.
 
 pub mod approval;
+pub mod client;
 pub mod codes;
 pub mod composition;
 pub mod flow;

@@ -132,6 +132,7 @@ impl Cast {
             listeners: BTreeMap::from([(name("echo"), echo)]),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
+            clients: BTreeMap::new(),
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {

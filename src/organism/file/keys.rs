@@ -102,6 +102,19 @@ pub const KEYS: &[Key] = &[
         "127.0.0.1:7474",
         "the address and port it listens on; loopback unless another stands here",
     ),
+    key("clients", "none", "who may come in at the HTTP door beside the operator, by name"),
+    key("clients.NAME", "required", "one client; its name stands as sender of what it sends"),
+    key(
+        "clients.NAME.token_env",
+        "required",
+        "the environment variable that holds its token, 16 characters or more; read when the door is opened",
+    ),
+    key("clients.NAME.may", "all that are open", "listeners it may address, of those with `entry: true`"),
+    key(
+        "clients.NAME.roles",
+        "[]",
+        "`read`: threads of others; `operate`: going on with, cancelling and pausing them; `approve`: deciding about what waits for a person",
+    ),
     later("payloads", "payloads in the compact form"),
     later("schemas", "schemas that several parties share"),
     later("models", "models by name"),
@@ -109,7 +122,6 @@ pub const KEYS: &[Key] = &[
     later("budgets", "what one message from outside may use"),
     later("threads", "when an idle thread ends"),
     later("loops", "when repeated calls are told and refused"),
-    later("clients", "who may send from outside, and what"),
     later("broadcast", "elements that go to several takers"),
     later("bus", "listeners over NATS beside an embedded log"),
 ];

@@ -5,6 +5,7 @@
 //! looks for no program and reads no environment: whether a program can be run is said when it is started.
 
 mod approval;
+mod clients;
 mod compose;
 mod declared;
 mod desk;
@@ -27,6 +28,7 @@ use crate::words::ids::Digest;
 use desk::{Desk, Given, about_file};
 use schemas::Shelf;
 
+pub use clients::TokenSource;
 pub use diagnostic::{Diagnostic, Place, Refused};
 pub use folder::{CORE_XSD, ENVELOPE_XSD};
 pub use keys::{KEYS, Key};
@@ -42,6 +44,8 @@ pub struct OrganismFile {
     pub log: PathBuf,
     /// Where the HTTP door listens.
     pub listen: SocketAddr,
+    /// Where the credentials of its clients are to be found.
+    pub tokens: Vec<TokenSource>,
 }
 
 /// Reads and checks an organism's file and the schemas it names.
@@ -102,11 +106,13 @@ fn check(
         listeners: composed.listeners,
         schemas: composed.schemas,
         message_bytes: declared.message_bytes,
+        clients: composed.clients,
     };
     Ok(OrganismFile {
         composition,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
+        tokens: composed.tokens,
     })
 }

@@ -7,6 +7,7 @@ mod drain;
 mod memory;
 mod parking;
 mod recovery;
+mod throttled;
 mod timers;
 mod writer;
 

@@ -3,8 +3,10 @@
 
 mod approvals;
 mod awaiting;
+mod buckets;
 mod calls;
 mod cancelling;
+mod clients;
 mod cut;
 mod failures;
 mod outside;
@@ -82,6 +84,7 @@ pub(crate) fn composition() -> Composition {
         listeners: listeners.into_iter().map(|l| (l.name.clone(), l)).collect(),
         schemas: Vec::new(),
         message_bytes: 1 << 20,
+        clients: BTreeMap::new(),
     }
 }
 
@@ -190,7 +193,10 @@ impl Stage {
         self.events += 1;
         self.now = self.now.plus(10);
         let event = Event { at: self.now, seed: Seed([self.events; 16]), what };
-        let Decision { facts, folded, effects, .. } = decide(&self.state, event);
+        let Decision { facts, folded, effects, toll, .. } = decide(&self.state, event);
+        if let Some(toll) = toll {
+            self.state.buckets.take(toll, self.now);
+        }
         for fact in &facts {
             let before = self.state.thread(&fact.header.thread).map(|t| t.head);
             let zero = systole::words::record::head_zero(&fact.header.thread);

@@ -104,6 +104,7 @@ impl Real {
                 .collect(),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
+            clients: BTreeMap::new(),
         };
         Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
