@@ -10,7 +10,7 @@ mod list;
 mod wording;
 
 pub use kinds::{Cause, Then};
-pub use list::{Wait, for_terminal, in_lines, waits};
+pub use list::{Wait, broken, in_lines, waits};
 pub use wording::{Asker, brief, ends, report};
 
 use super::glance::glance;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
+use crate::audit::columns::width;
 use crate::audit::posts::Posts;
 use crate::audit::why::{self, Asker, Kept, Reason, Standing, Wait, brief, ends, report};
 use crate::pump::state::Life;
@@ -56,10 +57,10 @@ impl Why {
             screen.value(&json!({"running": looking.running, "waits": waits}));
             return Ok(Exit::Done);
         }
-        let lines = match screen.terminal {
-            true => why::for_terminal(&waits, looking.now),
-            false => why::in_lines(&waits, looking.now),
-        };
+        let mut lines = why::in_lines(&waits, looking.now);
+        if !lines.iter().all(|line| screen.has_room_for(width(line))) {
+            lines = why::broken(&waits, looking.now);
+        }
         lines.iter().for_each(|line| screen.drawn(line));
         if waits.is_empty() {
             screen.say("nothing waits; systole ps lists the threads that rest or have ended");

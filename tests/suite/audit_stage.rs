@@ -6,7 +6,7 @@ use std::time::Duration;
 use systole::audit::columns::{COLUMNS, width};
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
-use systole::audit::why::{Asker, Standing, for_terminal, report, waits};
+use systole::audit::why::{Asker, Standing, broken, report, waits};
 use systole::edges::clock::WallClock;
 use systole::organism::file;
 use systole::organism::running::Organism;
@@ -103,7 +103,7 @@ pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: 
 /// The full words on a thread, each line asserted to fit; and its entries in the list, on one line.
 pub(crate) fn words(standing: &Standing, start: Option<&str>) -> (String, String) {
     let asker = Asker { now: WallClock.now(), start };
-    let list = for_terminal(&waits(std::slice::from_ref(standing), asker.now), asker.now);
+    let list = broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
     (narrow(&report(standing, &asker)), flat(&narrow(&list)))
 }
 

@@ -3,7 +3,7 @@
 use systole::audit::columns::clock;
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
-use systole::audit::why::{Cause, Failure, Reason, Standing, Then, for_terminal, in_lines, waits};
+use systole::audit::why::{Cause, Failure, Reason, Standing, Then, broken, in_lines, waits};
 use systole::pump::state::Life;
 use systole::words::composition::Program;
 use systole::words::ids::{CallPath, Name, ThreadId};
@@ -470,7 +470,7 @@ fn c7_every_wait_is_one_line_in_its_form_the_longest_first() {
             "sess-1f0c9a2b77d1   waits 4 m 12 s   for a person: approval a1 (shell, workspace), expires in 55 m        systole approve a1"
         ]
     );
-    let terminal = for_terminal(&found, now);
+    let terminal = broken(&found, now);
     narrow(&terminal);
     for wait in &found {
         let whole = terminal.iter().filter(|line| line.ends_with(&wait.command)).count();

@@ -75,8 +75,9 @@ pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
     .collect()
 }
 
-/// The list for a terminal: no line wider than it is, and no command broken, which is to be copied.
-pub fn for_terminal(waits: &[Wait], now: Millis) -> Vec<String> {
+/// The list for a narrow terminal: no line wider than `COLUMNS`, and no command broken, which is to be
+/// copied.
+pub fn broken(waits: &[Wait], now: Millis) -> Vec<String> {
     let mut lines = Vec::new();
     for (lead, wait) in leads(waits, now).iter().zip(waits) {
         let mut entry = wrapped(lead, INDENT, &wait.what);
