@@ -64,7 +64,9 @@ impl House {
 
     /// Whether the door takes it.
     fn knock(&mut self, document: &[u8]) -> bool {
-        admit::message(&self.composition, document, None, None, &mut self.bench).payload.is_ok()
+        admit::message(&self.composition, &Name::operator(), document, None, None, &mut self.bench)
+            .payload
+            .is_ok()
     }
 
     /// Whether all of a reply is taken.

@@ -2,21 +2,25 @@
 //! can end the wait.
 //!
 //! It reads folds and records and never asks a running organism. The whole of a log and a thread come
-//! in; a tree of reasons goes out, which `wording` puts into words.
+//! in; a tree of reasons goes out, which `wording` and `list` put into words. What kinds of waits there
+//! are, and how each is told, stands in `kinds` alone.
 
+mod kinds;
+mod list;
 mod wording;
 
-pub use wording::{Asker, brief, ends, line, report};
+pub use kinds::{Cause, Then};
+pub use list::{Wait, broken, in_lines, waits};
+pub use wording::{Asker, brief, ends, report};
 
 use super::glance::glance;
 use super::posts::{Post, Posts};
 use super::whole::Whole;
 use crate::pump::state::{Call, Life, Stand, Thread};
 use crate::rules::core_payload;
-use crate::words::approval::ApprovalId;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
-use crate::words::ids::{CallPath, Digest, Name, ThreadId, TimerId};
+use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Kind;
 use crate::words::time::Millis;
@@ -81,108 +85,6 @@ pub struct Reason {
     pub told_from: u64,
     /// What is open below it: nested calls, and the calls of its running children.
     pub below: Vec<Reason>,
-}
-
-/// What a call waits for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Cause {
-    /// An earlier top call of its thread.
-    Held {
-        /// The call that is open.
-        behind: CallPath,
-    },
-    /// A person's word.
-    Person {
-        /// Which request for approval.
-        id: ApprovalId,
-        /// The element that waits.
-        element: String,
-        /// The hash of the payload that waits.
-        hash: Digest,
-        /// When it expires.
-        until: Millis,
-    },
-    /// Somebody who lets its thread go on.
-    Paused {
-        /// The thread that is paused; `sys` where everything is.
-        by: ThreadId,
-    },
-    /// Answers to its items; what is open stands below.
-    Joining {
-        /// Items that have one.
-        answered: usize,
-        /// All of them.
-        items: usize,
-    },
-    /// Threads that it spawned; those that are open stand below.
-    Awaiting {
-        /// Those of them that have finished.
-        finished: usize,
-        /// How many must have.
-        enough: usize,
-        /// Its next timer, which ends the wait as well.
-        timer: Option<(TimerId, Millis)>,
-    },
-    /// Its time, after a failed attempt.
-    BackOff {
-        /// When the next attempt may go out.
-        until: Millis,
-    },
-    /// A slot of its listener.
-    Queued {
-        /// Its place, from 1.
-        place: usize,
-        /// The slots, all taken.
-        slots: usize,
-    },
-    /// Its listener's reply.
-    Out {
-        /// When the attempt is over at the latest; none where the configuration cannot be read.
-        deadline: Option<Millis>,
-        /// The longest silence.
-        idle_ms: Option<u64>,
-        /// What follows.
-        then: Then,
-    },
-    /// Somebody who runs the organism.
-    Stopped,
-    /// Nothing that could be read: the configuration is gone.
-    Unknown {
-        /// Why.
-        why: String,
-    },
-}
-
-impl Cause {
-    /// The word for it, as programs read it.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Cause::Held { .. } => "held",
-            Cause::Person { .. } => "person",
-            Cause::Paused { .. } => "paused",
-            Cause::Joining { .. } => "joining",
-            Cause::Awaiting { .. } => "awaiting",
-            Cause::BackOff { .. } => "back-off",
-            Cause::Queued { .. } => "queued",
-            Cause::Out { .. } => "out",
-            Cause::Stopped => "stopped",
-            Cause::Unknown { .. } => "unknown",
-        }
-    }
-
-    /// Whether it is over when what stands below is.
-    const fn joins(&self) -> bool {
-        matches!(self, Cause::Joining { .. } | Cause::Awaiting { .. })
-    }
-}
-
-/// What follows when an attempt is over without a reply.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Then {
-    /// Another attempt.
-    Attempt(u32),
-    /// The call closes as failed.
-    Fails,
 }
 
 /// An attempt that failed.

@@ -17,6 +17,7 @@ use crate::console::http::{self, HttpDoor, Unopened};
 use crate::console::told;
 use crate::edges::tasks::Task;
 use crate::organism::file::OrganismFile;
+use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
 use crate::organism::running::Organism;
 use crate::words::ports::LogFault;
@@ -41,15 +42,16 @@ impl Run {
         let file = self.place.organism(screen)?;
         // Signals are listened for before anything starts, so that none ends us half started.
         let mut signals = Signals::listen(screen)?;
+        let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
+        let credential = Credential::draw().map_err(machine)?;
+        let keyring = keyring(screen, &file, credential.clone())?;
         let listener = bind(screen, &file).await?;
         let log = file.log.clone();
         let before = here::start(screen, &self.place, file);
         let organism = Box::pin(before).await?;
-        let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
-        let credential = Credential::draw().map_err(machine)?;
         let address = listener.local_addr().map_err(machine)?;
-        let run_file = RunFile { pid: std::process::id(), address, token: credential.clone() };
-        let door = HttpDoor::open(listener, organism.front().clone(), credential);
+        let run_file = RunFile { pid: std::process::id(), address, token: credential };
+        let door = HttpDoor::open(listener, organism.front().clone(), keyring);
         let posted = match run_file.post(&log) {
             Ok(posted) => posted,
             Err(error) => {
@@ -85,6 +87,15 @@ impl Run {
         }
         Ok(watch(screen, Running { organism, door, posted }, &mut signals).await)
     }
+}
+
+/// Whose credentials open the door. A client without one is told before anything starts.
+fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, Exit> {
+    let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
+    keyring.map_err(|refused| {
+        screen.say(refused.to_string().trim_end());
+        Exit::Configuration
+    })
 }
 
 async fn bind(screen: Screen, file: &OrganismFile) -> Result<TcpListener, Exit> {

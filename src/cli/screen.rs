@@ -36,6 +36,12 @@ impl Screen {
         Screen { terminal: std::io::stderr().is_terminal(), colour: false, ..self }
     }
 
+    /// Whether lines as wide as that are shown whole: on a terminal that is as wide, and to programs.
+    pub(super) fn has_room_for(self, columns: usize) -> bool {
+        let wide = || rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
+        !self.terminal || columns <= usize::from(wide())
+    }
+
     /// A line of data, hostile text made visible.
     pub(super) fn show(self, line: &str) {
         self.raw(visible(line).as_bytes());

@@ -1,4 +1,4 @@
-//! `systole why`: what every working thread waits for, or one thread in full.
+//! `systole why`: every wait there is, or one thread in full.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
+use crate::audit::columns::width;
 use crate::audit::posts::Posts;
-use crate::audit::why::{Asker, Kept, Reason, Standing, brief, ends, line, report};
+use crate::audit::why::{self, Asker, Kept, Reason, Standing, Wait, brief, ends, report};
 use crate::pump::state::Life;
 use crate::words::time::Millis;
 
@@ -46,25 +47,38 @@ impl Why {
             }
             return Ok(Exit::Done);
         }
-        let mut working = 0;
-        for thread in whole.working().into_iter().filter(|thread| thread.id.parent().is_none()) {
-            let standing =
-                Standing::of(reader, &whole, &posts, thread).map_err(|fault| looking.fault(&fault))?;
-            working += 1;
-            if screen.json {
-                screen.value(&as_json(&standing, looking.running, looking.now));
-            } else {
-                line(&standing, &asker).iter().for_each(|line| screen.drawn(line));
-            }
+        let roots = whole.working().into_iter().filter(|thread| thread.id.parent().is_none());
+        let standings = roots.map(|thread| Standing::of(reader, &whole, &posts, thread));
+        let standings: Vec<Standing> =
+            standings.collect::<Result<_, _>>().map_err(|fault| looking.fault(&fault))?;
+        let waits = why::waits(&standings, looking.now);
+        if screen.json {
+            let waits: Vec<Value> = waits.iter().map(|wait| wait_json(wait, looking.now)).collect();
+            screen.value(&json!({"running": looking.running, "waits": waits}));
+            return Ok(Exit::Done);
         }
-        if working == 0 && !screen.json {
-            screen.say("no thread is at work; systole ps lists those that rest or have ended");
+        let mut lines = why::in_lines(&waits, looking.now);
+        if !lines.iter().all(|line| screen.has_room_for(width(line))) {
+            lines = why::broken(&waits, looking.now);
         }
-        if !screen.json {
-            looking.say_if_still();
+        lines.iter().for_each(|line| screen.drawn(line));
+        if waits.is_empty() {
+            screen.say("nothing waits; systole ps lists the threads that rest or have ended");
         }
+        looking.say_if_still();
         Ok(Exit::Done)
     }
+}
+
+fn wait_json(wait: &Wait, now: Millis) -> Value {
+    json!({
+        "thread": wait.thread.as_str(),
+        "since": wait.since.to_string(),
+        "waited_ms": now.since(wait.since),
+        "cause": wait.cause,
+        "words": wait.what,
+        "command": wait.command,
+    })
 }
 
 fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {

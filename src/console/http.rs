@@ -1,5 +1,5 @@
-//! The HTTP door: one address, one credential, a few routes. It knows who speaks by the credential
-//! alone, answers only after the log did, and keeps strangers out before it reads what they send.
+//! The HTTP door: one address, a credential for each client, a few routes. It knows who speaks by the
+//! credential alone, answers only after the log did, and keeps strangers out before it reads what they send.
 //!
 //! In come requests; out go receipts, refusals and the log's records as JSON. It never judges a
 //! payload, and closing it is the first step of a stop.
@@ -15,7 +15,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
@@ -27,11 +27,12 @@ use super::{steering, told};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::organism::front::Front;
-use crate::organism::runfile::Credential;
+use crate::organism::keyring::Keyring;
 use crate::organism::waiting::Reply;
+use crate::words::client::Role;
 use crate::words::codes::Code;
 use crate::words::ids::{Name, ThreadId};
-use crate::words::ports::{Clock as _, Position};
+use crate::words::ports::{Clock as _, LogFault, Position};
 use crate::words::refusal::Refusal;
 
 /// Bodies that may be read at once: at a mebibyte each, what they hold stays small beside the pump.
@@ -62,7 +63,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
 pub(super) struct Desk {
     pub(super) front: Front,
     pub(super) bodies: Semaphore,
-    credential: Credential,
+    keyring: Keyring,
     followers: Arc<Semaphore>,
     knocks: Mutex<Knocks>,
 }
@@ -76,10 +77,10 @@ pub struct HttpDoor {
 
 impl HttpDoor {
     /// Opens the door on an address that was taken before.
-    pub fn open(listener: TcpListener, front: Front, credential: Credential) -> HttpDoor {
+    pub fn open(listener: TcpListener, front: Front, keyring: Keyring) -> HttpDoor {
         let desk = Arc::new(Desk {
             front,
-            credential,
+            keyring,
             bodies: Semaphore::new(BODIES),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             knocks: Mutex::default(),
@@ -128,11 +129,13 @@ impl HttpDoor {
 async fn guard(
     State(desk): State<Arc<Desk>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if shown.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|token| desk.credential.is(token)) {
+    let token = shown.and_then(|value| value.strip_prefix("Bearer "));
+    if let Some(client) = token.and_then(|token| desk.keyring.whose(token)) {
+        request.extensions_mut().insert(Caller(client.clone()));
         return next.run(request).await;
     }
     let told = desk.knocks.lock().unwrap_or_else(PoisonError::into_inner).knock(peer.ip(), WallClock.now());
@@ -140,15 +143,14 @@ async fn guard(
         desk.front.knocked(source, count).await;
     }
     let words =
-        "send the header `Authorization: Bearer TOKEN`; the token stands in the run file beside the log";
+        "send the header `Authorization: Bearer TOKEN`; the operator's stands in the run file beside the log";
     let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
     ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }
 
-/// The client behind the one credential there is.
-pub(super) fn client() -> Name {
-    Name::operator()
-}
+/// The client whose credential a request showed.
+#[derive(Clone)]
+pub(super) struct Caller(pub(super) Name);
 
 /// A refusal that concerns the request and not a payload: nothing of it is recorded.
 pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
@@ -159,6 +161,7 @@ pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) ->
 /// A refusal as the pump decided it.
 pub(super) fn refused(refusal: &Refusal) -> Response {
     let status = match refusal.code {
+        Code::IngressForbidden => StatusCode::FORBIDDEN,
         Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval => StatusCode::CONFLICT,
         Code::UnknownApproval => StatusCode::NOT_FOUND,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -166,7 +169,12 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    (status, Json(told::Refusal::from(refusal))).into_response()
+    let response = (status, Json(told::Refusal::from(refusal))).into_response();
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        // An empty bucket has room again within a second.
+        return ([(header::RETRY_AFTER, "1")], response).into_response();
+    }
+    response
 }
 
 /// The organism is going, or gone.
@@ -187,7 +195,12 @@ struct From {
 }
 
 /// Every record after a position, as it comes.
-async fn events(State(desk): State<Arc<Desk>>, query: Asked<From>, headers: HeaderMap) -> Response {
+async fn events(
+    State(desk): State<Arc<Desk>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: Asked<From>,
+    headers: HeaderMap,
+) -> Response {
     let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
     let Ok(Query(From { from, thread })) = query else {
         return bad("from is a position in the log, a whole number");
@@ -202,6 +215,9 @@ async fn events(State(desk): State<Arc<Desk>>, query: Asked<From>, headers: Head
         Some(None) => return bad("last-event-id is the id of an event, a whole number"),
         None => from,
     };
+    if let Err(refusal) = may_read(&desk.front, &client, thread.as_ref()).await {
+        return refused(&refusal);
+    }
     let Ok(seat) = desk.followers.clone().try_acquire_owned() else {
         let words = ["the log is followed by ", &FOLLOWERS.to_string(), " clients already"].concat();
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
@@ -209,6 +225,31 @@ async fn events(State(desk): State<Arc<Desk>>, query: Asked<From>, headers: Head
     let from = from.map_or_else(|| *desk.front.tail().borrow(), Position);
     let events = Events::start(Follower::after(&desk.front, from, thread), seat);
     Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// Without the role `read` a client sees what came of its own messages, and no more: a thread of
+/// somebody else is to it as one that never was.
+async fn may_read(front: &Front, client: &Name, thread: Option<&ThreadId>) -> Result<(), Refusal> {
+    if front.composition().has_role(client, Role::Read) {
+        return Ok(());
+    }
+    let Some(thread) = thread.cloned() else {
+        let words = "the whole log is for clients with the role `read`";
+        return Err(
+            Refusal::new(Code::IngressForbidden, words).mended_by("?thread=ID, a thread that you opened")
+        );
+    };
+    let (reader, client) = (front.reader().clone(), client.clone());
+    let opened = tokio::task::spawn_blocking(move || {
+        let first = reader.of_thread(&thread.root_of(), 1, 1)?;
+        Ok::<bool, LogFault>(first.first().is_some_and(|(_, record)| record.header.from == client))
+    });
+    match opened.await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(Refusal::new(Code::UnknownThread, "there is no such thread")),
+        // Neither a log that cannot be read nor a reader that fell may open what is not theirs.
+        _ => Err(Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
+    }
 }
 
 /// Records as server-sent events.
@@ -229,14 +270,18 @@ fn frame(record: &told::Record) -> Result<Event, axum::Error> {
     Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
 }
 
-async fn cancel(State(desk): State<Arc<Desk>>, Path(thread): Path<String>) -> Response {
+async fn cancel(
+    State(desk): State<Arc<Desk>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(thread): Path<String>,
+) -> Response {
     let thread = match ThreadId::parse(&thread) {
         Ok(thread) => thread,
         Err(malformed) => {
             return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
         }
     };
-    match desk.front.cancel(client(), thread.clone()).await {
+    match desk.front.cancel(client, thread.clone()).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
             Json(told::Cancelled { cancelled: thread.to_string() }).into_response()
         }

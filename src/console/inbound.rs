@@ -7,22 +7,22 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_core::Stream as _;
 use serde::Deserialize;
 
-use super::http::{Asked, Desk, client, plain, refused, stopping};
+use super::http::{Asked, Caller, Desk, plain, refused, stopping};
 use super::told;
 use crate::organism::front::{Front, Message};
 use crate::organism::runfile::random_hex;
 use crate::organism::waiting::Reply;
 use crate::words::codes::Code;
 use crate::words::flow::{self, Refused};
-use crate::words::ids::Key;
+use crate::words::ids::{Key, Name};
 use crate::words::limits;
 use crate::words::ports::Position;
 use crate::words::refusal::Refusal;
@@ -39,6 +39,7 @@ pub(super) struct Beside {
 /// Takes a message in.
 pub(super) async fn messages(
     State(desk): State<Arc<Desk>>,
+    Extension(Caller(client)): Extension<Caller>,
     query: Asked<Beside>,
     headers: HeaderMap,
     body: Body,
@@ -52,15 +53,15 @@ pub(super) async fn messages(
     };
     let document = match read(&desk, &headers, body).await {
         Ok(document) => document,
-        Err(Unread::TooLarge(refused)) => return too_large(&desk.front, key, *refused).await,
+        Err(Unread::TooLarge(refused)) => return too_large(&desk.front, client, key, *refused).await,
         Err(Unread::Broken(words)) => return plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
         Err(Unread::TooSlow) => {
             let words = ["the body did not come within ", &BODY_MS.to_string(), " ms"].concat();
             return plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words);
         }
     };
-    let claimed = desk.front.claimed(&client(), &document);
-    let message = Message { client: client(), key: key.clone(), document, to, thread };
+    let claimed = desk.front.claimed(&client, &document);
+    let message = Message { client, key: key.clone(), document, to, thread };
     match desk.front.ask(message).await {
         Some(Reply::Receipt(receipt, position)) => {
             let position = match position {
@@ -127,8 +128,8 @@ fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
 }
 
 /// Refuses what is too large, and closes the connection: the rest of the body is not read.
-async fn too_large(front: &Front, key: Key, too_large: Refused) -> Response {
-    let response = match front.refuse(client(), key, too_large).await {
+async fn too_large(front: &Front, client: Name, key: Key, too_large: Refused) -> Response {
+    let response = match front.refuse(client, key, too_large).await {
         Some(Reply::Refused(refusal)) => refused(&refusal),
         _ => stopping(),
     };

@@ -3,26 +3,27 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 
-use super::http::{Asked, Desk, client, plain, refused, stopping};
+use super::http::{Asked, Caller, Desk, plain, refused, stopping};
 use super::told;
 use crate::organism::order::Order;
 use crate::organism::waiting::Reply;
 use crate::words::approval::{ApprovalId, Says};
 use crate::words::codes::Code;
-use crate::words::ids::{Digest, ThreadId};
+use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::limits;
 
 /// Decides about what waits for a person.
 pub(super) async fn approvals(
     State(desk): State<Arc<Desk>>,
+    Extension(Caller(by)): Extension<Caller>,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
@@ -35,7 +36,7 @@ pub(super) async fn approvals(
         Ok(ruling) => ruling,
         Err(error) => return bad(&["the body is no order: ", &error.to_string()].concat()),
     };
-    let order = match order(approval, ruling) {
+    let order = match order(by, approval, ruling) {
         Ok(order) => order,
         Err(words) => return bad(&words),
     };
@@ -50,7 +51,7 @@ pub(super) async fn approvals(
 }
 
 /// The order that a body holds, or what is wrong with it.
-fn order(approval: ApprovalId, ruling: told::Ruling) -> Result<Order, String> {
+fn order(by: Name, approval: ApprovalId, ruling: told::Ruling) -> Result<Order, String> {
     let told::Ruling { outcome, note, hash, payload } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;
@@ -64,7 +65,7 @@ fn order(approval: ApprovalId, ruling: told::Ruling) -> Result<Order, String> {
         (told::Outcome::Amended, None) => return Err("an amendment has a payload".to_owned()),
         (_, Some(_)) => return Err("a payload goes with the outcome `amended` alone".to_owned()),
     };
-    Ok(Order { by: client(), approval, hash, note, says })
+    Ok(Order { by, approval, hash, note, says })
 }
 
 /// A note that says something, and no more than may be kept.
@@ -85,32 +86,42 @@ pub(super) struct Noted {
 /// Halts a thread.
 pub(super) async fn pause(
     State(desk): State<Arc<Desk>>,
+    Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
     query: Asked<Noted>,
 ) -> Response {
-    steer(&desk, Some(&thread), true, query).await
+    steer(&desk, by, Some(&thread), true, query).await
 }
 
 /// Lets a thread go on.
 pub(super) async fn resume(
     State(desk): State<Arc<Desk>>,
+    Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
     query: Asked<Noted>,
 ) -> Response {
-    steer(&desk, Some(&thread), false, query).await
+    steer(&desk, by, Some(&thread), false, query).await
 }
 
 /// Halts everything.
-pub(super) async fn pause_all(State(desk): State<Arc<Desk>>, query: Asked<Noted>) -> Response {
-    steer(&desk, None, true, query).await
+pub(super) async fn pause_all(
+    State(desk): State<Arc<Desk>>,
+    Extension(Caller(by)): Extension<Caller>,
+    query: Asked<Noted>,
+) -> Response {
+    steer(&desk, by, None, true, query).await
 }
 
 /// Lets everything go on that is not paused by itself.
-pub(super) async fn resume_all(State(desk): State<Arc<Desk>>, query: Asked<Noted>) -> Response {
-    steer(&desk, None, false, query).await
+pub(super) async fn resume_all(
+    State(desk): State<Arc<Desk>>,
+    Extension(Caller(by)): Extension<Caller>,
+    query: Asked<Noted>,
+) -> Response {
+    steer(&desk, by, None, false, query).await
 }
 
-async fn steer(desk: &Desk, thread: Option<&str>, halts: bool, query: Asked<Noted>) -> Response {
+async fn steer(desk: &Desk, by: Name, thread: Option<&str>, halts: bool, query: Asked<Noted>) -> Response {
     let thread = match thread.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
         Err(malformed) => {
@@ -121,7 +132,7 @@ async fn steer(desk: &Desk, thread: Option<&str>, halts: bool, query: Asked<Note
         Ok(note) => note,
         Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
     };
-    match desk.front.pause(client(), thread.clone(), halts, note).await {
+    match desk.front.pause(by, thread.clone(), halts, note).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
             Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts }).into_response()
         }

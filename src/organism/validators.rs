@@ -198,7 +198,8 @@ impl Desk {
             Raw::Said { listener, speech } => self.said(&listener, &speech, bench),
             Raw::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
-                let message = admit::message(page, &document, to.as_deref(), thread.as_deref(), bench);
+                let (to, thread) = (to.as_deref(), thread.as_deref());
+                let message = admit::message(page, &client, &document, to, thread, bench);
                 self.passed_door(message.payload.is_ok());
                 Input::Asked(Asked { ticket, client, key, thread: message.thread, payload: message.payload })
             }

@@ -10,6 +10,7 @@ use super::event::Effect;
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
 use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Says};
+use crate::words::client;
 use crate::words::codes::Code;
 use crate::words::composition::ApprovalRule;
 use crate::words::flow::{Admitted, Refused, What};
@@ -75,6 +76,7 @@ pub(super) fn hold_if_due(
 pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
     let Ruling { ticket, by, approval: id, hash, note, says } = ruling;
     let outcome = match d.asking(id) {
+        _ if !d.has_role(&by, client::Role::Approve) => Err((None, bare(no_person(&by)))),
         None => Err((None, bare(nothing_waits(d, id)))),
         Some((thread, path)) => {
             let refused = |refused| (Some(thread.clone()), refused);
@@ -92,6 +94,12 @@ pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
 
 fn bare(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
+}
+
+fn no_person(by: &Name) -> Refusal {
+    let words = [by.as_str(), " may not decide about what waits for a person"].concat();
+    Refusal::new(Code::IngressForbidden, words)
+        .mended_by("the role `approve`, under clients in the organism's file")
 }
 
 fn nothing_waits(d: &Draft<'_>, id: ApprovalId) -> Refusal {

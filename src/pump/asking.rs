@@ -2,7 +2,7 @@
 //! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
 
 use super::approving::hold_if_due;
-use super::decide::refuse_outside_calls;
+use super::decide::{may_act, refuse_outside_calls};
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
 use super::state::{Life, Opener};
@@ -16,7 +16,8 @@ use crate::words::refusal::Refusal;
 
 pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
     let Asked { ticket, client, key, thread, payload } = asked;
-    let place = thread.clone();
+    // Where somebody else's thread stands, what was refused is no business of that thread.
+    let place = thread.clone().filter(|thread| may_act(d, &client, thread));
     let outcome = match payload {
         Err(refused) => Err(refused),
         Ok(admitted) => {
@@ -89,7 +90,8 @@ fn go_on(
 ) -> Result<Receipt, Refusal> {
     let to = addressee(admitted)?;
     let body = Digest::of(admitted.bytes());
-    let Some(state) = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys()) else {
+    let Some(state) = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys() && may_act(d, client, &t.id))
+    else {
         return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
             .mended_by("leave the thread out, or write new, to open one"));
     };

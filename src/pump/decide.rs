@@ -2,14 +2,18 @@
 //! event, configurations stand in the state's book, and what the log alone knows was looked up before.
 //! Each kind of event has a file of its own beside this one.
 
+use super::buckets::Telling;
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
 use super::{approving, asking, closing, failing, pausing, replying, timers};
+use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
+use crate::words::client;
 use crate::words::codes::Code;
 use crate::words::flow::{Refused, Ticket, Unconnected};
 use crate::words::ids::{Name, ThreadId};
+use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
@@ -34,6 +38,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         Happening::Knocked { source, count } => knocked(d, source, count),
+        Happening::Throttled(telling) => throttled(d, &telling),
         Happening::Ruled(ruling) => approving::ruled(d, ruling),
         Happening::Expired { thread, call, approval } => approving::expired(d, &thread, &call, approval),
         Happening::Pause(pause) => pausing::pause(d, &pause),
@@ -49,25 +54,73 @@ fn tell_sys(d: &mut Draft<'_>, body: std::sync::Arc<[u8]>) {
 
 /// Records a refusal that belongs to no call: in the thread it concerns while that lives, in its
 /// nearest living ancestor once it has ended, in `sys` where there is none or never was such a thread.
+/// While its sender's bucket is empty it is counted instead, and the sender is told so.
 pub(super) fn refuse_outside_calls(
     d: &mut Draft<'_>,
     thread: Option<&ThreadId>,
     to: &Name,
     refused: Refused,
 ) -> Refusal {
+    let place = living(d, thread);
     let Refused { mut refusal, kept } = refused;
-    if let Some(bytes) = &kept {
-        refusal.hash = Some(d.keep(bytes));
+    if !d.has_room(to) {
+        d.toll(to, Some(place));
+        return throttled_refusal(d, to, refusal);
     }
-    let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
-    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
-        place = id.parent();
+    d.toll(to, None);
+    if let Some(bytes) = &kept {
+        // Whoever refused it: of what has no place in a call never more than an excerpt is kept.
+        let fits = bytes.len() <= limits::EXCERPT_BYTES;
+        refusal.hash = Some(if fits { d.keep(bytes) } else { d.keep(&excerpt(bytes, 0)) });
     }
     let body = core_payload::system_error(&refusal);
     let config = d.current_config();
     let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(to).under(config);
-    d.record(&place.unwrap_or_else(ThreadId::sys), fact);
+    d.record(&place, fact);
     refusal
+}
+
+/// The thread itself while it lives, else its nearest living ancestor, else `sys`.
+fn living(d: &Draft<'_>, thread: Option<&ThreadId>) -> ThreadId {
+    let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
+    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
+        place = id.parent();
+    }
+    place.unwrap_or_else(ThreadId::sys)
+}
+
+/// A refusal that is not recorded still says what was wrong: its sender may mend it and slow down.
+fn throttled_refusal(d: &Draft<'_>, to: &Name, refusal: Refusal) -> Refusal {
+    let words = [
+        "too much of yours was refused; this was counted only. ",
+        refusal.code.as_str(),
+        ": ",
+        &refusal.message,
+    ];
+    Refusal { code: throttled_code(d, to), message: words.concat().into(), hash: None, ..refusal }
+}
+
+fn throttled_code(d: &Draft<'_>, sender: &Name) -> Code {
+    match d.listener(d.current_config(), sender) {
+        Some(_) => Code::ListenerThrottled,
+        None => Code::IngressThrottled,
+    }
+}
+
+/// Tells how many refusals of one sender were counted, where they would have been recorded.
+fn throttled(d: &mut Draft<'_>, telling: &Telling) {
+    let Telling { sender, place, count } = telling;
+    let body = core_payload::throttled(count.count, count.first, count.last);
+    let code = Mark::Code(throttled_code(d, sender));
+    let fact = Fact::core(Kind::Refusal, code, body).to(sender).under(d.current_config());
+    d.record(&living(d, Some(place)), fact);
+}
+
+/// Whether a client may act upon a thread: its own messages opened the tree, or it operates those of
+/// others. To anybody else the thread is one that never was.
+pub(super) fn may_act(d: &Draft<'_>, who: &Name, thread: &ThreadId) -> bool {
+    let opener = d.thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
+    opener.is_some_and(|opener| opener.sender == *who) || d.has_role(who, client::Role::Operate)
 }
 
 /// Nobody is told but the log: a stranger hears no more than that the credential is not valid.
@@ -85,7 +138,8 @@ fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
 }
 
 fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
-    let life = d.thread(thread).filter(|_| !thread.is_sys()).map(super::state::Thread::life);
+    let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
+    let life = found.map(super::state::Thread::life);
     let Some(refusal) = closing::not_alive(life, "cancel") else {
         closing::end_thread(d, thread, by);
         return d.effect(Effect::Done { ticket });

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use super::buckets::Toll;
 use super::event::{Decision, Effect, Work};
 use super::fold::apply_to;
 use super::state::{Call, Stand, State, Thread};
 use super::timers;
 use crate::words::approval::ApprovalId;
+use crate::words::client;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::words::ports::{Document, Seed};
@@ -130,6 +132,11 @@ impl<'a> Draft<'a> {
         self.state.book.page(config).map(|page| &**page)
     }
 
+    /// Whether a client has a role, as the current configuration says.
+    pub(super) fn has_role(&self, client: &Name, role: client::Role) -> bool {
+        self.state.book.current().is_some_and(|page| page.has_role(client, role))
+    }
+
     /// The hash of the configuration that the next top call takes.
     pub(super) fn current_config(&self) -> Digest {
         self.state.book.current().map_or(Digest([0; 32]), |c| c.hash)
@@ -208,6 +215,16 @@ impl<'a> Draft<'a> {
         let hash = Digest::of(bytes);
         self.out.documents.push(Document { hash, bytes: bytes.clone() });
         hash
+    }
+
+    /// Whether one more refusal of that sender is recorded.
+    pub(super) fn has_room(&self, sender: &Name) -> bool {
+        self.state.buckets.has_room(sender, self.at)
+    }
+
+    /// Takes what a refusal costs its sender; `withheld` says where it would have been recorded.
+    pub(super) fn toll(&mut self, sender: &Name, withheld: Option<ThreadId>) {
+        self.out.toll = Some(Toll { sender: sender.clone(), at: self.at, withheld });
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::buckets::{Telling, Toll};
 use super::state::Thread;
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
@@ -86,6 +87,8 @@ pub enum Happening {
         /// How often.
         count: u64,
     },
+    /// So many refusals of one sender were counted, and not recorded one by one.
+    Throttled(Telling),
     /// A person decides about what waits.
     Ruled(Ruling),
     /// Nobody decided about it in time.
@@ -255,4 +258,6 @@ pub struct Decision {
     pub documents: Vec<Document>,
     /// What follows.
     pub effects: Vec<Effect>,
+    /// What a refusal took from its sender's bucket.
+    pub toll: Option<Toll>,
 }

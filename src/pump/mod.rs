@@ -4,6 +4,7 @@
 mod approving;
 mod asking;
 mod awaiting;
+pub mod buckets;
 mod closing;
 pub mod compose;
 pub mod decide;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::purse::{CHILD, Purse, WrapUp, used_under};
 pub use self::timer::{Firing, Timer};
+use super::buckets::Buckets;
 use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
@@ -31,6 +32,8 @@ pub struct State {
     /// The configurations that open calls began with, and the current one. No fold: read from the
     /// log's documents and from the organism's file before anything is decided.
     pub book: Book,
+    /// What each sender may still have refused one by one. No fold either: it begins full with each start.
+    pub buckets: Buckets,
 }
 
 /// Configurations by hash.

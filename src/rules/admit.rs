@@ -279,6 +279,7 @@ pub struct Message {
 /// given beside it (a command's options) count where the envelope says nothing.
 pub fn message(
     composition: &Composition,
+    client: &Name,
     document: &[u8],
     to: Option<&str>,
     thread: Option<&str>,
@@ -303,12 +304,12 @@ pub fn message(
         }
     };
     let to = letter.to.as_deref().or(to);
-    let payload = classify::of_message(composition, letter.payload.name(), to).map_err(bare).and_then(
-        |(to, schema)| {
+    let payload = classify::of_message(composition, client, letter.payload.name(), to)
+        .map_err(bare)
+        .and_then(|(to, schema)| {
             let verdict = judge.judge(composition.hash, schema, letter.payload)?;
             Ok(Admitted::new(What::For(to), verdict))
-        },
-    );
+        });
     // Of what comes from outside never more than an excerpt is kept, whoever refused it.
     let payload = payload.map_err(|refused| Refused { kept: kept(0), ..refused });
     Message { thread, claimed, payload }

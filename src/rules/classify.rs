@@ -81,13 +81,15 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
     }
 }
 
-/// Whom a message from outside is for.
+/// Whom a message from that client is for. Those that are open to others only are nobody to it.
 pub fn of_message(
     composition: &Composition,
+    client: &Name,
     element: &QName,
     to: Option<&str>,
 ) -> Result<(Name, SchemaId), Refusal> {
-    let open = composition.listeners.values().filter(|l| l.entry).collect();
+    let open = composition.listeners.values();
+    let open = open.filter(|l| l.entry && composition.may_address(client, &l.name)).collect();
     addressee(open, element, to, "open to you are")
 }
 

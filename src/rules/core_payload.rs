@@ -49,6 +49,14 @@ pub fn listener_left(name: &Name, reason: &str) -> Body {
     written("listener-left", |left| left.attr("name", name.as_str()).attr("reason", reason).empty())
 }
 
+/// `<throttled>`: so many refusals of one sender were counted between two moments, and not recorded.
+pub fn throttled(count: u64, first: Millis, last: Millis) -> Body {
+    written("throttled", |throttled| {
+        let start = throttled.number("count", count).attr("first", &first.to_string());
+        start.attr("last", &last.to_string()).empty();
+    })
+}
+
 /// `<handled>`: closed without a payload.
 pub fn handled() -> Body {
     written("handled", |handled| handled.empty())

@@ -64,7 +64,7 @@ codes! {
     ListenerLost "listener.lost" false "the listener's process died with the delivery in hand";
     ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed";
     ListenerDown "listener.down" false "the listener's program does not stay up";
-    ListenerThrottled "listener.throttled" false "the listener is sent more than it may take";
+    ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one";
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
     ChildrenBudget "budget.children" false "more children are open than allowed";
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
@@ -77,8 +77,9 @@ codes! {
     MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait";
     UnknownApproval "approval.unknown" true "there never was such a request for approval";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled";
-    IngressThrottled "ingress.throttled" true "too many messages from this client";
+    IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key";
+    IngressForbidden "ingress.forbidden" false "the client has not the role that this needs";
     IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text";
     ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document";

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use systole_kit::QName;
 
 use super::budget::{Budgets, Loops};
+use super::client::Client;
 use super::ids::{Digest, Name};
 
 /// A checked organism. Everything a decision may depend on is in here, and its hash names it.
@@ -32,6 +33,8 @@ pub struct Composition {
     pub budgets: Option<Budgets>,
     /// When calls that repeat themselves are told and refused; none in configurations from before that.
     pub loops: Option<Loops>,
+    /// Who may come in from outside beside the operator, by name.
+    pub clients: BTreeMap<Name, Client>,
 }
 
 /// Which schema of a composition.

@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod budget;
+pub mod client;
 pub mod codes;
 pub mod composition;
 pub mod flow;

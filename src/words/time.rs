@@ -75,17 +75,19 @@ pub fn stretch_ms(text: &str) -> Option<u64> {
     Some(number.parse::<u64>().ok().and_then(|n| n.checked_mul(*factor)).unwrap_or(u64::MAX))
 }
 
-/// A stretch of time as a person would say it: `0.2 s`, `4 m 12 s`, `1 h 5 m`.
+/// A stretch of time as a person would say it: `0.2 s`, `4 m 12 s`, `55 m`, `1 h 5 m`.
 pub fn spoken(ms: u64) -> String {
     let s = ms / 1000;
+    let two = |large: u64, unit: &str, small: u64, part: &str| match small {
+        0 => [&large.to_string(), unit].concat(),
+        _ => [&large.to_string(), unit, " ", &small.to_string(), part].concat(),
+    };
     match s {
-        0..10 => [(s).to_string(), ".".into(), (ms % 1000 / 100).to_string(), " s".into()].concat(),
-        10..60 => [s.to_string(), " s".into()].concat(),
-        60..3600 => [(s / 60).to_string(), " m ".into(), (s % 60).to_string(), " s".into()].concat(),
-        3600..86_400 => {
-            [(s / 3600).to_string(), " h ".into(), (s % 3600 / 60).to_string(), " m".into()].concat()
-        }
-        _ => [(s / 86_400).to_string(), " d ".into(), (s % 86_400 / 3600).to_string(), " h".into()].concat(),
+        0..10 => [&s.to_string(), ".", &(ms % 1000 / 100).to_string(), " s"].concat(),
+        10..60 => [&s.to_string(), " s"].concat(),
+        60..3600 => two(s / 60, " m", s % 60, " s"),
+        3600..86_400 => two(s / 3600, " h", s % 3600 / 60, " m"),
+        _ => two(s / 86_400, " d", s % 86_400 / 3600, " h"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use systole::audit::columns::{COLUMNS, width};
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
-use systole::audit::why::{Asker, Standing, line, report};
+use systole::audit::why::{Asker, Standing, broken, report, waits};
 use systole::edges::clock::WallClock;
 use systole::organism::file;
 use systole::organism::running::Organism;
@@ -100,10 +100,11 @@ pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: 
     Standing::of(reader, &whole, &posts, &found).unwrap()
 }
 
-/// The full words on a thread, each line asserted to fit; and those of a list, on one line.
+/// The full words on a thread, each line asserted to fit; and its entries in the list, on one line.
 pub(crate) fn words(standing: &Standing, start: Option<&str>) -> (String, String) {
     let asker = Asker { now: WallClock.now(), start };
-    (narrow(&report(standing, &asker)), flat(&narrow(&line(standing, &asker))))
+    let list = broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
+    (narrow(&report(standing, &asker)), flat(&narrow(&list)))
 }
 
 /// Lines as one text, each asserted to fit a terminal and to hold nothing that one would obey.

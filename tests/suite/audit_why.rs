@@ -3,14 +3,16 @@
 use systole::audit::columns::clock;
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
-use systole::audit::why::{Cause, Failure, Reason, Standing, Then};
+use systole::audit::why::{Cause, Failure, Reason, Standing, Then, broken, in_lines, waits};
 use systole::pump::state::Life;
 use systole::words::composition::Program;
 use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::record::{Kind, Mark, Role};
 use systole::words::time::Millis;
 
-use super::audit_stage::{Part, cast, flat, look, payload, standing, standing_in, stop, until, words};
+use super::audit_stage::{
+    Part, cast, flat, look, narrow, payload, standing, standing_in, stop, until, words,
+};
 use super::organism::{ask, outcome, start};
 
 const HUNG: Part<'_> = Part("search", "search", "found", &["timeout: 1h"]);
@@ -117,7 +119,8 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
     assert!(report.contains("\n  └─ dig attempt 1 of 3 out"), "{report}");
     assert!(report.contains(&["└─ deputy in its own thread ", child.as_str()].concat()), "{report}");
     assert!(report.contains("\n    └─ dig attempt 1 of 3 out"), "{report}");
-    assert!(line.contains("(and 1 more)"), "{line}");
+    assert_eq!(line.matches("for dig: attempt 1 of 3 out").count(), 2, "each leaf is a wait: {line}");
+    assert!(line.contains(&["systole why ", child.as_str()].concat()), "{line}");
 
     let below = standing(&organism, &child);
     assert_eq!(below.leaves().len(), 1, "a child is asked for by itself: {below:?}");
@@ -411,4 +414,134 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
     let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
     assert!(report.contains("\\u{202e}drawkcab"), "{report}");
     assert!(line.contains("systole why"), "{line}");
+}
+
+/// A reason of search in a thread of that name, since that moment.
+fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
+    Reason {
+        thread: ThreadId::parse(thread).unwrap(),
+        call: CallPath::top(1),
+        listener: Name::parse("search").unwrap(),
+        turn: 1,
+        since: Millis(since),
+        cause,
+        attempt: 1,
+        attempts: 3,
+        failures: Vec::new(),
+        program: None,
+        told_from: 1,
+        wraps_up: None,
+        below: Vec::new(),
+    }
+}
+
+fn of_one(reason: Reason) -> Standing {
+    let (thread, touched) = (reason.thread.root_of(), reason.since);
+    Standing { thread, life: Life::Working, touched, seq: 1, reasons: vec![reason], timers: Vec::new() }
+}
+
+fn person(expires: u64) -> Cause {
+    let id = systole::words::approval::ApprovalId(1);
+    let hash = systole::words::ids::Digest([0; 32]);
+    Cause::Person { id, element: "shell".to_owned(), hash, until: Millis(expires) }
+}
+
+#[test]
+fn c7_every_wait_is_one_line_in_its_form_the_longest_first() {
+    let now = Millis(1_000_000_000);
+    let mut asks = waiting("sess-1f0c9a2b77d1", now.0 - 252_000, person(now.0 + 3_312_000));
+    asks.listener = Name::parse("workspace").unwrap();
+    let queue = Cause::Queued { place: 2, slots: 1 };
+    let standings = [
+        of_one(waiting("sess-77b000000000.research", now.0 - 7_000, queue)),
+        of_one(asks),
+        of_one(waiting("sess-0123456789ab", now.0 - 8_000, Cause::Stopped)),
+    ];
+    let found = waits(&standings, now);
+    assert_eq!(
+        in_lines(&found, now),
+        [
+            "sess-1f0c9a2b77d1          waits 4 m 12 s   for a person: approval a1 (shell, workspace), expires in 55 m             systole approve a1",
+            "sess-0123456789ab          waits 8.0 s      for search: waits for the organism to run, attempt 1 of 3                 systole why sess-0123456789ab",
+            "sess-77b000…000.research   waits 7.0 s      for search: attempt 1 of 3 waits for a slot, number 2 behind 1 out        systole why sess-77b000000000.research",
+        ]
+    );
+    assert_eq!(
+        in_lines(&found[..1], now),
+        [
+            "sess-1f0c9a2b77d1   waits 4 m 12 s   for a person: approval a1 (shell, workspace), expires in 55 m        systole approve a1"
+        ]
+    );
+    let terminal = broken(&found, now);
+    narrow(&terminal);
+    for wait in &found {
+        let whole = terminal.iter().filter(|line| line.ends_with(&wait.command)).count();
+        assert_eq!(whole, 1, "a command is to be copied: {terminal:#?}");
+    }
+}
+
+#[test]
+fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
+    let now = Millis(1_000_000_000);
+    let out = Cause::Out { deadline: None, idle_ms: None, then: Then::Fails };
+    let mut standing = of_one(waiting("sess-0123456789ab", now.0 - 9_000, out));
+    let held = Cause::Held { behind: CallPath::top(1) };
+    standing.reasons.push(waiting("sess-0123456789ab", now.0 - 5_000, held));
+    let (id, listener) = (systole::words::ids::TimerId::parse("tea").unwrap(), Name::parse("dig").unwrap());
+    let rests = Standing {
+        thread: ThreadId::parse("sess-ffffffffffff").unwrap(),
+        life: Life::Resting,
+        touched: Millis(now.0 - 1_000),
+        seq: 3,
+        reasons: Vec::new(),
+        timers: vec![systole::audit::why::Kept { id, listener, due: now.plus(60_000) }],
+    };
+    let found = waits(&[rests, standing], now);
+    let told: Vec<(&str, &str)> = found.iter().map(|wait| (wait.cause, wait.what.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("out", "for search: attempt 1 of 3 out for 9.0 s"),
+            ("held", "for call 1 of the same thread, which came first"),
+            ("timer", "for timer tea of dig, due in 1 m"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn c7_the_leaf_is_found_through_two_levels_of_threads_and_each_is_asked_for_alone() {
+    let spawns = |label: &str, initial: &str| {
+        format!(
+            "env: {{TURN_1: '<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"{label}\">\
+             <initial-payload><{initial} xmlns=\"urn:t\">x</{initial}></initial-payload></spawn-thread>\
+             <await-threads xmlns=\"https://xml-pipeline.org/ns/core/v1\" mode=\"all\"/>'}}"
+        )
+    };
+    let (first, second) = (spawns("heat", "search"), spawns("deeper", "dig"));
+    let folder = cast(&[
+        Part("planner", "plan", "planned", &[&first, "turns: 9", "peers: [deputy]"]),
+        Part("deputy", "search", "found", &[&second, "turns: 9", "peers: [dig]"]),
+        Part("dig", "dig", "dug", &["timeout: 1h"]),
+    ]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    let child = receipt.thread.child("heat").unwrap();
+    let grandchild = child.child("deeper").unwrap();
+    let (deepest, awaits) = (grandchild.clone(), Some(Mark::Role(Role::Await)));
+    until(&organism, |r| r.header.thread == deepest).await;
+    until(&organism, |r| r.header.thread == child && r.header.code == awaits).await;
+    until(&organism, |r| r.header.thread == receipt.thread && r.header.code == awaits).await;
+    let found = standing(&organism, &receipt.thread);
+    let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
+    assert_eq!((&leaf.thread, leaf.listener.as_str()), (&grandchild, "dig"));
+    assert!(matches!(leaf.cause, Cause::Out { then: Then::Attempt(2), .. }), "{leaf:?}");
+    let list = waits(std::slice::from_ref(&found), leaf.since.plus(9_000));
+    let [wait] = &list[..] else { panic!("{list:?}") };
+    assert_eq!((&wait.thread, wait.what.as_str()), (&grandchild, "for dig: attempt 1 of 3 out for 9.0 s"));
+    assert_eq!(wait.command, ["systole why ", grandchild.as_str()].concat());
+    let (report, _) = words(&found, None);
+    for (indent, who) in [("", "planner"), ("  └─ ", "deputy"), ("    └─ ", "dig")] {
+        assert!(report.contains(&["\n", indent, who].concat()), "{report}");
+    }
+    stop(organism).await;
 }

@@ -47,6 +47,7 @@ fn taken() -> Vec<String> {
         "<system-error X code='payload.invalid' retry_allowed='true' element='search' hash='H' path='/search/limit' \
          line='3' column='10' message='m'><expected>e</expected><received>&lt;limit&gt;</received><schema>s</schema>\
          <try>t</try></system-error>",
+        "<throttled X count='9980' first='2026-11-20T07:00:00.000Z' last='2026-11-20T07:00:09.000Z'/>",
         "<handled X/>",
         "<budget-exceeded X what='turns' used='10' limit='10'/>",
         "<final-report X source='synthetic' outcome='partial' reason='budget'>so far</final-report>",
@@ -176,6 +177,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::listener_joined(&name),
         core_payload::listener_left(&name, odd),
         core_payload::handled(),
+        core_payload::throttled(u64::MAX, Millis(0), Millis(1)),
         core_payload::thread_spawned(&child, &root, Digest([2; 32]), None),
         core_payload::thread_spawned(&child, &root, Digest([2; 32]), Some(249)),
         core_payload::thread_finished(

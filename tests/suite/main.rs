@@ -9,6 +9,7 @@ mod audit_why;
 mod cli_look;
 mod cli_run;
 mod cli_send;
+mod clients;
 mod config;
 mod core_schema;
 mod crash_loop;

@@ -162,6 +162,15 @@ pub(crate) fn run_file(folder: &Path) -> RunFile {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) json: serde_json::Value,
+    head: String,
+}
+
+impl Answer {
+    /// A header of it, by its name in small letters.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        fields.into_iter().find_map(|(field, value)| field.eq_ignore_ascii_case(name).then_some(value))
+    }
 }
 
 /// Asks the door with its own credential.
@@ -209,7 +218,8 @@ pub(crate) fn answer(mut stream: std::net::TcpStream) -> Answer {
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
-    Answer { status, json: serde_json::from_str(body).unwrap_or(serde_json::Value::Null) }
+    let json = serde_json::from_str(body).unwrap_or(serde_json::Value::Null);
+    Answer { status, json, head: head.to_owned() }
 }
 
 /// A stream of events.
@@ -217,7 +227,16 @@ pub(crate) struct Events(BufReader<std::net::TcpStream>);
 
 impl Events {
     pub(crate) fn open(run: &RunFile, query: &str, headers: &[(&str, &str)]) -> Events {
-        let bearer = format!("Bearer {}", run.token.secret());
+        Events::open_with(run, run.token.secret(), query, headers)
+    }
+
+    /// The same with the credential of a client.
+    pub(crate) fn open_as(run: &RunFile, token: &str, query: &str) -> Events {
+        Events::open_with(run, token, query, &[])
+    }
+
+    fn open_with(run: &RunFile, token: &str, query: &str, headers: &[(&str, &str)]) -> Events {
+        let bearer = format!("Bearer {token}");
         let mut all = vec![("Authorization", bearer.as_str())];
         all.extend_from_slice(headers);
         let mut stream = connect(run);

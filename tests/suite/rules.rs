@@ -59,7 +59,14 @@ impl Judge for Stern {
 fn of_a_refused_message_from_outside_an_excerpt_is_kept() {
     let text = "x".repeat(100_000);
     let document = ["<tool xmlns=\"urn:test\">", &text, "</tool>"].concat();
-    let message = admit::message(&composition(), document.as_bytes(), Some("tool"), None, &mut Stern);
+    let message = admit::message(
+        &composition(),
+        &name("operator"),
+        document.as_bytes(),
+        Some("tool"),
+        None,
+        &mut Stern,
+    );
     let kept = message.payload.unwrap_err().kept.unwrap();
     assert_eq!(kept.len(), limits::EXCERPT_BYTES);
     assert!(document.as_bytes().starts_with(&kept));

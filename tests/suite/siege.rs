@@ -2,6 +2,7 @@
 //! whatever bytes it is asked to. A test strikes at the door or through mallory, and reads what the
 //! striker was told and what the log has of it. It never sleeps; what does not come in time fails.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::Write as _;
 
@@ -97,8 +98,22 @@ while line := sys.stdin.buffer.readline():
     sys.stdout.flush()
 "#;
 
+/// Clients beside the operator, each with its token. What is refused is recorded one by one for so many
+/// messages of each, so a long siege sends every refused message through the next of them.
+const OUTSIDERS: usize = 64;
+
+fn outsider(number: usize) -> String {
+    format!("outsider-{number}")
+}
+
+fn token(number: usize) -> String {
+    format!("token-of-outsider-{number:04}")
+}
+
 /// The siege.
 pub(crate) struct Siege {
+    /// Messages that outsiders have sent.
+    sent: Cell<usize>,
     pub(crate) folder: tempfile::TempDir,
     pub(crate) organism: Running,
     pub(crate) run: RunFile,
@@ -149,17 +164,25 @@ impl Siege {
     /// that takes in memory is taken before anything is measured.
     pub(crate) fn with(variables: &[(&str, &str)]) -> Siege {
         let hidden = ECHO_XSD.replace("/echo/", "/hidden/");
+        let mut yaml = YAML.to_owned() + "clients:\n";
+        let mut all: Vec<(String, String)> = Vec::new();
+        for number in 0..OUTSIDERS {
+            yaml += &format!("  {}: {{token_env: OUTSIDER_{number}}}\n", outsider(number));
+            all.push((format!("OUTSIDER_{number}"), token(number)));
+        }
         let folder = folder(&[
-            ("organism.yaml", YAML),
+            ("organism.yaml", &yaml),
             ("echo.xsd", ECHO_XSD),
             ("hidden.xsd", &hidden),
             ("mallory.xsd", MALLORY_XSD),
             ("echo.py", ECHO_PY),
             ("mallory.py", MALLORY_PY),
         ]);
-        let organism = Running::organism_with(folder.path(), variables);
+        let all = all.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let all: Vec<_> = all.chain(variables.iter().copied()).collect();
+        let organism = Running::organism_with(folder.path(), &all);
         let run = run_file(folder.path());
-        let siege = Siege { folder, organism, run };
+        let siege = Siege { sent: Cell::new(0), folder, organism, run };
         siege.serves(&"x".repeat(900_000));
         siege.strike("[struck('warm')]");
         siege
@@ -170,9 +193,19 @@ impl Siege {
         self.post_to("/v1/messages", &[], document)
     }
 
-    /// The same, to a path and with headers of its own.
+    /// The same from the outsider whose turn it is, who is named.
+    pub(crate) fn post_from_outside(&self, document: &[u8]) -> (Answer, String) {
+        let number = self.sent.replace(self.sent.get() + 1) % OUTSIDERS;
+        (self.post_with(&token(number), "/v1/messages", &[], document), outsider(number))
+    }
+
+    /// The same from the operator, to a path and with headers of its own.
     pub(crate) fn post_to(&self, path: &str, headers: &[(&str, &str)], document: &[u8]) -> Answer {
-        let bearer = format!("Bearer {}", self.run.token.secret());
+        self.post_with(self.run.token.secret(), path, headers, document)
+    }
+
+    fn post_with(&self, token: &str, path: &str, headers: &[(&str, &str)], document: &[u8]) -> Answer {
+        let bearer = format!("Bearer {token}");
         let mut all = vec![("Authorization", bearer.as_str())];
         all.extend_from_slice(headers);
         let mut stream = connect(&self.run);
@@ -254,7 +287,7 @@ impl Siege {
     /// log has the refusal with the hash of an excerpt that it keeps.
     pub(crate) fn refused(&self, document: &[u8], code: &str) -> Value {
         let (before, memory) = (self.last(), Memory::of(&self.organism));
-        let answer = self.post(document);
+        let (answer, client) = self.post_from_outside(document);
         let shown = String::from_utf8_lossy(&document[..document.len().min(200)]).into_owned();
         assert_eq!(answer.json["code"], code, "{shown:?}: {:?}", answer.json);
         assert!(answer.status >= 400, "{shown:?}");
@@ -263,7 +296,7 @@ impl Siege {
         let records = self.after(before);
         let [(_, record)] = &records[..] else { panic!("one record, not {records:?} for {shown:?}") };
         assert_eq!((record.header.kind.as_str(), record.header.code.unwrap().as_str()), ("refusal", code));
-        assert_eq!(record.header.to.as_ref().unwrap().as_str(), "operator");
+        assert_eq!(record.header.to.as_ref().unwrap().as_str(), client);
         assert_eq!(answer.json["told"].as_str().unwrap().as_bytes(), &*record.body, "told as recorded");
         if !document.is_empty() {
             let hash = answer.json["hash"].as_str().unwrap_or_else(|| panic!("no hash: {answer:?}"));

@@ -135,6 +135,7 @@ impl Cast {
             message_bytes: 1 << 20,
             budgets: None,
             loops: None,
+            clients: BTreeMap::new(),
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {

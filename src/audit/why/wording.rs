@@ -1,17 +1,15 @@
-//! Reasons in words: one line for a list, a few lines for one thread, each with what ends the wait.
+//! The reasons of one thread in words: a few lines for each open call, with what ends the wait.
 //!
 //! It never decides what the reason is. Reasons and a moment come in; lines of at most 80 columns go
 //! out, with whatever a program said made visible.
 
-use super::{Cause, Failure, Reason, Standing, Then};
-use crate::audit::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
+use super::kinds::words;
+use super::{Cause, Failure, Reason, Standing};
+use crate::audit::columns::{self, at_most, cut, plain, wrapped};
 use crate::pump::state::Life;
 use crate::words::composition::Program;
-use crate::words::ids::ThreadId;
 use crate::words::time::{Millis, spoken};
 
-/// Columns that a thread's id takes in a list.
-const ID_COLUMNS: usize = 24;
 /// Lines that one failure's words may take.
 const FAILURE_LINES: usize = 3;
 
@@ -26,145 +24,12 @@ pub struct Asker<'a> {
 
 /// What a call waits for, in a few words without its listener's name.
 pub fn brief(reason: &Reason, now: Millis) -> String {
-    let attempt = attempt_of(reason);
-    let held_for = spoken(now.since(reason.since));
-    match &reason.cause {
-        Cause::Held { behind } => ["is held until call ", behind.as_str(), " is over"].concat(),
-        Cause::Person { .. } => ["waits ", &for_person(reason, now)].concat(),
-        Cause::Paused { by } => ["waits while ", &paused(by), " is paused, ", &attempt].concat(),
-        Cause::Joining { answered, items } => {
-            [&answered.to_string(), " of ", &items.to_string(), calls(*items), " answered"].concat()
-        }
-        Cause::Awaiting { enough: 0, timer: Some((id, due)), .. } => {
-            ["awaits timer ", id.as_str(), ", due in ", &spoken(due.since(now))].concat()
-        }
-        Cause::Awaiting { finished, enough, .. } => {
-            let threads = if *enough == 1 { " thread" } else { " threads" };
-            ["awaits ", &enough.to_string(), threads, ", ", &finished.to_string(), " finished"].concat()
-        }
-        Cause::BackOff { until } => [&attempt, " in back-off for ", &spoken(until.since(now))].concat(),
-        Cause::Queued { place, slots } => {
-            let place = place.to_string();
-            [&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"].concat()
-        }
-        Cause::Out { .. } => [&attempt, " out for ", &held_for].concat(),
-        Cause::Stopped => ["waits for the organism to run, ", &attempt].concat(),
-        Cause::Unknown { .. } => "its configuration cannot be read".to_owned(),
-    }
-}
-
-/// `for a person: approval a1 (shell, workspace), expires in 55 m`.
-fn for_person(reason: &Reason, now: Millis) -> String {
-    let Cause::Person { id, element, until, .. } = &reason.cause else { return String::new() };
-    let what = [element.as_str(), ", ", reason.listener.as_str()].concat();
-    let left = match until.since(now) {
-        0 => ", expires now".to_owned(),
-        left => [", expires in ", &spoken(left)].concat(),
-    };
-    ["for a person: approval ", &id.to_string(), " (", &what, ")", &left].concat()
-}
-
-fn paused(by: &ThreadId) -> String {
-    if by.is_sys() { "everything".to_owned() } else { ["thread ", by.as_str()].concat() }
-}
-
-fn calls(items: usize) -> &'static str {
-    if items == 1 { " item" } else { " items" }
-}
-
-fn attempt_of(reason: &Reason) -> String {
-    let of = reason.attempts.max(reason.attempt);
-    ["attempt ", &reason.attempt.to_string(), " of ", &of.to_string()].concat()
+    words(reason, now).brief
 }
 
 /// What ends the wait, as a sentence; none where what stands below ends it.
 pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
-    match &reason.cause {
-        Cause::Out { deadline: Some(deadline), idle_ms, then } => {
-            let mut text = String::from("a reply");
-            if let Some(idle) = idle_ms {
-                text.push_str(", silence for ");
-                text.push_str(&spoken(*idle));
-            }
-            text.push_str(", or the timeout at ");
-            text.push_str(&columns::moment(*deadline, now));
-            match deadline.since(now) {
-                0 => text.push_str(" (now)"),
-                left => text.extend([" (in ", &spoken(left), ")"]),
-            }
-            match then {
-                Then::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),
-                Then::Fails => text.push_str("; then the call fails"),
-            }
-            Some(text)
-        }
-        Cause::BackOff { until } => {
-            let attempt = reason.attempt.to_string();
-            Some(["attempt ", &attempt, " at ", &columns::moment(*until, now)].concat())
-        }
-        Cause::Person { id, until, .. } => {
-            let id = id.to_string();
-            let at = columns::moment(*until, now);
-            Some(
-                ["systole approve ", &id, ", amend ", &id, " or reject ", &id, "; expires at ", &at].concat(),
-            )
-        }
-        Cause::Paused { by } if by.is_sys() => Some("systole resume --all".to_owned()),
-        Cause::Paused { by } => Some(["systole resume ", by.as_str()].concat()),
-        Cause::Queued { .. } => {
-            let listener = reason.listener.as_str();
-            Some(["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat())
-        }
-        Cause::Unknown { why } => Some(["nothing, as it stands: ", &plain(why)].concat()),
-        Cause::Awaiting { timer: Some((id, due)), .. } => {
-            let mut text = ["timer ", id.as_str(), " at ", &columns::moment(*due, now)].concat();
-            if matches!(reason.cause, Cause::Awaiting { enough: 1.., .. }) {
-                text.push_str(", if the threads below have not finished before");
-            }
-            Some(text)
-        }
-        Cause::Stopped
-        | Cause::Held { .. }
-        | Cause::Joining { .. }
-        | Cause::Awaiting { timer: None, .. }
-        | Cause::Out { deadline: None, .. } => None,
-    }
-}
-
-/// One thread in one entry of a list: since when it waits, for what, and what to type for more.
-pub fn line(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
-    let leaves = standing.leaves();
-    let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
-    let waited = spoken(asker.now.since(since));
-    let lead = [columns::thread(&standing.thread, ID_COLUMNS).as_str(), "  waits ", &waited, "  "].concat();
-    let text = match leaves.as_slice() {
-        [] => "for nothing that the log tells".to_owned(),
-        [leaf] => told_of_leaf(leaf, asker.now),
-        [leaf, rest @ ..] => {
-            let more = rest.len().to_string();
-            [&told_of_leaf(leaf, asker.now), " (and ", &more, " more)"].concat()
-        }
-    };
-    let mut lines = wrapped(&lead, 4, &text);
-    // A command is to be copied: it is never broken.
-    let command = match leaves.first().map(|leaf| &leaf.cause) {
-        Some(Cause::Person { id, .. }) => ["systole approve ", &id.to_string()].concat(),
-        _ => ["systole why ", standing.thread.as_str()].concat(),
-    };
-    match lines.last_mut() {
-        Some(last) if columns::width(last) + 2 + columns::width(&command) <= COLUMNS => {
-            last.extend(["  ", &command]);
-        }
-        _ => lines.push(cut(&["    ", &command].concat(), COLUMNS)),
-    }
-    lines
-}
-
-fn told_of_leaf(leaf: &Reason, now: Millis) -> String {
-    if let Cause::Person { .. } = leaf.cause {
-        return for_person(leaf, now);
-    }
-    ["for ", leaf.listener.as_str(), ": ", &brief(leaf, now)].concat()
+    words(reason, now).ends
 }
 
 /// One thread in full: a line for each open call, under its caller, and what to do next.
@@ -209,8 +74,9 @@ fn next(standing: &Standing) -> String {
         Life::Resting => ["systole send --thread ", id, ", or systole log ", id].concat(),
         Life::Working => {
             let leaves = standing.leaves();
-            if let Some(Cause::Person { id, .. }) = leaves.first().map(|leaf| &leaf.cause) {
-                return ["systole approve ", &id.to_string()].concat();
+            // The moment does not matter to a command.
+            if let Some(command) = leaves.first().and_then(|leaf| words(leaf, standing.touched).command) {
+                return command;
             }
             let (thread, from) = leaves
                 .first()

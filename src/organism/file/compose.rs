@@ -9,10 +9,12 @@ use std::path::Path;
 use systole_kit::QName;
 use systole_kit::schema::nearest;
 
+use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::schemas::{Collected, Outline, Shelf};
 use super::value::At;
+use crate::words::client::Client;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, Program, Reach, Schema};
 use crate::words::ids::Name;
@@ -22,6 +24,8 @@ pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
     pub(super) schemas: Vec<Schema>,
+    pub(super) clients: BTreeMap<Name, Client>,
+    pub(super) tokens: Vec<TokenSource>,
 }
 
 /// A listener whose elements are resolved, with the places they were named at.
@@ -62,7 +66,8 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
             listeners.insert(name.clone(), listener(one, name, outline, open, directory));
         }
     }
-    Composed { entry, listeners, schemas: collected.schemas }
+    let (clients, tokens) = clients::resolve(desk, declared);
+    Composed { entry, listeners, schemas: collected.schemas, clients, tokens }
 }
 
 /// Resolves local names of root elements; nothing is told where the schema itself could not be read.
@@ -90,7 +95,7 @@ fn elements(
     found
 }
 
-fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     // A dozen names are enough to recognise one's own mistake.
     let some: Vec<&str> = known.take(12).collect();
     if some.is_empty() {

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use super::approval::{self, Approval};
 use super::budgets;
+use super::clients;
 use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::value::{self, At, Fields, fields};
@@ -34,6 +35,7 @@ pub(super) struct Declared {
     pub(super) loops: Loops,
     pub(super) log: String,
     pub(super) listen: SocketAddr,
+    pub(super) clients: Vec<clients::Declaration>,
 }
 
 /// One listener as it is declared.
@@ -75,6 +77,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         loops: Loops::default(),
         log: "./organism.db".to_owned(),
         listen: LISTEN,
+        clients: Vec::new(),
     };
     if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
         && let Some(section) = fields(desk, node, node.span, "organism", &path)
@@ -112,6 +115,9 @@ fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
 
 /// The sections about the house around the listeners.
 fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
+    if let Some((node, path)) = top.get("clients") {
+        declared.clients = clients::read(desk, node, &path);
+    }
     if let Some((node, path)) = top.get("limits")
         && let Some(section) = fields(desk, node, node.span, "limits", &path)
         && let Some((node, path)) = section.get("message")
@@ -275,7 +281,8 @@ fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     }
 }
 
-fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
+/// Tells where a text is no name that an environment variable may have.
+pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !word {

@@ -87,7 +87,8 @@ impl Desk {
         Refused(self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect())
     }
 
-    fn place(&self, at: Span) -> Place {
+    /// A stretch of the file, as people know it.
+    pub(super) fn place(&self, at: Span) -> Place {
         let line = self.line_of(at.start);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());

@@ -107,6 +107,19 @@ pub const KEYS: &[Key] = &[
         "127.0.0.1:7474",
         "the address and port it listens on; loopback unless another stands here",
     ),
+    key("clients", "none", "who may come in at the HTTP door beside the operator, by name"),
+    key("clients.NAME", "required", "one client; its name stands as sender of what it sends"),
+    key(
+        "clients.NAME.token_env",
+        "required",
+        "the environment variable that holds its token, 16 characters or more; read when the door is opened",
+    ),
+    key("clients.NAME.may", "all that are open", "listeners it may address, of those with `entry: true`"),
+    key(
+        "clients.NAME.roles",
+        "[]",
+        "`read`: threads of others; `operate`: going on with, cancelling and pausing them; `approve`: deciding about what waits for a person",
+    ),
     later("payloads", "payloads in the compact form"),
     later("schemas", "schemas that several parties share"),
     later("models", "models by name"),
@@ -126,7 +139,6 @@ pub const KEYS: &[Key] = &[
         "of the same calls to the same listener, the one that is told and the one that is refused, 1 to 1000",
     ),
     key("loops.ping_pong", "6", "rounds with one listener that may bring no new payload, 1 to 1000"),
-    later("clients", "who may send from outside, and what"),
     later("broadcast", "elements that go to several takers"),
     later("bus", "listeners over NATS beside an embedded log"),
 ];

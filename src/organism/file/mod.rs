@@ -6,6 +6,7 @@
 
 mod approval;
 mod budgets;
+mod clients;
 mod compose;
 mod declared;
 mod desk;
@@ -29,6 +30,7 @@ use desk::{Desk, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 
+pub use clients::TokenSource;
 pub use diagnostic::{Diagnostic, Place, Refused};
 pub use folder::{CORE_XSD, ENVELOPE_XSD};
 pub use keys::{KEYS, Key};
@@ -44,6 +46,8 @@ pub struct OrganismFile {
     pub log: PathBuf,
     /// Where the HTTP door listens.
     pub listen: SocketAddr,
+    /// Where the credentials of its clients are to be found.
+    pub tokens: Vec<TokenSource>,
 }
 
 /// Reads and checks an organism's file and the schemas it names.
@@ -108,11 +112,13 @@ fn check(
         message_bytes: declared.message_bytes,
         budgets: era.has_budgets.then_some(declared.budgets),
         loops: era.has_budgets.then_some(declared.loops),
+        clients: composed.clients,
     };
     Ok(OrganismFile {
         composition,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
+        tokens: composed.tokens,
     })
 }

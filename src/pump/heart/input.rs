@@ -1,6 +1,7 @@
 //! What comes in, and what is done with each: deciding, or parking until a thread is awake.
 
 use super::{Answered, Heart, Lookup, Written};
+use crate::pump::buckets::Telling;
 use crate::pump::event::{Bound, Happening, Lost, Pause};
 use crate::pump::wheel::Ripe;
 use crate::words::approval::Ruling;
@@ -8,7 +9,7 @@ use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Said, Ticket, Unconnected};
 use crate::words::ids::{Name, ThreadId};
 use crate::words::ports::{CallBack, Lease, Step, Token};
-use crate::words::time::spoken;
+use crate::words::time::{Millis, spoken};
 
 /// Something for the pump.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub enum Input {
         /// How often.
         count: u64,
     },
+    /// Refusals that were counted, while the log is asked for the thread they belong to.
+    Throttled(Telling),
     /// A timer whose time has come, while the log is asked for its note.
     Ripe(Ripe),
     /// What a look into the log found.
@@ -103,11 +106,15 @@ impl Heart {
             Input::Ruled(ruling) => self.ruled(ruling),
             Input::Pause(pause) => self.pause(pause),
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
+            Input::Throttled(telling) => self.happened(Happening::Throttled(telling)),
             Input::Found(answered) => self.found(answered),
             // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.
             Input::Fallen { who } => self.broken = Some([who.as_str(), " panicked"].concat()),
             Input::Stop => self.stopping = true,
             Input::Farewell => {
+                for telling in self.state.buckets.rest() {
+                    self.happened(Happening::Throttled(telling));
+                }
                 self.happened(Happening::Stopping { mode: "drain" });
                 self.ended = true;
             }
@@ -211,6 +218,17 @@ impl Heart {
         }
     }
 
+    /// Has refusals that were only counted told by their number, in the thread they belong to.
+    fn tell_counts(&mut self, now: Millis) {
+        for telling in self.state.buckets.due(now) {
+            if self.has_line(&telling.place) {
+                self.happened(Happening::Throttled(telling));
+            } else {
+                self.park(Lookup::Line(telling.place.clone()), Input::Throttled(telling));
+            }
+        }
+    }
+
     /// Whether a thread is in memory and, if it has ended, those above it up to the first that lives.
     fn has_line(&self, thread: &ThreadId) -> bool {
         let mut next = Some(thread.clone());
@@ -256,6 +274,7 @@ impl Heart {
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
         self.expire();
+        self.tell_counts(now);
         self.fire_ripe();
         self.dispatch();
     }

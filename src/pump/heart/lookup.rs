@@ -214,6 +214,8 @@ impl Heart {
             Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
             Some(Input::Judged(judged)) => (judged.lease.listener.clone(), None),
             Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
+            // Its thread cannot be read: what is counted for it is told in `sys`.
+            Some(Input::Throttled(telling)) => return self.happened(Happening::Throttled(telling)),
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };

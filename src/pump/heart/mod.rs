@@ -153,7 +153,11 @@ impl Heart {
     }
 
     fn take(&mut self, decision: Decision) {
-        let Decision { facts, folded, documents, effects } = decision;
+        let Decision { facts, folded, documents, effects, toll } = decision;
+        if let Some(toll) = toll {
+            let tick = self.ticks();
+            self.state.buckets.take(toll, tick);
+        }
         let base = self.filling.batch.records.len();
         for fact in facts {
             self.fresh.put(fact.clone());
@@ -192,8 +196,8 @@ impl Heart {
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.wheel.next_moment().filter(|_| !self.stopping);
-        let expiry = self.expiries.next_moment();
-        self.desk.next_moment().into_iter().chain(timer).chain(expiry).min()
+        let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
+        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).min()
     }
 
     /// Why the pump must stop at once, if it must.

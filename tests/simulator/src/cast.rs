@@ -2,8 +2,10 @@
 //! Pure. Every payload carries a token, which names the conversation that it belongs to, and a number
 //! that no other payload of the run has: what is recorded twice, or shown to the wrong one, shows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use systole::words::client::{Client, Role};
 use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::ids::{Digest, Name};
 use systole_kit::writer::{self, Writer};
@@ -87,6 +89,7 @@ pub(crate) fn composition() -> Composition {
         message_bytes: 1 << 20,
         budgets: None,
         loops: None,
+        clients: clients(),
     }
 }
 
@@ -138,4 +141,15 @@ pub(crate) fn children(document: &[u8]) -> impl Iterator<Item = &str> {
 /// The number of a payload; none where the core wrote it.
 pub(crate) fn number(body: &[u8]) -> Option<u64> {
     values(body, " n=\"").next().and_then(|digits| digits.parse().ok())
+}
+
+/// Whether a client acts upon threads of others.
+pub(crate) fn operates(client: &Name) -> bool {
+    *client == Name::operator() || clients().get(client).is_some_and(|c| c.roles.contains(&Role::Operate))
+}
+
+/// Alice acts upon threads of others, bob upon his own; the operator needs no leave.
+fn clients() -> BTreeMap<Name, Client> {
+    let client = |client, roles| (name(client), Client { may: None, roles });
+    BTreeMap::from([client("alice", vec![Role::Operate]), client("bob", Vec::new())])
 }

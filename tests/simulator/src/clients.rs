@@ -211,6 +211,12 @@ impl Crowd {
         })
     }
 
+    /// Who sent a letter.
+    pub(crate) fn client_of(&self, ticket: Ticket) -> Option<&Name> {
+        let (Letter::Cancel { client, .. } | Letter::Message { client, .. }) = self.letters.get(&ticket.0)?;
+        self.clients.get(*client).map(|client| &client.name)
+    }
+
     /// The thread that a letter names.
     pub(crate) fn thread_of(&self, ticket: Ticket) -> Option<&ThreadId> {
         match self.letters.get(&ticket.0)? {

@@ -55,7 +55,7 @@ fn a5_the_largest_blows_are_refused_in_little_memory_from_both_sides() {
     let siege = Siege::begin();
     siege.taken(&honest(1 << 20));
     for Blow { row, what, document, ends_by } in blows(1 << 20) {
-        let refused = siege.post(&document);
+        let (refused, _) = siege.post_from_outside(&document);
         let code = refused.json["code"].as_str().unwrap_or_else(|| panic!("row {row}: {what}: {refused:?}"));
         let told = siege.refused(&document, code);
         let (at, most) = (told["column"].as_u64().unwrap(), ends_by.unwrap_or(document.len() + 1) as u64);

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use systole::edges::log::writer::{Outcome, Writer};
 use systole::pump::run::{Ended, Lines, Taken, run};
-use systole::words::codes::Code;
-use systole::words::flow::{Refused, Unconnected};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -59,14 +57,12 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let batches = Box::new(|_, _| Taken::Over);
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     let flood = async {
-        let bytes: Arc<[u8]> = Arc::from(vec![b'x'; 1 << 20]);
+        let words = "x".repeat(1 << 20);
         for taken in 0..1_000 {
-            let refused =
-                Refused { refusal: Refusal::new(Code::StaleLease, "over"), kept: Some(bytes.clone()) };
-            let mut stray = Input::Stray(Unconnected { listener: name("tool"), refused });
+            let mut news = Input::Left { listener: name("tool"), words: words.clone() };
             let mut turned_away = 0;
-            while let Err(TrySendError::Full(back)) = pump.try_send(stray) {
-                stray = back;
+            while let Err(TrySendError::Full(back)) = pump.try_send(news) {
+                news = back;
                 turned_away += 1;
                 if turned_away == 1_000 {
                     return taken;

@@ -8,6 +8,7 @@ mod holding;
 mod memory;
 mod parking;
 mod recovery;
+mod throttled;
 mod timers;
 mod writer;
 

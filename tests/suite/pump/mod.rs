@@ -3,9 +3,11 @@
 
 mod approvals;
 mod awaiting;
+mod buckets;
 mod budgets;
 mod calls;
 mod cancelling;
+mod clients;
 mod cut;
 mod failures;
 mod loops;
@@ -88,6 +90,7 @@ pub(crate) fn composition() -> Composition {
         message_bytes: 1 << 20,
         budgets: None,
         loops: None,
+        clients: BTreeMap::new(),
     }
 }
 
@@ -200,7 +203,10 @@ impl Stage {
         self.events += 1;
         self.now = self.now.plus(10);
         let event = Event { at: self.now, seed: Seed([self.events; 16]), what };
-        let Decision { facts, folded, effects, .. } = decide(&self.state, event);
+        let Decision { facts, folded, effects, toll, .. } = decide(&self.state, event);
+        if let Some(toll) = toll {
+            self.state.buckets.take(toll, self.now);
+        }
         for fact in &facts {
             let before = self.state.thread(&fact.header.thread).map(|t| t.head);
             let zero = systole::words::record::head_zero(&fact.header.thread);

@@ -9,7 +9,7 @@ use systole::pump::heart::Input;
 use systole::words::codes::Code;
 use systole::words::composition::OnUnknown;
 use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
-use systole::words::ids::Name;
+use systole::words::ids::{Name, ThreadId};
 use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
 use systole::words::refusal::Refusal;
 
@@ -68,10 +68,14 @@ impl World {
         }
     }
 
-    /// Letters name threads that were on disk when they were written, but for one that never is.
+    /// Letters name threads that were on disk when they were written, but for one that never is. To a
+    /// client that does not operate them, threads of others are as that one.
     fn refused(&mut self, ticket: Ticket, code: Code) {
         let named = self.crowd.thread_of(ticket).and_then(|id| self.folds.durable().get(id));
-        if let Some(thread) = named.filter(|_| code == Code::UnknownThread) {
+        let opener = |id: &ThreadId| Some(&self.folds.durable().get(&id.root_of())?.opener.as_ref()?.sender);
+        let client = self.crowd.client_of(ticket);
+        let may_act = |id: &ThreadId| client.is_some_and(cast::operates) || opener(id) == client;
+        if let Some(thread) = named.filter(|thread| code == Code::UnknownThread && may_act(&thread.id)) {
             let words = format!("{} is said to be unknown, and is on disk", thread.id);
             self.find("known", words);
         }

@@ -107,6 +107,7 @@ impl Real {
             message_bytes: 1 << 20,
             budgets: None,
             loops: None,
+            clients: BTreeMap::new(),
         };
         Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },

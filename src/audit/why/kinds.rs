@@ -1,0 +1,260 @@
+//! The kinds of waits: what a call can wait for, and how each is told. A new kind is added here, and in
+//! the parent where it is told apart from the others.
+//!
+//! It never decides what the reason is. A reason and a moment come in; words go out, unbroken and with
+//! whatever a program said made visible.
+
+use super::Reason;
+use crate::audit::columns::{self, plain};
+use crate::words::approval::ApprovalId;
+use crate::words::ids::{CallPath, Digest, ThreadId, TimerId};
+use crate::words::time::{Millis, spoken};
+
+/// What a call waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// An earlier top call of its thread.
+    Held {
+        /// The call that is open.
+        behind: CallPath,
+    },
+    /// A person's word.
+    Person {
+        /// Which request for approval.
+        id: ApprovalId,
+        /// The element that waits.
+        element: String,
+        /// The hash of the payload that waits.
+        hash: Digest,
+        /// When it expires.
+        until: Millis,
+    },
+    /// Somebody who lets its thread go on.
+    Paused {
+        /// The thread that is paused; `sys` where everything is.
+        by: ThreadId,
+    },
+    /// Answers to its items; what is open stands below.
+    Joining {
+        /// Items that have one.
+        answered: usize,
+        /// All of them.
+        items: usize,
+    },
+    /// Threads that it spawned; those that are open stand below.
+    Awaiting {
+        /// Those of them that have finished.
+        finished: usize,
+        /// How many must have.
+        enough: usize,
+        /// Its next timer, which ends the wait as well.
+        timer: Option<(TimerId, Millis)>,
+    },
+    /// Its time, after a failed attempt.
+    BackOff {
+        /// When the next attempt may go out.
+        until: Millis,
+    },
+    /// A slot of its listener.
+    Queued {
+        /// Its place, from 1.
+        place: usize,
+        /// The slots, all taken.
+        slots: usize,
+    },
+    /// Its listener's reply.
+    Out {
+        /// When the attempt is over at the latest; none where the configuration cannot be read.
+        deadline: Option<Millis>,
+        /// The longest silence.
+        idle_ms: Option<u64>,
+        /// What follows.
+        then: Then,
+    },
+    /// Somebody who runs the organism.
+    Stopped,
+    /// Nothing that could be read: the configuration is gone.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Cause {
+    /// The word for it, as programs read it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Cause::Held { .. } => "held",
+            Cause::Person { .. } => "person",
+            Cause::Paused { .. } => "paused",
+            Cause::Joining { .. } => "joining",
+            Cause::Awaiting { .. } => "awaiting",
+            Cause::BackOff { .. } => "back-off",
+            Cause::Queued { .. } => "queued",
+            Cause::Out { .. } => "out",
+            Cause::Stopped => "stopped",
+            Cause::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// Whether it is over when what stands below is.
+    pub(super) const fn joins(&self) -> bool {
+        matches!(self, Cause::Joining { .. } | Cause::Awaiting { .. })
+    }
+}
+
+/// What follows when an attempt is over without a reply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Then {
+    /// Another attempt.
+    Attempt(u32),
+    /// The call closes as failed.
+    Fails,
+}
+
+/// A reason in words.
+pub(super) struct Words {
+    /// What its call waits for, without its listener's name.
+    pub(super) brief: String,
+    /// The same for a list of waits: `for …`.
+    pub(super) wait: String,
+    /// What ends the wait, as a sentence; none where what stands below ends it.
+    pub(super) ends: Option<String>,
+    /// The command that ends it, where one does.
+    pub(super) command: Option<String>,
+}
+
+impl Words {
+    /// Words that name the listener in a list, and nothing that ends the wait.
+    fn of(reason: &Reason, brief: String) -> Words {
+        let wait = ["for ", reason.listener.as_str(), ": ", &brief].concat();
+        Words { brief, wait, ends: None, command: None }
+    }
+
+    fn waiting(mut self, wait: String) -> Words {
+        self.wait = wait;
+        self
+    }
+
+    fn ending(mut self, ends: impl Into<Option<String>>) -> Words {
+        self.ends = ends.into();
+        self
+    }
+
+    fn by(mut self, command: String) -> Words {
+        self.command = Some(command);
+        self
+    }
+}
+
+/// Puts a reason into words.
+pub(super) fn words(reason: &Reason, now: Millis) -> Words {
+    let attempt = attempt_of(reason);
+    let told = |brief: &[&str]| Words::of(reason, brief.concat());
+    match &reason.cause {
+        Cause::Held { behind } => {
+            let wait = ["for call ", behind.as_str(), " of the same thread, which came first"].concat();
+            told(&["is held until call ", behind.as_str(), " is over"]).waiting(wait)
+        }
+        Cause::Person { id, element, until, .. } => for_person(reason, (*id, element, *until), now),
+        Cause::Paused { by } => {
+            let (whose, which) = match by.is_sys() {
+                true => ("everything".to_owned(), "--all"),
+                false => (["thread ", by.as_str()].concat(), by.as_str()),
+            };
+            let command = ["systole resume ", which].concat();
+            let wait = ["for somebody who resumes ", &whose].concat();
+            let words = told(&["waits while ", &whose, " is paused, ", &attempt]).waiting(wait);
+            words.ending(command.clone()).by(command)
+        }
+        Cause::Joining { answered, items } => {
+            let calls = if *items == 1 { " item" } else { " items" };
+            told(&[&answered.to_string(), " of ", &items.to_string(), calls, " answered"])
+        }
+        Cause::Awaiting { finished, enough, timer } => {
+            awaiting(reason, *finished, *enough, timer.as_ref(), now)
+        }
+        Cause::BackOff { until } => {
+            let ends =
+                ["attempt ", &reason.attempt.to_string(), " at ", &columns::moment(*until, now)].concat();
+            told(&[&attempt, " in back-off for ", &spoken(until.since(now))]).ending(ends)
+        }
+        Cause::Queued { place, slots } => {
+            let (place, listener) = (place.to_string(), reason.listener.as_str());
+            let ends = ["a free slot; a larger in_flight of ", listener, " lets more out at once"].concat();
+            told(&[&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"])
+                .ending(ends)
+        }
+        Cause::Out { deadline, idle_ms, then } => {
+            let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
+            told(&[&attempt, " out for ", &spoken(now.since(reason.since))]).ending(ends)
+        }
+        Cause::Stopped => told(&["waits for the organism to run, ", &attempt]),
+        Cause::Unknown { why } => told(&["its configuration cannot be read"])
+            .ending(["nothing, as it stands: ", &plain(why)].concat()),
+    }
+}
+
+/// `for a person: approval a1 (shell, workspace), expires in 55 m`.
+fn for_person(reason: &Reason, (id, element, until): (ApprovalId, &str, Millis), now: Millis) -> Words {
+    let (id, listener) = (id.to_string(), reason.listener.as_str());
+    let left = match until.since(now) {
+        0 => ", expires now".to_owned(),
+        left => [", expires in ", &spoken(whole_minutes(left))].concat(),
+    };
+    let wait = ["for a person: approval ", &id, " (", element, ", ", listener, ")", &left].concat();
+    let at = columns::moment(until, now);
+    let ends = ["systole approve ", &id, ", amend ", &id, " or reject ", &id, "; expires at ", &at].concat();
+    let command = ["systole approve ", &id].concat();
+    Words::of(reason, ["waits ", &wait].concat()).waiting(wait).ending(ends).by(command)
+}
+
+/// Where minutes are many, seconds are noise.
+fn whole_minutes(ms: u64) -> u64 {
+    if ms < 600_000 { ms } else { ms - ms % 60_000 }
+}
+
+fn awaiting(
+    reason: &Reason,
+    finished: usize,
+    enough: usize,
+    timer: Option<&(TimerId, Millis)>,
+    now: Millis,
+) -> Words {
+    let brief = match timer {
+        Some((id, due)) if enough == 0 => {
+            ["awaits timer ", id.as_str(), ", due in ", &spoken(due.since(now))].concat()
+        }
+        _ => {
+            let threads = if enough == 1 { " thread" } else { " threads" };
+            ["awaits ", &enough.to_string(), threads, ", ", &finished.to_string(), " finished"].concat()
+        }
+    };
+    let ends = timer.map(|(id, due)| {
+        let or = if enough > 0 { ", if the threads below have not finished before" } else { "" };
+        ["timer ", id.as_str(), " at ", &columns::moment(*due, now), or].concat()
+    });
+    Words::of(reason, brief).ending(ends)
+}
+
+fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> String {
+    let mut text = String::from("a reply");
+    if let Some(idle) = idle_ms {
+        text.extend([", silence for ", &spoken(idle)]);
+    }
+    text.extend([", or the timeout at ", &columns::moment(deadline, now)]);
+    match deadline.since(now) {
+        0 => text.push_str(" (now)"),
+        left => text.extend([" (in ", &spoken(left), ")"]),
+    }
+    match then {
+        Then::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),
+        Then::Fails => text.push_str("; then the call fails"),
+    }
+    text
+}
+
+fn attempt_of(reason: &Reason) -> String {
+    let of = reason.attempts.max(reason.attempt);
+    ["attempt ", &reason.attempt.to_string(), " of ", &of.to_string()].concat()
+}

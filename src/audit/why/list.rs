@@ -1,0 +1,108 @@
+//! Every wait of an organism in a list, the longest first: thread, how long, for what, the command.
+//!
+//! Standings come in; one entry for each thing that is waited for goes out, in columns for whoever
+//! reads lines and broken to fit for whoever looks at a terminal.
+
+use super::kinds::words;
+use super::{Cause, Reason, Standing};
+use crate::audit::columns::{self, COLUMNS, cut, width, wrapped};
+use crate::words::ids::ThreadId;
+use crate::words::time::{Millis, spoken};
+
+/// Columns that a thread's id takes at most.
+const ID_COLUMNS: usize = 24;
+/// Columns that the words for what is waited for take at most.
+const WHAT_COLUMNS: usize = 120;
+/// Columns by which the further lines of an entry are indented.
+const INDENT: usize = 4;
+
+/// One wait.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The thread that waits.
+    pub thread: ThreadId,
+    /// Since when.
+    pub since: Millis,
+    /// The kind of wait, as programs read it.
+    pub cause: &'static str,
+    /// For what.
+    pub what: String,
+    /// What to type: the command that ends it, or the one that says more.
+    pub command: String,
+}
+
+/// Every wait of these threads, the longest first: the leaves, which alone can end something, and the
+/// messages that are held behind another.
+pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
+    let mut waits = Vec::new();
+    for standing in standings {
+        let held = standing.reasons.iter().filter(|reason| matches!(reason.cause, Cause::Held { .. }));
+        waits.extend(standing.leaves().into_iter().chain(held).map(|reason| wait(reason, now)));
+        if let (true, Some(timer)) = (standing.reasons.is_empty(), standing.timers.first()) {
+            let due = spoken(timer.due.since(now));
+            let what = ["for timer ", timer.id.as_str(), " of ", timer.listener.as_str(), ", due in ", &due];
+            waits.push(Wait {
+                thread: standing.thread.clone(),
+                since: standing.touched,
+                cause: "timer",
+                what: what.concat(),
+                command: ["systole why ", standing.thread.as_str()].concat(),
+            });
+        }
+    }
+    // Of two that wait as long the order is that of the threads, so that the same log reads the same.
+    waits.sort_by(|a, b| (a.since, &a.thread).cmp(&(b.since, &b.thread)));
+    waits
+}
+
+fn wait(reason: &Reason, now: Millis) -> Wait {
+    let told = words(reason, now);
+    let command = told.command.unwrap_or_else(|| ["systole why ", reason.thread.as_str()].concat());
+    let (thread, since) = (reason.thread.clone(), reason.since);
+    Wait { thread, since, cause: reason.cause.as_str(), what: told.wait, command }
+}
+
+/// The list, one line for each wait.
+pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
+    let leads = leads(waits, now);
+    let whats: Vec<String> = waits.iter().map(|wait| cut(&wait.what, WHAT_COLUMNS)).collect();
+    let widest = whats.iter().map(|what| width(what)).max().unwrap_or(0);
+    let rows = leads.iter().zip(&whats).zip(waits);
+    rows.map(|((lead, what), wait)| {
+        let gap = " ".repeat(widest - width(what));
+        [lead, what, &gap, "        ", &wait.command].concat()
+    })
+    .collect()
+}
+
+/// The list for a narrow terminal: no line wider than `COLUMNS`, and no command broken, which is to be
+/// copied.
+pub fn broken(waits: &[Wait], now: Millis) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (lead, wait) in leads(waits, now).iter().zip(waits) {
+        let mut entry = wrapped(lead, INDENT, &wait.what);
+        match entry.last_mut() {
+            Some(last) if width(last) + INDENT + width(&wait.command) <= COLUMNS => {
+                last.extend([" ".repeat(INDENT).as_str(), &wait.command]);
+            }
+            _ => entry.push(cut(&[" ".repeat(INDENT).as_str(), &wait.command].concat(), COLUMNS)),
+        }
+        lines.append(&mut entry);
+    }
+    lines
+}
+
+/// Thread and time of each, in columns.
+fn leads(waits: &[Wait], now: Millis) -> Vec<String> {
+    let rows: Vec<(String, String)> = waits
+        .iter()
+        .map(|wait| {
+            let thread = columns::thread(&wait.thread, ID_COLUMNS);
+            (thread, ["waits ", &spoken(now.since(wait.since))].concat())
+        })
+        .collect();
+    let widest = |column: fn(&(String, String)) -> &String| rows.iter().map(|row| width(column(row))).max();
+    let (ids, times) = (widest(|row| &row.0).unwrap_or(0), widest(|row| &row.1).unwrap_or(0));
+    let pad = |text: &str, to: usize| [text, &" ".repeat(to - width(text)), "   "].concat();
+    rows.iter().map(|(thread, time)| [pad(thread, ids), pad(time, times)].concat()).collect()
+}

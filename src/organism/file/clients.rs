@@ -1,0 +1,148 @@
+//! The section `clients`: who may come in from outside, with which credential, to whom, and in which
+//! roles. In comes the node, out comes what it declares; names are looked up where all of them are known.
+//!
+//! It reads no environment: whether a variable is set is said when the door is opened.
+
+use std::collections::BTreeMap;
+
+use systole_kit::schema::nearest;
+
+use super::compose::one_of;
+use super::declared::{Declared, single, variable};
+use super::desk::Desk;
+use super::diagnostic::Place;
+use super::value::{self, At, fields};
+use super::yaml::{Entry, Node};
+use crate::words::client::{Client, Role};
+use crate::words::codes::Code;
+use crate::words::ids::Name;
+
+/// Where a client's credential is to be found.
+#[derive(Clone, Debug)]
+pub struct TokenSource {
+    /// The client.
+    pub client: Name,
+    /// The environment variable that holds the credential.
+    pub variable: String,
+    /// Where the file names that variable.
+    pub place: Place,
+}
+
+/// One client as it is declared.
+pub(super) struct Declaration {
+    key: At<String>,
+    name: Option<Name>,
+    token_env: Option<At<String>>,
+    may: Option<Vec<At<String>>>,
+    roles: Vec<Role>,
+}
+
+/// Reads the section.
+pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Declaration> {
+    let entries = value::map(desk, node, node.span, path).unwrap_or_default();
+    entries.iter().map(|entry| client(desk, entry)).collect()
+}
+
+fn client(desk: &mut Desk, entry: &Entry) -> Declaration {
+    let path = value::joined("clients", &entry.key);
+    let mut declared = Declaration {
+        key: At { at: entry.at, value: entry.key.clone() },
+        name: value::name(desk, &entry.key, entry.at, "clients"),
+        token_env: None,
+        may: None,
+        roles: Vec::new(),
+    };
+    let Some(own) = fields(desk, &entry.value, entry.at, "clients.NAME", &path) else { return declared };
+    let mend = "token_env: VARIABLE, the environment variable that holds its token";
+    if let Some((node, path)) = own.need(desk, "token_env", mend)
+        && let Some(named) = value::text(desk, node, &path)
+    {
+        variable(desk, &named.value, named.at, &path);
+        declared.token_env = Some(named);
+    }
+    if let Some((node, path)) = own.get("may") {
+        let found = value::texts(desk, node, &path).unwrap_or_default();
+        declared.may = Some(single(desk, found, &path));
+    }
+    if let Some((node, path)) = own.get("roles") {
+        let found = value::texts(desk, node, &path).unwrap_or_default();
+        for named in single(desk, found, &path) {
+            declared.roles.extend(role(desk, &named, &path));
+        }
+    }
+    declared
+}
+
+fn role(desk: &mut Desk, named: &At<String>, path: &str) -> Option<Role> {
+    let found = Role::ALL.iter().find(|role| role.as_str() == named.value);
+    if found.is_none() {
+        let known = || Role::ALL.iter().map(|role| role.as_str());
+        let told = [path, ": `", &named.value, "` is no role"].concat();
+        let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+        desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+    }
+    found.copied()
+}
+
+/// Looks up what the clients name, and says where their credentials are.
+pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, Client>, Vec<TokenSource>) {
+    let (mut clients, mut sources) = (BTreeMap::new(), Vec::<TokenSource>::new());
+    for one in &declared.clients {
+        if declared.parties.iter().any(|party| party.key.value == one.key.value) {
+            let told = ["clients: `", &one.key.value, "` is the name of a listener"].concat();
+            desk.tell(Code::ConfigDuplicate, one.key.at, &told, Some("another name for one of the two"));
+        }
+        let may = one.may.as_ref().map(|may| addressees(desk, &one.key.value, may, declared));
+        let Some(name) = &one.name else { continue };
+        if let Some(named) = &one.token_env {
+            let source = token(desk, name, named, declared, &sources);
+            sources.push(source);
+        }
+        clients.insert(name.clone(), Client { may, roles: one.roles.clone() });
+    }
+    (clients, sources)
+}
+
+/// Where a client's token is. Whoever else has it is that client, so nobody else may.
+fn token(
+    desk: &mut Desk,
+    client: &Name,
+    named: &At<String>,
+    declared: &Declared,
+    others: &[TokenSource],
+) -> TokenSource {
+    let lead = ["clients.", client.as_str(), ".token_env: `", &named.value].concat();
+    if let Some(other) = others.iter().find(|source| source.variable == named.value) {
+        let told = [&lead, "` is that of ", other.client.as_str(), " as well"].concat();
+        desk.tell(Code::ConfigDuplicate, named.at, &told, Some("a token of its own for each client"));
+    }
+    if let Some(party) = declared.parties.iter().find(|party| party.pass.contains(&named.value)) {
+        let listener = party.key.value.as_str();
+        let told = [&lead, "` is passed on to ", listener].concat();
+        let mend = ["another variable, or leave it out of listeners.", listener, ".pass"].concat();
+        desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+    }
+    TokenSource { client: client.clone(), variable: named.value.clone(), place: desk.place(named.at) }
+}
+
+/// Those that a client may address: listeners that are open to the outside, each known by its name.
+fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Declared) -> Vec<Name> {
+    let path = ["clients.", client, ".may"].concat();
+    let mut found = Vec::with_capacity(may.len());
+    for named in may {
+        let Some(party) = declared.parties.iter().find(|party| party.key.value == named.value) else {
+            let known = || declared.parties.iter().map(|party| party.key.value.as_str());
+            let told = [&path, ": nothing here is called `", &named.value, "`"].concat();
+            let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+            continue;
+        };
+        if !party.entry && declared.entry.as_ref().is_none_or(|entry| entry.value != named.value) {
+            let told = [&path, ": `", &named.value, "` takes no messages from outside"].concat();
+            let mend = ["entry: true at listeners.", &named.value, ", or leave it out"].concat();
+            desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+        }
+        found.extend(party.name.clone());
+    }
+    found
+}

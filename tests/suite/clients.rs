@@ -1,0 +1,202 @@
+//! Clients at the HTTP door of the real program: whose credential, to whom, in which roles, and how much
+//! of what is refused.
+
+use std::path::Path;
+
+use serde_json::Value;
+use systole::edges::log::sqlite;
+use systole::words::ports::{LogReader as _, Position};
+
+use crate::http::HOUSE;
+use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
+use crate::program::{Answer, Running, ask, ask_as, run_file, systole};
+
+const ALICE: &str = "alice-token-0123456789";
+const BOB: &str = "bob-token-0123456789";
+const TOKENS: [(&str, &str); 2] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB)];
+
+/// alice may send to echo alone; bob operates and reads.
+const CLIENTS: &str =
+    "  shy: {run: [python3, echo.py], schema: shy.xsd, accepts: [say], returns: [said], entry: true}
+  hidden: {run: [python3, echo.py], schema: hidden.xsd, accepts: [say], returns: [said]}
+clients:
+  alice: {token_env: ALICE_TOKEN, may: [echo]}
+  bob: {token_env: BOB_TOKEN, roles: [read, operate]}
+";
+
+fn house() -> tempfile::TempDir {
+    let file = HOUSE.replace("log: {", &[CLIENTS, "log: {"].concat());
+    let schema = |name: &str| ECHO_XSD.replace("ns/echo/v1", &format!("ns/{name}/v1"));
+    let (shy, hidden) = (schema("shy"), schema("hidden"));
+    folder(&[
+        ("organism.yaml", &file),
+        ("echo.xsd", ECHO_XSD),
+        ("shy.xsd", &shy),
+        ("hidden.xsd", &hidden),
+        ("echo.py", ECHO_PY),
+    ])
+}
+
+fn asks(folder: &Path, token: &str, method: &str, path: &str, body: &str) -> Answer {
+    let bearer = format!("Bearer {token}");
+    ask_as(&run_file(folder), method, path, &[("Authorization", &bearer)], body)
+}
+
+fn sends(folder: &Path, token: &str, query: &str, body: &str) -> Answer {
+    asks(folder, token, "POST", &format!("/v1/messages{query}"), body)
+}
+
+fn text<'a>(json: &'a Value, field: &str) -> &'a str {
+    json[field].as_str().unwrap_or_else(|| panic!("no {field} in {json}"))
+}
+
+fn stored(folder: &Path) -> Vec<(String, String, String, String)> {
+    let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
+    let records = reader.after(Position(0), 100_000).unwrap();
+    let parts = |record: &systole::words::record::Record| {
+        let h = &record.header;
+        let body = String::from_utf8_lossy(&record.body).into_owned();
+        let to = h.to.as_ref().map_or("", |to| to.as_str()).to_owned();
+        (h.thread.to_string(), to, h.code.map_or("", |code| code.as_str()).to_owned(), body)
+    };
+    records.iter().map(|(_, record)| parts(record)).collect()
+}
+
+#[test]
+fn a6_each_client_sends_under_its_own_name_and_to_whom_it_may() {
+    let folder = house();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    for (token, sender) in [(ALICE, "alice"), (BOB, "bob")] {
+        let taken = sends(folder.path(), token, "", &say("hello"));
+        assert_eq!((taken.status, text(&taken.json, "sender")), (202, sender));
+    }
+    let operator = ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("hello"));
+    assert_eq!(text(&operator.json, "sender"), "operator", "the run file's token stays the operator's");
+
+    let shy = say("hello").replace("ns/echo/v1", "ns/shy/v1");
+    assert_eq!(sends(folder.path(), BOB, "", &shy).status, 202, "without `may`: whoever is open");
+    // One that alice may not address, one that is closed, and one that is not there.
+    let told = ["shy", "hidden", "ghost"].map(|name| {
+        let other = say("hello").replace("ns/echo/v1", &format!("ns/{name}/v1"));
+        let refused = sends(folder.path(), ALICE, "", &other);
+        assert_eq!((refused.status, text(&refused.json, "code")), (422, "route.not-a-peer"));
+        let told = refused.json.to_string().replace(&format!("ns/{name}/v1"), "ns/X/v1");
+        told.replace(text(&refused.json, "hash"), "HASH")
+    });
+    assert!(told.iter().all(|words| *words == told[0]), "{told:#?}");
+    organism.interrupt();
+}
+
+#[test]
+fn a12_a_client_without_roles_sees_and_ends_what_it_opened_itself_and_nothing_else() {
+    let folder = house();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    let own = sends(folder.path(), ALICE, "", &say("hello"));
+    let own = text(&own.json, "thread").to_owned();
+    let other = sends(folder.path(), BOB, "", &say("hello"));
+    let other = text(&other.json, "thread").to_owned();
+
+    let whole = asks(folder.path(), ALICE, "GET", "/v1/events?from=0", "");
+    assert_eq!((whole.status, text(&whole.json, "code")), (403, "ingress.forbidden"));
+    let told = [other.as_str(), "sess-0123456789ab"].map(|thread| {
+        let events = asks(folder.path(), ALICE, "GET", &format!("/v1/events?from=0&thread={thread}"), "");
+        let cancel = asks(folder.path(), ALICE, "POST", &format!("/v1/threads/{thread}/cancel"), "");
+        let goes_on = sends(folder.path(), ALICE, &format!("?thread={thread}"), &say("me too"));
+        let hash = text(&goes_on.json, "hash");
+        [&events, &cancel, &goes_on].map(|a| (a.status, a.json.to_string().replace(hash, "HASH")))
+    });
+    assert_eq!(told[0], told[1], "a thread of somebody else is one that never was");
+    assert!(told[0].iter().all(|(status, _)| *status == 422), "{told:?}");
+
+    let mut events =
+        crate::program::Events::open_as(&run_file(folder.path()), ALICE, &format!("?from=0&thread={own}"));
+    assert_eq!(text(&events.next().unwrap().2, "from"), "alice");
+    let cancel =
+        |token, thread: &str| asks(folder.path(), token, "POST", &format!("/v1/threads/{thread}/cancel"), "");
+    assert_eq!(cancel(ALICE, &own).status, 200);
+    let theirs = sends(folder.path(), ALICE, "", &say("again"));
+    assert_eq!(cancel(BOB, text(&theirs.json, "thread")).status, 200, "bob operates threads of others");
+    organism.interrupt();
+    let ends: Vec<_> = stored(folder.path()).into_iter().filter(|r| r.0 == other && r.1 == "alice").collect();
+    assert!(ends.is_empty(), "nothing that alice was refused stands in bob's thread: {ends:?}");
+}
+
+#[test]
+fn an_organism_without_a_clients_token_does_not_start_and_says_where_and_what() {
+    let folder = house();
+    let ran = {
+        // Neither variable is set here.
+        systole(folder.path(), &["run"])
+    };
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    for told in
+        ["clients.alice.token_env", "clients.bob.token_env", "ALICE_TOKEN", "organism.yaml:", "openssl rand"]
+    {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    assert!(!folder.path().join("hello.db").exists(), "nothing was started");
+}
+
+#[test]
+fn who_is_refused_again_and_again_is_told_to_wait_and_the_log_has_a_count() {
+    let folder = house();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><txt>x</txt></say>";
+    let answers: Vec<Answer> = (0..60).map(|_| sends(folder.path(), ALICE, "", wrong)).collect();
+    let throttled: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 429).collect();
+    let told = answers.len() - throttled.len();
+    assert!(answers[..20].iter().all(|answer| answer.status == 422), "the first twenty are told one by one");
+    assert!(!throttled.is_empty(), "sixty came faster than one a second");
+    for answer in &throttled {
+        assert_eq!(text(&answer.json, "code"), "ingress.throttled");
+        assert!(text(&answer.json, "message").contains("payload.invalid"), "{answer:?}");
+        assert_eq!(answer.header("retry-after"), Some("1"));
+    }
+    assert_eq!(sends(folder.path(), ALICE, "", &say("in order")).status, 202, "what is in order is taken");
+    assert_eq!(sends(folder.path(), BOB, "", wrong).status, 422, "bob's bucket is his own");
+    organism.interrupt();
+
+    let to_alice = |code: &'static str| {
+        stored(folder.path()).into_iter().filter(move |r| r.1 == "alice" && r.2 == code).collect::<Vec<_>>()
+    };
+    assert_eq!(to_alice("payload.invalid").len(), told);
+    let counts: u64 = to_alice("ingress.throttled")
+        .iter()
+        .map(|(thread, _, _, body)| {
+            assert_eq!(thread, "sys");
+            count_of(body)
+        })
+        .sum();
+    assert_eq!(counts, throttled.len() as u64, "none was lost on the way");
+}
+
+/// Names ten thousand deliveries that were never its own, then answers.
+const FLOODS: &str = r#"import re, sys
+for line in sys.stdin:
+    ours = re.search(r'delivery="([^"]*)"', line).group(1)
+    reply = '<reply xmlns="urn:systole:listener:v1" delivery="%s">%s</reply>\n'
+    flood = ''.join(reply % ('nobody-%d' % n, '') for n in range(10000))
+    said = '<said xmlns="https://xml-pipeline.org/ns/echo/v1"><text>done</text></said>'
+    sys.stdout.write(flood + reply % (ours, said))
+    sys.stdout.flush()
+"#;
+
+#[tokio::test]
+async fn a_listener_that_floods_is_counted_and_its_own_answer_still_comes() {
+    let folder = folder(&[("organism.yaml", HOUSE), ("echo.xsd", ECHO_XSD), ("echo.py", FLOODS)]);
+    let organism = crate::organism::start(folder.path()).await;
+    let receipt = crate::organism::ask(&organism, "k1", &say("flood"), None).await.unwrap();
+    let answer = crate::organism::outcome(&organism, &receipt).await;
+    assert!(String::from_utf8_lossy(&answer.body).contains("done"));
+    organism.stop(std::time::Duration::ZERO).await;
+    let records = stored(folder.path());
+    let strays = records.iter().filter(|r| r.1 == "echo" && r.2 == "reply.stale-lease").count();
+    let counts: u64 = records.iter().filter(|r| r.2 == "listener.throttled").map(|r| count_of(&r.3)).sum();
+    assert_eq!(strays as u64 + counts, 10_000, "each is in a record or in a count");
+    assert!((20..200).contains(&strays), "{strays} of them were recorded one by one");
+}
+
+fn count_of(body: &str) -> u64 {
+    let (_, count) = body.split_once("count=\"").unwrap();
+    count.split('"').next().unwrap().parse().unwrap()
+}

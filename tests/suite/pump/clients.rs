@@ -1,0 +1,117 @@
+//! Clients and their roles: what each may do to threads that others opened, and where a refusal stands.
+
+use super::*;
+use systole::pump::event::Pause;
+use systole::words::approval::{ApprovalId, Ruling, Says};
+use systole::words::client::{Client, Role};
+
+/// alice opens threads; bob operates those of others; carol decides.
+fn stage() -> Stage {
+    let client = |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec() });
+    let clients = [client("alice", &[]), client("bob", &[Role::Operate]), client("carol", &[Role::Approve])];
+    let page = Composition { clients: clients.into_iter().collect(), ..composition() };
+    let mut stage = Stage::new();
+    stage.state.book = Book::open_at(Arc::new(page));
+    stage
+}
+
+fn asks(stage: &mut Stage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
+    let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+    let (client, key) = (name(who), Key::parse(key).unwrap());
+    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
+    stage.happens(Happening::Asked { asked, bound: None })
+}
+
+fn refused_payload(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
+    let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
+    let (client, key) = (name(who), Key::parse("wrong").unwrap());
+    let asked = Asked { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload };
+    stage.happens(Happening::Asked { asked, bound: None })
+}
+
+fn cancels(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
+    stage.happens(Happening::Cancel { ticket: Ticket(2), by: name(who), thread: thread.clone() })
+}
+
+fn halts(stage: &mut Stage, who: &str, thread: Option<&ThreadId>) -> Vec<String> {
+    let (ticket, by, thread) = (Ticket(3), name(who), thread.cloned());
+    stage.happens(Happening::Pause(Pause { ticket, by, thread, halts: true, note: None }))
+}
+
+/// The thread that alice's key `k` opens.
+fn opened(stage: &mut Stage) -> ThreadId {
+    asks(stage, "alice", "k", "tool", None);
+    stage.records.last().unwrap().header.thread.clone()
+}
+
+#[test]
+fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
+    let mut stage = stage();
+    let thread = opened(&mut stage);
+    let ghost = ThreadId::parse("sess-0123456789ab").unwrap();
+    let mut words = |told: &dyn Fn(&mut Stage, &ThreadId) -> Vec<String>| {
+        let found = [&thread, &ghost].map(|thread| {
+            let lines = told(&mut stage, thread);
+            (lines[1].clone(), stage.records.last().unwrap().body.clone())
+        });
+        assert_eq!(found[0], found[1], "byte for byte");
+        assert!(found[0].0.ends_with("refused thread.unknown"), "{found:?}");
+    };
+    words(&|stage, thread| cancels(stage, "carol", thread));
+    words(&|stage, thread| halts(stage, "carol", Some(thread)));
+    // The key is new each time: what is refused binds none.
+    words(&|stage, thread| {
+        asks(stage, "carol", "other", "tool", Some(thread))
+            .into_iter()
+            .map(|line| line.replace("sess-0123456789ab", ""))
+            .collect()
+    });
+    assert_eq!(stage.state.thread(&thread).unwrap().seq, 1, "nothing of it stands in the thread");
+}
+
+#[test]
+fn who_opened_a_thread_or_operates_those_of_others_goes_on_with_it_halts_and_ends_it() {
+    for who in ["alice", "bob", "operator"] {
+        let mut stage = stage();
+        let thread = opened(&mut stage);
+        assert!(asks(&mut stage, who, "k2", "tool", Some(&thread))[1].starts_with("=> receipt"), "{who}");
+        assert_eq!(halts(&mut stage, who, Some(&thread)).last().unwrap(), "=> done", "{who}");
+        assert_eq!(cancels(&mut stage, who, &thread).last().unwrap(), "=> done", "{who}");
+    }
+}
+
+#[test]
+fn everything_is_halted_by_a_client_that_operates_and_by_no_other() {
+    let mut stage = stage();
+    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    assert!(halts(&mut stage, "alice", None)[1].starts_with("=> refused"));
+    assert_eq!(halts(&mut stage, "bob", None).last().unwrap(), "=> done");
+}
+
+#[test]
+fn what_was_refused_stands_in_the_thread_only_of_who_may_act_there() {
+    let mut stage = stage();
+    let thread = opened(&mut stage);
+    let place = |told: Vec<String>| told[0].split(' ').next().unwrap().to_owned();
+    assert_eq!(place(refused_payload(&mut stage, "carol", &thread)), "sys");
+    for who in ["alice", "bob"] {
+        assert_ne!(place(refused_payload(&mut stage, who, &thread)), "sys", "{who}");
+    }
+}
+
+#[test]
+fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
+    let mut stage = stage();
+    asks(&mut stage, "alice", "k", "guarded", None);
+    let mut rules = |who: &str| {
+        let (ticket, by, approval) = (Ticket(4), name(who), ApprovalId(1));
+        let ruling = Ruling { ticket, by, approval, hash: None, note: None, says: Says::Approve };
+        stage.happens(Happening::Ruled(ruling))
+    };
+    for who in ["alice", "bob"] {
+        let told = rules(who);
+        assert_eq!(told[1], "=> refused ingress.forbidden", "{who}");
+        assert!(told[0].starts_with("sys "), "{told:?}");
+    }
+    assert!(rules("carol").contains(&"=> done".to_owned()));
+}
