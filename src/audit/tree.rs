@@ -117,6 +117,8 @@ pub enum Leaf {
     },
     /// It cancelled a thread; none until that was confirmed.
     Ends(Option<ThreadId>),
+    /// It steered a thread.
+    Steers,
     /// It set a timer.
     Timer {
         /// Which, and when it was first due; none until the confirmation was read.
@@ -248,6 +250,7 @@ impl Tree {
             }
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
             Role::CancelThread => self.item(h, Leaf::Ends(None)),
+            Role::Steer => self.item(h, Leaf::Steers),
             Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Note | Role::Todo => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),

@@ -75,5 +75,9 @@ fn reason(
     if finished >= awaited.enough && !waits_for_timer {
         return Some("done");
     }
-    call.inbox.iter().any(|arrival| arrival.sort == Sort::Timer).then_some("timer")
+    call.inbox.iter().find_map(|arrival| match arrival.sort {
+        Sort::Timer => Some("timer"),
+        Sort::Steer => Some("message"),
+        Sort::Finished | Sort::Notice => None,
+    })
 }

@@ -21,6 +21,7 @@ mod replying;
 pub mod run;
 mod spawning;
 pub mod state;
+mod steering;
 mod timers;
 mod todos;
 pub mod wake;

@@ -11,7 +11,7 @@ use super::failing::failed;
 use super::primitives;
 use super::spawning::{Wanted, spawn};
 use super::state::Call;
-use super::todos;
+use super::{steering, todos};
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::composition::Listener;
@@ -255,9 +255,13 @@ fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Opt
         Item::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
         }
-        Item::ForThread { thread, payload } => Some(for_thread(d, turn, ordinal, &thread, &payload)),
+        Item::ForThread { thread, payload, judged } => {
+            steering::item(d, turn, ordinal, &thread, &payload, *judged)
+        }
         Item::Admitted(admitted) => match admitted.what() {
-            What::Note | What::Final => todos::keep(d, turn, ordinal, Role::Note, admitted.bytes()),
+            What::Note | What::Final | What::Steer { .. } => {
+                todos::keep(d, turn, ordinal, Role::Note, admitted.bytes())
+            }
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
             What::For(_) | What::Spawn { .. } => {
                 let deep = turn.thread.depth() + turn.path.depth() + 1 >= limits::DEPTH;
@@ -295,7 +299,7 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let wanted = Wanted { label: label.as_deref(), to, initial, dangerous: admitted.is_dangerous() };
             spawn(d, turn, ordinal, admitted.bytes(), &wanted)
         }
-        What::Note | What::Final | What::Primitive(_) => None,
+        What::Note | What::Final | What::Steer { .. } | What::Primitive(_) => None,
     }
 }
 
@@ -314,24 +318,6 @@ pub(super) fn refuse_item(
 pub(super) fn record_refusal(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
     d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
-}
-
-/// An item for a thread: nothing is ever created by it.
-fn for_thread(
-    d: &mut Draft<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    thread: &str,
-    payload: &std::sync::Arc<[u8]>,
-) -> Refusal {
-    let call = d.call(turn.thread, turn.path);
-    let child = call.and_then(|c| c.children.iter().find(|child| child.id.as_str() == thread));
-    let ended = child.is_some_and(|child| child.ended.is_some());
-    if child.is_some() && !ended {
-        let refusal = Refusal::new(Code::NotBuilt, "steering a running child is not built yet");
-        return refuse_item(d, turn, ordinal, refusal, Some(payload));
-    }
-    no_thread(d, turn, ordinal, thread, ended, payload)
 }
 
 /// Answers an item that names a thread which is not the sender's, or which has ended.

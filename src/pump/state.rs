@@ -216,6 +216,8 @@ pub enum Sort {
     Notice,
     /// A timer that fired.
     Timer,
+    /// A word of its parent, or from outside.
+    Steer,
 }
 
 /// One item of the last reply.
@@ -363,7 +365,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 3;
+const ROW_VERSION: u8 = 4;
 
 impl Thread {
     /// A thread before its first record.

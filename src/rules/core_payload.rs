@@ -77,6 +77,18 @@ pub fn thread_finished(child: &ThreadId, outcome: &str, head: Digest, payload: O
     })
 }
 
+/// `<steer>`: a word of somebody who may steer the thread, for the call that it works on.
+pub fn steer(from: &Name, payload: &[u8]) -> Body {
+    let payload = Payload::trusted(Arc::from(payload)).ok();
+    written("steer", |steer| {
+        let start = steer.attr("from", from.as_str());
+        match payload {
+            Some(payload) => start.payload(&payload),
+            None => start.empty(),
+        }
+    })
+}
+
 /// `<await-over>`: a wait for children ended for that reason, when so many of them had finished.
 pub fn await_over(reason: &str, finished: usize, open: usize) -> Body {
     written("await-over", |over| {

@@ -74,12 +74,15 @@ words! {
 }
 
 words! {
-    /// What a record of kind `steer` does to its thread and all below it; in `sys`, to all threads.
+    /// What a record of kind `steer` does. A pause holds for its thread and all below it; in `sys`, for all
+    /// threads.
     Steering {
         /// Nothing new goes out.
         Paused "paused",
         /// It goes on.
         Resumed "resumed",
+        /// A word for the inbox of the top call that is open.
+        Steered "steered",
     }
 }
 
@@ -112,6 +115,8 @@ words! {
         Note "note",
         /// A `<cancel-thread>` that was taken.
         CancelThread "cancel-thread",
+        /// An item for a child that runs; answered when it has joined that child's inbox.
+        Steer "steer",
         /// A `<todo-until>`; answered by being recorded.
         Todo "todo",
         /// The item that answers the call.

@@ -31,6 +31,8 @@ fn taken() -> Vec<String> {
         "<set-timer X id='tea' after='1m'>drink it</set-timer>",
         "<set-timer X every='1h'/>",
         "<cancel-timer X id='tea'/>",
+        "<steer X><a xmlns='urn:a'/></steer>",
+        "<steer X from='calc.add'><a xmlns='urn:a'/></steer>",
         "<todo-until X condition='it works'/>",
         "<todo-until X condition=''><step done='true'>read</step><step done='false'/></todo-until>",
         "<todo-open X open='2' total='3'/>",
@@ -92,6 +94,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "column",
         "reason='budget'",
         "missed",
+        "from='calc.add'",
         "clock",
     ];
     // All attributes of this one may be left out; which must stand together is held by the door.
@@ -178,6 +181,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::thread_finished(&child, "handled", Digest([2; 32]), None),
         core_payload::thread_cancelled(&child, 3),
         core_payload::children_open(2),
+        core_payload::steer(&name, b"<a xmlns='urn:a'/>"),
         core_payload::await_over("done", 1, 2),
         core_payload::timer_set(&timer, Millis(0)),
         core_payload::timer_fired(&timer, 0, false, ""),

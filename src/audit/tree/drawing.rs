@@ -169,6 +169,7 @@ fn told(leaf: &Leaf, now: Millis) -> String {
         Leaf::Ends(child) => {
             ["cancelled ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
+        Leaf::Steers => "steered a thread".to_owned(),
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
             ["set timer ", id.as_str(), ", due at ", &columns::moment(*due, now)].concat()
@@ -224,6 +225,7 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
             (Leaf::Ends(child), _) => {
                 json!({"item": item.as_str(), "cancelled": child.as_ref().map(|child| child.as_str())})
             }
+            (Leaf::Steers, _) => json!({"item": item.as_str(), "steered": true}),
             (Leaf::Cancel { timer }, _) => {
                 json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})
             }

@@ -18,6 +18,8 @@ pub(crate) enum Act<'r> {
     Inbox { call: &'r str },
     /// A timer that fired into the inbox of the call that set it.
     Fires { call: &'r str },
+    /// A word that joins the inbox of a call.
+    Steers { call: &'r str },
     /// A timer that ends with its call.
     Unset { call: &'r str },
     /// Closes a call without a payload of its listener.
@@ -54,6 +56,8 @@ pub(crate) enum Sort<'r> {
     Wait,
     /// Ends a child.
     End,
+    /// Steers a child.
+    Steer,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -75,6 +79,7 @@ impl<'r> Act<'r> {
             | Act::Inbox { call }
             | Act::Fires { call }
             | Act::Unset { call }
+            | Act::Steers { call }
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
@@ -103,6 +108,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
         ("message", Some("cancel-thread")) => item(record, Sort::End),
+        ("message", Some("steer")) => item(record, Sort::Steer),
         ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
@@ -113,6 +119,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         }
         ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
         ("message", Some("told")) => Ok(Act::Aside),
+        ("steer", Some("steered")) => Ok(Act::Steers { call: call(record)? }),
         ("timer", Some("set")) => item(record, Sort::Set),
         ("timer", Some("cancel")) => item(record, Sort::Cancel),
         ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),

@@ -156,6 +156,7 @@ impl Ledger {
             Some(Act::Inbox { .. }) => self.told(step),
             Some(Act::Fires { call }) => self.fired(step, call),
             Some(Act::Unset { .. }) => self.unset(step),
+            Some(Act::Steers { call }) => self.steered(step, call),
             Some(Act::Outcome { call }) => self.close(step, call),
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
@@ -193,6 +194,7 @@ impl Ledger {
             is_dead: false,
             children: Vec::new(),
             is_nudged: false,
+            steered: None,
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -236,6 +238,7 @@ impl Ledger {
                     is_note: sort == Sort::Note,
                     is_wait: sort == Sort::Wait,
                     is_end: sort == Sort::End,
+                    steers: (sort == Sort::Steer).then_some((record.id, false)),
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
@@ -260,7 +263,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Wait | Sort::End | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::End | Sort::Steer | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
         }
     }
 
@@ -295,6 +298,16 @@ impl Ledger {
         let child = child.and_then(|id| self.threads.get_mut(id)).and_then(|thread| thread.child.as_mut());
         if let Some(child) = child {
             child.told.get_or_insert(step.record.position);
+        }
+    }
+
+    fn steered(&mut self, step: &Step<'_>, call: &str) {
+        let record = step.record;
+        self.with_call(&record.thread, call, |call| call.steered = Some(call.settled));
+        let Some((parent, _)) = record.thread.rsplit_once('.') else { return };
+        let calls = self.threads.get_mut(parent).into_iter().flat_map(|thread| thread.calls.values_mut());
+        for word in calls.flat_map(|call| &mut call.items).filter_map(|item| item.steers.as_mut()) {
+            word.1 |= Some(word.0) == record.cause;
         }
     }
 

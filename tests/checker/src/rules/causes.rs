@@ -32,11 +32,11 @@ fn needs_cause(act: Act<'_>) -> bool {
         Act::Item { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
         Act::Fires { .. } | Act::Unset { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } => true,
-        Act::Inbox { .. } | Act::Terminal | Act::Aside => false,
+        Act::Inbox { .. } | Act::Steers { .. } | Act::Terminal | Act::Aside => false,
     }
 }
 
 fn stays_in_thread(act: Act<'_>) -> bool {
     // A child begins because of its parent, and what reaches an inbox comes from anywhere.
-    !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Terminal | Act::Aside)
+    !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Steers { .. } | Act::Terminal | Act::Aside)
 }

@@ -9,6 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod once;
 pub(crate) mod rest;
 pub(crate) mod spawns;
+pub(crate) mod steers;
 pub(crate) mod timers;
 pub(crate) mod waits;
 
@@ -47,6 +48,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
     ("end", waits::end),
+    ("steer", steers::steer),
     ("wait", waits::wait),
     ("timer", timers::timer),
     ("item-once", once::item_once),

@@ -41,6 +41,10 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
             let fired = thread.timers.values().filter_map(|timer| timer.fired.as_ref()).any(told);
             (!fired).then(|| "a wait is ended by a timer, and none fired".into())
         }
+        Some("message") => {
+            let came = call.steered >= Some(turn.saturating_sub(1));
+            (!came).then(|| "a wait is ended by a message, and none came".into())
+        }
         reason => Some(format!("{} ends no wait", reason.unwrap_or("nothing"))),
     }
 }

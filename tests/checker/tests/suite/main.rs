@@ -11,6 +11,7 @@ mod once;
 mod reading;
 mod script;
 mod spawns;
+mod steers;
 mod timers;
 mod waits;
 
