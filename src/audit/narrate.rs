@@ -43,7 +43,8 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
         Kind::Steer => steer(&lead, record),
         Kind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
-            wrapped(&lead, INDENT, &[" the thread ends, cancelled by ", &name(by)].concat())
+            let how = if h.code == Some(Mark::Ended) { ", at rest, by " } else { ", cancelled by " };
+            wrapped(&lead, INDENT, &[" the thread ends", how, &name(by)].concat())
         }
     }
 }

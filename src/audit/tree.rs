@@ -38,6 +38,8 @@ pub struct Tree {
     pub children: BTreeMap<ThreadId, Tree>,
     /// Who ended it, if somebody did.
     pub ended_by: Option<(Millis, Name)>,
+    /// Whether it rested when it was ended; else it was cancelled.
+    pub rested: bool,
     /// Whether there are records that were not read.
     pub cut: bool,
 }
@@ -149,6 +151,7 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
         calls: BTreeMap::new(),
         children: BTreeMap::new(),
         ended_by: None,
+        rested: false,
         cut: false,
     };
     let mut head = head_zero(id);
@@ -233,7 +236,8 @@ impl Tree {
                 self.end(h, Way::Failed { code, words });
             }
             (Kind::Timer, mark) => self.timer(record, mark),
-            (Kind::Terminal, _) => {
+            (Kind::Terminal, mark) => {
+                self.rested = mark == Some(Mark::Ended);
                 self.ended_by = h.to.clone().map(|by| (h.time, by));
             }
         }

@@ -5,6 +5,7 @@ mod awaited;
 mod cancel;
 mod demo;
 mod doctor;
+mod end;
 mod exit;
 mod here;
 mod live;
@@ -32,7 +33,7 @@ use exit::Exit;
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "run", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
-    ("steer", &["cancel"]),
+    ("steer", &["cancel", "end"]),
     ("prove", &["soak"]),
     ("build", &["doctor"]),
 ];
@@ -64,6 +65,8 @@ enum Command {
     Log(log::Log),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
+    /// End a thread at rest
+    End(end::End),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
     /// Examine the machine, the organism's file and its log
@@ -91,6 +94,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),
         }

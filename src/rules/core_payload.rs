@@ -126,6 +126,11 @@ pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> Body {
     })
 }
 
+/// `<thread-ended>`: nothing is added to a thread any more.
+pub fn thread_ended(thread: &ThreadId) -> Body {
+    written("thread-ended", |ended| ended.attr("id", thread.as_str()).empty())
+}
+
 /// `<children-open>`: a final came while children run.
 pub fn children_open(count: usize) -> Body {
     written("children-open", |open| open.number("count", count as u64).empty())

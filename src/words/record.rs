@@ -153,6 +153,8 @@ pub enum Mark {
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
     DeadLetter,
+    /// A root at rest that somebody ended.
+    Ended,
     /// The first final of a call with running children; the next is taken.
     ChildrenOpen,
     /// The first final of a call with open steps; the next is taken.
@@ -170,6 +172,7 @@ impl Mark {
             Mark::Timing(timing) => timing.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
+            Mark::Ended => "ended",
             Mark::ChildrenOpen => "children-open",
             Mark::TodoOpen => "todo-open",
         }
@@ -180,6 +183,7 @@ impl Mark {
         match text {
             "handled" => Some(Mark::Handled),
             "dead-letter" => Some(Mark::DeadLetter),
+            "ended" => Some(Mark::Ended),
             "children-open" => Some(Mark::ChildrenOpen),
             "todo-open" => Some(Mark::TodoOpen),
             _ => Role::parse(text)
@@ -402,6 +406,7 @@ mod tests {
             "fired",
             "handled",
             "dead-letter",
+            "ended",
             "children-open",
             "todo-open",
             "payload.invalid",

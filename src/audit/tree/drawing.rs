@@ -83,7 +83,8 @@ impl Drawing<'_> {
                 Twig::End(tree) => {
                     if let Some((at, by)) = &tree.ended_by {
                         let at = columns::moment(*at, self.now);
-                        self.line(&fork, &["cancelled by ", by.as_str(), " at ", &at].concat());
+                        let how = if tree.rested { "ended by " } else { "cancelled by " };
+                        self.line(&fork, &[how, by.as_str(), " at ", &at].concat());
                     }
                 }
             }
@@ -187,12 +188,14 @@ fn told(leaf: &Leaf, now: Millis) -> String {
 pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
     let calls: Vec<Value> =
         tree.tops().into_iter().map(|(path, branch)| call_json(tree, path, branch, reasons, now)).collect();
+    let ended = tree.ended_by.as_ref().map(|(at, by)| json!({"at": at.to_string(), "by": by.as_str()}));
     json!({
         "thread": tree.thread.as_str(),
         "opened": tree.opened.to_string(),
         "records": tree.seq,
         "calls": calls,
-        "cancelled": tree.ended_by.as_ref().map(|(at, by)| json!({"at": at.to_string(), "by": by.as_str()})),
+        "cancelled": ended.clone().filter(|_| !tree.rested),
+        "ended": ended.filter(|_| tree.rested),
         "cut": tree.cut,
     })
 }

@@ -79,6 +79,13 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
     step(&mut stage, &mut |s| drop(s.expires("5", 4)));
+    let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("x").unwrap(), 12);
+    step(&mut stage, &mut |s| drop(s.asks("x", "quiet", None)));
+    step(&mut stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
+    step(&mut stage, &mut |s| {
+        let (by, thread) = (Name::operator(), other.clone());
+        drop(s.happens(Happening::End { ticket: Ticket(4), by, thread }))
+    });
     step(&mut stage, &mut |s| {
         drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
@@ -111,7 +118,8 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "attempt/",
         "outcome/handled",
         "outcome/listener.silent",
-        "terminal/",
+        "terminal/thread.cancelled",
+        "terminal/ended",
         "children-open",
         "approval/requested",
         "approval/approved",

@@ -6,6 +6,7 @@ mod awaiting;
 mod calls;
 mod cancelling;
 mod cut;
+mod ends;
 mod failures;
 mod outside;
 mod pauses;
