@@ -10,7 +10,7 @@ use super::glance::{Glance, glance, told};
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::ThreadId;
 use crate::words::ports::Position;
-use crate::words::record::{Header, Kind, Mark, Record, Role, Timing};
+use crate::words::record::{Header, Kind, Mark, Record, Role, Steering, Timing};
 
 /// Columns that a thread's id takes where records of several threads are told.
 const ID_COLUMNS: usize = 20;
@@ -37,10 +37,14 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
         Kind::Outcome => outcome(&lead, record),
         Kind::Attempt => attempt(&lead, record),
         Kind::Approval => approval(&lead, record),
+        Kind::Steer if record.header.code == Some(Mark::Steering(Steering::Steered)) => {
+            message(&lead, record)
+        }
         Kind::Steer => steer(&lead, record),
         Kind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
-            wrapped(&lead, INDENT, &[" the thread ends, cancelled by ", &name(by)].concat())
+            let how = if h.code == Some(Mark::Ended) { ", at rest, by " } else { ", cancelled by " };
+            wrapped(&lead, INDENT, &[" the thread ends", how, &name(by)].concat())
         }
     }
 }
@@ -79,6 +83,8 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Await)) => "waits, item",
         Some(Mark::Role(Role::Note)) => "note",
         Some(Mark::Role(Role::CancelThread)) => "cancels a thread, item",
+        Some(Mark::Role(Role::Steer)) => "steers a thread, item",
+        Some(Mark::Steering(Steering::Steered)) => "steers call",
         Some(Mark::Role(Role::Todo)) => "todo list",
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",

@@ -110,7 +110,8 @@ fn outcome(record: &Record) -> Option<String> {
     let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
     match (h.kind, h.code) {
         (Kind::Terminal, _) => {
-            Some(["cancelled by ", h.to.as_ref().map_or("core", |by| by.as_str())].concat())
+            let how = if h.code == Some(Mark::Ended) { "ended by " } else { "cancelled by " };
+            Some([how, h.to.as_ref().map_or("core", |by| by.as_str())].concat())
         }
         (Kind::Message, Some(Mark::Role(Role::Final))) if is_top => {
             let seen = glance(&record.body);

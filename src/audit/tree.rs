@@ -40,6 +40,8 @@ pub struct Tree {
     pub children: BTreeMap<ThreadId, Tree>,
     /// Who ended it, if somebody did.
     pub ended_by: Option<(Millis, Name)>,
+    /// Whether it rested when it was ended; else it was cancelled.
+    pub rested: bool,
     /// Whether there are records that were not read.
     pub cut: bool,
 }
@@ -121,6 +123,8 @@ pub enum Leaf {
     },
     /// It cancelled a thread; none until that was confirmed.
     Ends(Option<ThreadId>),
+    /// It steered a thread.
+    Steers,
     /// It set a timer.
     Timer {
         /// Which, and when it was first due; none until the confirmation was read.
@@ -151,6 +155,7 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
         calls: BTreeMap::new(),
         children: BTreeMap::new(),
         ended_by: None,
+        rested: false,
         cut: false,
     };
     let mut head = head_zero(id);
@@ -235,7 +240,8 @@ impl Tree {
                 self.end(h, Way::Failed { code, words });
             }
             (Kind::Timer, mark) => self.timer(record, mark),
-            (Kind::Terminal, _) => {
+            (Kind::Terminal, mark) => {
+                self.rested = mark == Some(Mark::Ended);
                 self.ended_by = h.to.clone().map(|by| (h.time, by));
             }
         }
@@ -252,6 +258,7 @@ impl Tree {
             }
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
             Role::CancelThread => self.item(h, Leaf::Ends(None)),
+            Role::Steer => self.item(h, Leaf::Steers),
             Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Note | Role::Todo => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),

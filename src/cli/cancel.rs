@@ -10,7 +10,7 @@ use super::refused;
 use super::screen::Screen;
 use super::thread_name;
 use crate::console::client::{Client, Unheard};
-use crate::console::told::{Cancelled, Refusal};
+use crate::console::told::{Cancelled, Ended, Refusal};
 use crate::organism::runfile::RunFile;
 use crate::organism::waiting::Reply;
 use crate::words::ids::{Name, ThreadId};
@@ -28,6 +28,21 @@ pub(super) struct Cancel {
 
 impl Cancel {
     pub(super) fn run(self) -> Exit {
+        Order { place: self.place, thread: self.thread, is_gentle: false }.carry_out()
+    }
+}
+/// An order to end a thread, which `cancel` and `end` carry out in the same way.
+pub(super) struct Order {
+    pub(super) place: Place,
+    /// The thread as somebody typed it.
+    pub(super) thread: String,
+    /// Whether it is ended only if it rests.
+    pub(super) is_gentle: bool,
+}
+
+impl Order {
+    /// Has the thread ended by the organism that runs, or by one that is started here.
+    pub(super) fn carry_out(&self) -> Exit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
@@ -36,8 +51,13 @@ impl Cancel {
         let log = self.place.log(screen)?;
         let thread = thread_name::find(screen, &log, &self.thread)?;
         if let Some(run) = RunFile::of(&log) {
-            match Client::of(&run).cancel(thread.as_str()) {
-                Ok(Ok(cancelled)) => return Ok(done(screen, &cancelled)),
+            let (client, id) = (Client::of(&run), thread.as_str());
+            let answered = match self.is_gentle {
+                true => client.end(id).map(|decided| decided.map(|_| ())),
+                false => client.cancel(id).map(|decided| decided.map(|_| ())),
+            };
+            match answered {
+                Ok(Ok(())) => return Ok(self.done(screen, &thread)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // What the file names is gone, or going. If it still has the log, starting will say so.
                 Err(Unheard::Unreachable { .. }) => {}
@@ -51,25 +71,30 @@ impl Cancel {
     async fn in_process(&self, screen: Screen, thread: ThreadId) -> Result<Exit, Exit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
-        let exit = match organism.cancel(Name::operator(), thread.clone()).await {
+        let (front, by) = (organism.front(), Name::operator());
+        let reply = match self.is_gentle {
+            true => front.end(by, thread.clone()).await,
+            false => front.cancel(by, thread.clone()).await,
+        };
+        let exit = match reply {
             Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
-            Some(Reply::Done | Reply::Receipt(..)) => {
-                done(screen, &Cancelled { cancelled: thread.to_string() })
-            }
+            Some(Reply::Done | Reply::Receipt(..)) => self.done(screen, &thread),
             None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;
         Ok(here::ended(screen, &ended).unwrap_or(exit))
     }
-}
 
-fn done(screen: Screen, cancelled: &Cancelled) -> Exit {
-    if screen.json {
-        screen.value(cancelled);
-    } else {
-        screen.say([&cancelled.cancelled, " is cancelled, with everything below it"].concat());
+    fn done(&self, screen: Screen, thread: &ThreadId) -> Exit {
+        let id = thread.to_string();
+        match (screen.json, self.is_gentle) {
+            (true, true) => screen.value(&Ended { ended: id }),
+            (true, false) => screen.value(&Cancelled { cancelled: id }),
+            (false, true) => screen.say([&id, " has ended; nothing can be added"].concat()),
+            (false, false) => screen.say([&id, " is cancelled, with everything below it"].concat()),
+        }
+        Exit::Done
     }
-    Exit::Done
 }
 
 fn not_done(screen: Screen, refusal: &Refusal) -> Exit {

@@ -11,7 +11,7 @@ use super::screen::{COLUMNS, Screen, cut};
 use crate::console::told::Record;
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::CallPath;
-use crate::words::record::{Kind, Mark, Role, Timing};
+use crate::words::record::{Kind, Mark, Role, Steering, Timing};
 
 /// Characters of a payload that are looked at for a line: more than any line shows.
 const EXCERPT: usize = 400;
@@ -126,6 +126,9 @@ fn what(record: &Record) -> Option<What> {
             seen([listener, " attempt ", &number, " ", &attempt.words].concat(), Colour::Dim)
         }
         (Kind::Approval, _) => approval(record, &to),
+        (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => {
+            seen([&to, " steers with ", &summary(&record.body)].concat(), Colour::None)
+        }
         (Kind::Steer, _) => {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
             seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), Colour::Dim)

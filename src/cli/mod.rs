@@ -6,6 +6,7 @@ mod awaited;
 mod cancel;
 mod demo;
 mod doctor;
+mod end;
 mod exit;
 mod here;
 mod live;
@@ -34,7 +35,7 @@ use exit::Exit;
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "run", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
-    ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume"]),
+    ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
     ("build", &["doctor"]),
 ];
@@ -76,6 +77,8 @@ enum Command {
     Resume(pause::Resume),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
+    /// End a thread at rest
+    End(end::End),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
     /// Examine the machine, the organism's file and its log
@@ -108,6 +111,7 @@ impl Command {
             Command::Pause(pause) => pause.run(),
             Command::Resume(resume) => resume.run(),
             Command::Cancel(cancel) => cancel.run(),
+            Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),
         }

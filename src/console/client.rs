@@ -126,6 +126,13 @@ impl Client {
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
+    /// Ends a root at rest.
+    pub fn end(&self, thread: &str) -> Decided<told::Ended> {
+        let url = self.url(&["/v1/threads/", thread, "/end"].concat());
+        let request = self.agent.post(url).header("authorization", &self.authorization);
+        self.decided(request.send_empty(), StatusCode::OK)
+    }
+
     /// The records of a thread and those below it after a position, as they come, for at most so long.
     pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
         let request = self

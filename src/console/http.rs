@@ -94,6 +94,7 @@ impl HttpDoor {
             .route("/v1/threads/{thread}/resume", post(steering::resume))
             .route("/v1/pause", post(steering::pause_all))
             .route("/v1/resume", post(steering::resume_all))
+            .route("/v1/threads/{thread}/end", post(end))
             .route("/v1/status", get(status))
             .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
             .layer(middleware::from_fn_with_state(desk.clone(), guard))
@@ -284,6 +285,26 @@ async fn cancel(
     match desk.front.cancel(client, thread.clone()).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
             Json(told::Cancelled { cancelled: thread.to_string() }).into_response()
+        }
+        Some(Reply::Refused(refusal)) => refused(&refusal),
+        None => stopping(),
+    }
+}
+
+async fn end(
+    State(desk): State<Arc<Desk>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(thread): Path<String>,
+) -> Response {
+    let thread = match ThreadId::parse(&thread) {
+        Ok(thread) => thread,
+        Err(malformed) => {
+            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
+        }
+    };
+    match desk.front.end(client, thread.clone()).await {
+        Some(Reply::Done | Reply::Receipt(..)) => {
+            Json(told::Ended { ended: thread.to_string() }).into_response()
         }
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),

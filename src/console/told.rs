@@ -224,7 +224,14 @@ pub struct Started<'a> {
     pub log: &'a Path,
 }
 
-/// A thread was ended.
+/// A root at rest was ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// Which.
+    pub ended: String,
+}
+
+/// A thread was ended with all that was open in it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cancelled {
     /// Which.

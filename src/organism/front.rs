@@ -72,7 +72,14 @@ impl Front {
         reply.await.ok()
     }
 
-    /// Ends a thread.
+    /// Ends a root at rest.
+    pub async fn end(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+        let (ticket, reply) = self.room.enter();
+        self.send(Input::End { ticket, by, thread }).await?;
+        reply.await.ok()
+    }
+
+    /// Ends a thread with all that is open in it.
     pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         self.send(Input::Cancel { ticket, by, thread }).await?;

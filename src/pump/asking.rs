@@ -6,6 +6,7 @@ use super::decide::{may_act, refuse_outside_calls};
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
 use super::state::{Life, Opener};
+use super::steering;
 use crate::rules::admit::excerpt;
 use crate::words::codes::Code;
 use crate::words::flow::{Admitted, Asked, Receipt, Refused, What};
@@ -40,6 +41,10 @@ pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
 fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {
     match admitted.what() {
         What::For(to) => Ok(to.clone()),
+        What::Steer { .. } => {
+            Err(Refusal::new(Code::UnknownThread, "a steer names the thread that it is for")
+                .mended_by("name the thread, or send the payload inside as a message of its own"))
+        }
         _ => Err(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody")),
     }
 }
@@ -88,10 +93,10 @@ fn go_on(
     admitted: &Admitted,
     bound: Option<Bound>,
 ) -> Result<Receipt, Refusal> {
-    let to = addressee(admitted)?;
-    let body = Digest::of(admitted.bytes());
-    let Some(state) = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys() && may_act(d, client, &t.id))
-    else {
+    let word = steering::from_outside(client, admitted);
+    let body = Digest::of(word.as_ref().map_or(admitted.bytes(), |word| &word.body));
+    let known = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys());
+    let Some(state) = known.filter(|t| may_act(d, client, &t.id)) else {
         return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
             .mended_by("leave the thread out, or write new, to open one"));
     };
@@ -120,11 +125,19 @@ fn go_on(
     if state.life() == Life::Ended {
         return Err(Refusal::new(Code::EndedThread, "the thread has ended").mended_by("open a new one"));
     }
+    if let Some(word) = word {
+        let call = steering::room(d, thread, &word)?;
+        let (seq, id) = steering::join(d, thread, &call, word, steering::Origin::Outside(key));
+        let receipt =
+            Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false };
+        return Ok(receipt);
+    }
     let waiting = state.calls.values().filter(|c| c.held).count();
     if waiting >= limits::QUEUED_TOP_CALLS {
         let words = "16 messages wait behind the one that is being answered, the most that may";
         return Err(Refusal::new(Code::BusyThread, words).mended_by("wait for an answer, then send it again"));
     }
+    let to = addressee(admitted)?;
     Ok(request(d, thread, client, key, &to, admitted))
 }
 

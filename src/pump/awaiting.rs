@@ -75,6 +75,10 @@ fn reason(
     if finished >= awaited.enough && !waits_for_timer {
         return Some("done");
     }
-    let has = |sort| call.inbox.iter().any(|arrival| arrival.sort == sort);
-    has(Sort::Timer).then_some("timer").or(has(Sort::Budget).then_some("budget"))
+    call.inbox.iter().find_map(|arrival| match arrival.sort {
+        Sort::Timer => Some("timer"),
+        Sort::Steer => Some("message"),
+        Sort::Budget => Some("budget"),
+        Sort::Finished | Sort::Notice => None,
+    })
 }

@@ -6,7 +6,7 @@ use super::buckets::Telling;
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{approving, asking, closing, failing, pausing, replying, timers};
+use super::{approving, asking, closing, ending, failing, pausing, replying, timers};
 use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
 use crate::words::client;
@@ -43,6 +43,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Expired { thread, call, approval } => approving::expired(d, &thread, &call, approval),
         Happening::Pause(pause) => pausing::pause(d, &pause),
         Happening::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
+        Happening::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
     }
     draft.finish()
 }

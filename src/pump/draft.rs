@@ -277,6 +277,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn first_top_call(thread: &Thread) -> Option<CallPath> {
+/// The top call whose turn it is: the first that is open.
+pub(super) fn first_top_call(thread: &Thread) -> Option<CallPath> {
     thread.calls.keys().filter(|p| p.depth() == 0).min_by_key(|p| p.top_number()).cloned()
 }

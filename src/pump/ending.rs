@@ -1,15 +1,48 @@
-//! Deciding on `<cancel-thread>`: a call ends a child of its own, and everything below it, in one commit
+//! Deciding on ends that somebody asks for.
+//!
+//! A person ends a root at rest: nothing is open in it, so nothing but its timers goes with it. What is at
+//! work is cancelled, and by that word alone. `<cancel-thread>`: a call ends a child of its own, and everything below it, in one commit
 //! with the answer. The child's end reaches the inbox as every other one does.
 
 use std::sync::Arc;
 
-use super::closing::end_thread;
+use super::closing::{end_thread, not_alive};
+use super::decide::{may_act, refuse_outside_calls};
 use super::draft::{Draft, Fact};
+use super::event::Effect;
 use super::replying::{Turn, no_thread};
+use super::state::{Life, Thread};
 use crate::rules::core_payload;
-use crate::words::ids::ThreadId;
+use crate::words::codes::Code;
+use crate::words::flow::{Refused, Ticket};
+use crate::words::ids::{Name, ThreadId};
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
+
+/// Ends a root at rest. Its timers are over with it, since nothing is ever added to it again.
+pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
+    let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
+    let refusal = match found.map(Thread::life) {
+        Some(Life::Working) => {
+            let words = "the thread is at work; only one at rest is ended";
+            Some(
+                Refusal::new(Code::BusyThread, words).mended_by(
+                    ["wait for its answer, or: systole cancel ", thread.as_str(), ", which ends its work"]
+                        .concat(),
+                ),
+            )
+        }
+        life => not_alive(life, "end"),
+    };
+    if let Some(refusal) = refusal {
+        let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });
+        return d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+    }
+    let fact = Fact::core(Kind::Terminal, Mark::Ended, core_payload::thread_ended(thread));
+    let fact = fact.to(by).under(d.current_config());
+    d.record(thread, fact);
+    d.effect(Effect::Done { ticket });
+}
 
 /// Cancels a child of this call. One of another call, or of another thread, is unknown here.
 pub(super) fn cancel(

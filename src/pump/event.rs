@@ -102,8 +102,17 @@ pub enum Happening {
     },
     /// A person halts a thread or lets it go on.
     Pause(Pause),
-    /// A person ends a thread.
+    /// A person ends a thread with all that is open in it.
     Cancel {
+        /// Where the asker waits.
+        ticket: Ticket,
+        /// Who.
+        by: Name,
+        /// Which thread.
+        thread: ThreadId,
+    },
+    /// A person ends a root at rest.
+    End {
         /// Where the asker waits.
         ticket: Ticket,
         /// Who.

@@ -51,9 +51,11 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
         (Kind::Terminal, _) => end(thread),
         (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
-        (Kind::Steer, Some(Mark::Steering(what))) => {
-            thread.paused = (what == Steering::Paused).then_some(h.time);
-        }
+        (Kind::Steer, Some(Mark::Steering(what))) => match what {
+            Steering::Paused => thread.paused = Some(h.time),
+            Steering::Resumed => thread.paused = None,
+            Steering::Steered => steered(thread, record),
+        },
         (Kind::Message | Kind::Timer | Kind::Approval | Kind::Steer, _) => {}
     }
 }
@@ -79,7 +81,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 call.rounds.made(to, &record.body);
             }
         }
-        Role::Spawn | Role::CancelThread => settle(thread, h, Answer::Open),
+        Role::Spawn | Role::CancelThread | Role::Steer => settle(thread, h, Answer::Open),
         Role::Await => {
             settle(thread, h, Answer::Open);
             awaits(thread, record);
@@ -193,7 +195,8 @@ impl Call {
 fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
     let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
     let Some(call) = thread.calls.get_mut(path) else { return };
-    let shown = call.ready_seq;
+    // The first turn shows the request alone, whatever came while that waited for a person.
+    let shown = if call.settled == 0 { 0 } else { call.ready_seq };
     let is_first = turn > call.settled;
     if is_first {
         call.inbox.retain(|arrival| arrival.seq > shown);
@@ -287,6 +290,14 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
     call.wrap_up = Some(WrapUp { what, seq: h.seq });
     if h.turn == Some(call.settled) {
         call.ready_after(h.seq, h.id, h.time);
+    }
+}
+
+/// A word for the inbox of a call, with the key of its sender if it came from outside.
+fn steered(thread: &mut Thread, record: &Record) {
+    remember_key(thread, record);
+    if let Some(call) = call_of(thread, &record.header) {
+        call.inbox.push(Arrival { seq: record.header.seq, sort: Sort::Steer });
     }
 }
 

@@ -24,6 +24,7 @@ mod replying;
 pub mod run;
 mod spawning;
 pub mod state;
+mod steering;
 mod timers;
 mod todos;
 pub mod wake;

@@ -13,8 +13,8 @@ use super::primitives;
 use super::purse;
 use super::spawning::{Wanted, spawn};
 use super::state::Call;
-use super::todos;
 use super::wrapping;
+use super::{steering, todos};
 use crate::rules::core_payload;
 use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
@@ -279,9 +279,13 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
         Item::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
         }
-        Item::ForThread { thread, payload } => Some(for_thread(d, turn, ordinal, &thread, &payload)),
+        Item::ForThread { thread, payload, judged } => {
+            steering::item(d, turn, ordinal, &thread, &payload, *judged)
+        }
         Item::Admitted(admitted) => match admitted.what() {
-            What::Note | What::Final => todos::keep(d, turn, ordinal, Role::Note, admitted.bytes()),
+            What::Note | What::Final | What::Steer { .. } => {
+                todos::keep(d, turn, ordinal, Role::Note, admitted.bytes())
+            }
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
             what @ (What::For(_) | What::Spawn { .. }) => match no_room(d, turn, what, admitted.bytes()) {
                 Some(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))),
@@ -328,7 +332,7 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let wanted = Wanted { label: label.as_deref(), to, initial, dangerous: admitted.is_dangerous() };
             spawn(d, turn, ordinal, admitted.bytes(), &wanted)
         }
-        What::Note | What::Final | What::Primitive(_) => None,
+        What::Note | What::Final | What::Steer { .. } | What::Primitive(_) => None,
     }
 }
 
@@ -347,24 +351,6 @@ pub(super) fn refuse_item(
 pub(super) fn record_refusal(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
     d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
-}
-
-/// An item for a thread: nothing is ever created by it.
-fn for_thread(
-    d: &mut Draft<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    thread: &str,
-    payload: &std::sync::Arc<[u8]>,
-) -> Refusal {
-    let call = d.call(turn.thread, turn.path);
-    let child = call.and_then(|c| c.children.iter().find(|child| child.id.as_str() == thread));
-    let ended = child.is_some_and(|child| child.ended.is_some());
-    if child.is_some() && !ended {
-        let refusal = Refusal::new(Code::NotBuilt, "steering a running child is not built yet");
-        return refuse_item(d, turn, ordinal, refusal, Some(payload));
-    }
-    no_thread(d, turn, ordinal, thread, ended, payload)
 }
 
 /// Answers an item that names a thread which is not the sender's, or which has ended.

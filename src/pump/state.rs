@@ -234,6 +234,8 @@ pub enum Sort {
     Timer,
     /// Word that a budget is mostly or wholly used.
     Budget,
+    /// A word of its parent, or from outside.
+    Steer,
 }
 
 /// One item of the last reply.

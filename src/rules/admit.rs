@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_kit::envelope::Letter;
 use systole_kit::payload::Payload;
 use systole_kit::reply::{self, Word};
-use systole_kit::{Fault, Limits};
+use systole_kit::{Fault, Limits, namespaces};
 
 use super::classify::{self, Case};
 use super::{primitive, todo};
@@ -149,7 +149,9 @@ fn judge_item(
         }
     };
     if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {
-        return Item::ForThread { thread, payload: payload.bytes().clone() };
+        let bytes = payload.bytes().clone();
+        let judged = admit_item(composition, sender, item.to.as_deref(), payload, judge);
+        return Item::ForThread { thread, payload: bytes, judged: Box::new(judged) };
     }
     let kept = payload.bytes().clone();
     match admit_item(composition, sender, item.to.as_deref(), payload, judge) {
@@ -265,6 +267,22 @@ pub fn amendment(
     Ok(Admitted::new(What::For(to.clone()), verdict))
 }
 
+/// `<steer>` is judged by the core's schema, the payload in it as a message from outside would be.
+fn admit_steer(
+    composition: &Composition,
+    client: &Name,
+    to: Option<&str>,
+    payload: Payload,
+    judge: &mut dyn Judge,
+) -> Result<Admitted, Refused> {
+    let inside = payload.child();
+    let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
+    let inside = inside.map_err(|fault| bare(refusal_of(&fault)))?;
+    let (to, schema) = classify::of_message(composition, client, inside.name(), to).map_err(bare)?;
+    let inside = judge.judge(composition.hash, schema, inside)?;
+    Ok(Admitted::steer(to, inside, verdict))
+}
+
 /// A message from outside, after the door.
 pub struct Message {
     /// The thread it names; none opens a root.
@@ -304,12 +322,16 @@ pub fn message(
         }
     };
     let to = letter.to.as_deref().or(to);
-    let payload = classify::of_message(composition, client, letter.payload.name(), to)
-        .map_err(bare)
-        .and_then(|(to, schema)| {
-            let verdict = judge.judge(composition.hash, schema, letter.payload)?;
-            Ok(Admitted::new(What::For(to), verdict))
-        });
+    let payload = if letter.payload.name().is(namespaces::CORE, "steer") {
+        admit_steer(composition, client, to, letter.payload, judge)
+    } else {
+        classify::of_message(composition, client, letter.payload.name(), to).map_err(bare).and_then(
+            |(to, schema)| {
+                let verdict = judge.judge(composition.hash, schema, letter.payload)?;
+                Ok(Admitted::new(What::For(to), verdict))
+            },
+        )
+    };
     // Of what comes from outside never more than an excerpt is kept, whoever refused it.
     let payload = payload.map_err(|refused| Refused { kept: kept(0), ..refused });
     Message { thread, claimed, payload }

@@ -99,6 +99,18 @@ pub fn thread_finished(
     })
 }
 
+/// `<steer>`: a word of somebody who may steer the thread, for the call that it works on.
+pub fn steer(from: &Name, payload: &[u8]) -> Body {
+    let payload = Payload::trusted(Arc::from(payload)).ok();
+    written("steer", |steer| {
+        let start = steer.attr("from", from.as_str());
+        match payload {
+            Some(payload) => start.payload(&payload),
+            None => start.empty(),
+        }
+    })
+}
+
 /// `<await-over>`: a wait for children ended for that reason, when so many of them had finished.
 pub fn await_over(reason: &str, finished: usize, open: usize) -> Body {
     written("await-over", |over| {
@@ -134,6 +146,11 @@ pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> Body {
     written("thread-cancelled", |cancelled| {
         cancelled.attr("id", thread.as_str()).number("threads", threads as u64).empty();
     })
+}
+
+/// `<thread-ended>`: nothing is added to a thread any more.
+pub fn thread_ended(thread: &ThreadId) -> Body {
+    written("thread-ended", |ended| ended.attr("id", thread.as_str()).empty())
 }
 
 /// `<children-open>`: a final came while children run.

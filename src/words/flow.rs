@@ -67,6 +67,13 @@ pub enum What {
         /// The initial payload, judged by its addressee's schema.
         initial: Arc<[u8]>,
     },
+    /// `<steer>` from outside: the listener whose schema took the payload inside, and that payload.
+    Steer {
+        /// Who takes it.
+        to: Name,
+        /// The payload.
+        payload: Arc<[u8]>,
+    },
     /// Another payload that the pump answers.
     Primitive(Primitive),
 }
@@ -90,6 +97,12 @@ impl Admitted {
     pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
         let what = What::Spawn { label, to, initial: initial.payload.bytes().clone() };
         Admitted { what, payload: verdict.payload, dangerous: initial.dangerous }
+    }
+
+    /// Admits a `<steer>` from outside with the judge's word on the payload inside it, which is what goes out.
+    pub fn steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
+        let what = What::Steer { to, payload: inside.payload.bytes().clone() };
+        Admitted { what, payload: verdict.payload, dangerous: inside.dangerous || verdict.dangerous }
     }
 
     /// Whether what goes out is dangerous, so that a person must approve it.
@@ -135,8 +148,10 @@ pub enum Item {
     ForThread {
         /// The thread as the sender wrote it.
         thread: String,
-        /// The payload, unjudged.
+        /// The payload.
         payload: Arc<[u8]>,
+        /// What it is among the sender's own words. It counts only once the thread is known.
+        judged: Box<Result<Admitted, Refused>>,
     },
 }
 

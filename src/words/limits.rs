@@ -12,6 +12,8 @@ pub const MESSAGE_BYTES: usize = 1 << 20;
 pub const REPLY_ITEMS: usize = 64;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
+/// Words from elsewhere that may wait for the next turn of one call.
+pub const STEERS: usize = 64;
 /// Top calls that may wait behind the open one of a root.
 pub const QUEUED_TOP_CALLS: usize = 16;
 /// How deep calls and spawns may nest at most, both counted together, whatever the file allows.

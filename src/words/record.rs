@@ -74,12 +74,15 @@ words! {
 }
 
 words! {
-    /// What a record of kind `steer` does to its thread and all below it; in `sys`, to all threads.
+    /// What a record of kind `steer` does. A pause holds for its thread and all below it; in `sys`, for all
+    /// threads.
     Steering {
         /// Nothing new goes out.
         Paused "paused",
         /// It goes on.
         Resumed "resumed",
+        /// A word for the inbox of the top call that is open.
+        Steered "steered",
     }
 }
 
@@ -112,6 +115,8 @@ words! {
         Note "note",
         /// A `<cancel-thread>` that was taken.
         CancelThread "cancel-thread",
+        /// An item for a child that runs; answered when it has joined that child's inbox.
+        Steer "steer",
         /// A `<todo-until>`; answered by being recorded.
         Todo "todo",
         /// The item that answers the call.
@@ -150,6 +155,8 @@ pub enum Mark {
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
     DeadLetter,
+    /// A root at rest that somebody ended.
+    Ended,
     /// The first final of a call with running children; the next is taken.
     ChildrenOpen,
     /// The first final of a call with open steps; the next is taken.
@@ -167,6 +174,7 @@ impl Mark {
             Mark::Timing(timing) => timing.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
+            Mark::Ended => "ended",
             Mark::ChildrenOpen => "children-open",
             Mark::TodoOpen => "todo-open",
         }
@@ -177,6 +185,7 @@ impl Mark {
         match text {
             "handled" => Some(Mark::Handled),
             "dead-letter" => Some(Mark::DeadLetter),
+            "ended" => Some(Mark::Ended),
             "children-open" => Some(Mark::ChildrenOpen),
             "todo-open" => Some(Mark::TodoOpen),
             _ => Role::parse(text)
@@ -399,6 +408,7 @@ mod tests {
             "fired",
             "handled",
             "dead-letter",
+            "ended",
             "children-open",
             "todo-open",
             "payload.invalid",

@@ -213,6 +213,25 @@ fn a_thread_is_cancelled_with_and_without_a_running_organism() {
 }
 
 #[test]
+fn a_thread_at_rest_is_ended_with_and_without_a_running_organism() {
+    let folder = house();
+    send(folder.path(), &["--key", "k1"]);
+    let ended = systole(folder.path(), &["end", "@last"]);
+    assert!(ended.code == Some(0) && ended.stderr.contains("has ended"), "{ended:?}");
+    let late = send(folder.path(), &["--thread", "@last"]);
+    assert!(late.code == Some(4) && late.stderr.contains("refused: thread.ended"), "{late:?}");
+    send(folder.path(), &["--key", "k2"]);
+    let organism = Running::organism(folder.path());
+    let ended = systole(folder.path(), &["end", "@last", "--json"]);
+    assert!(ended.code == Some(0) && json(&ended)["ended"].is_string(), "{ended:?}");
+    let tree = systole(folder.path(), &["tree", "@last"]);
+    assert!(tree.stdout.contains("ended by operator at "), "{tree:?}");
+    let again = systole(folder.path(), &["end", "@last"]);
+    assert!(again.code == Some(4) && again.stderr.contains("refused: thread.ended"), "{again:?}");
+    organism.interrupt();
+}
+
+#[test]
 fn help_lists_what_exists_in_groups() {
     let folder = tempfile::tempdir().unwrap();
     let help = systole(folder.path(), &["--help"]);

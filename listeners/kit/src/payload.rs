@@ -123,11 +123,24 @@ impl Payload {
     /// # Errors
     /// When there is none, or it is in no namespace.
     pub fn inner(&self) -> Result<Self, Fault> {
+        self.below(2)
+    }
+
+    /// The payload that stands directly in its root, as the one in a steering word does.
+    ///
+    /// # Errors
+    /// When there is none, or it is in no namespace.
+    pub fn child(&self) -> Result<Self, Fault> {
+        self.below(1)
+    }
+
+    /// The first element with so many around it.
+    fn below(&self, depth: u32) -> Result<Self, Fault> {
         let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP)?;
         let mut opened = 0;
         loop {
             match gate.step()? {
-                Step::Open(tag) if opened == 2 => {
+                Step::Open(tag) if opened == depth => {
                     let mut inner = Self::cut(&mut gate, tag)?;
                     inner.start = self.place_of(tag.offset);
                     return Ok(inner);

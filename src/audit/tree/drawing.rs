@@ -84,7 +84,8 @@ impl Drawing<'_> {
                 Twig::End(tree) => {
                     if let Some((at, by)) = &tree.ended_by {
                         let at = columns::moment(*at, self.now);
-                        self.line(&fork, &["cancelled by ", by.as_str(), " at ", &at].concat());
+                        let how = if tree.rested { "ended by " } else { "cancelled by " };
+                        self.line(&fork, &[how, by.as_str(), " at ", &at].concat());
                     }
                 }
             }
@@ -173,6 +174,7 @@ fn told(leaf: &Leaf, now: Millis) -> String {
         Leaf::Ends(child) => {
             ["cancelled ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
+        Leaf::Steers => "steered a thread".to_owned(),
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
             ["set timer ", id.as_str(), ", due at ", &columns::moment(*due, now)].concat()
@@ -190,12 +192,14 @@ fn told(leaf: &Leaf, now: Millis) -> String {
 pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
     let calls: Vec<Value> =
         tree.tops().into_iter().map(|(path, branch)| call_json(tree, path, branch, reasons, now)).collect();
+    let ended = tree.ended_by.as_ref().map(|(at, by)| json!({"at": at.to_string(), "by": by.as_str()}));
     json!({
         "thread": tree.thread.as_str(),
         "opened": tree.opened.to_string(),
         "records": tree.seq,
         "calls": calls,
-        "cancelled": tree.ended_by.as_ref().map(|(at, by)| json!({"at": at.to_string(), "by": by.as_str()})),
+        "cancelled": ended.clone().filter(|_| !tree.rested),
+        "ended": ended.filter(|_| tree.rested),
         "cut": tree.cut,
     })
 }
@@ -228,6 +232,7 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
             (Leaf::Ends(child), _) => {
                 json!({"item": item.as_str(), "cancelled": child.as_ref().map(|child| child.as_str())})
             }
+            (Leaf::Steers, _) => json!({"item": item.as_str(), "steered": true}),
             (Leaf::Cancel { timer }, _) => {
                 json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})
             }

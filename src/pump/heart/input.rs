@@ -44,8 +44,17 @@ pub enum Input {
     Ruled(Ruling),
     /// A person halts a thread or lets it go on.
     Pause(Pause),
-    /// A person ends a thread.
+    /// A person ends a thread with all that is open in it.
     Cancel {
+        /// Where the asker waits.
+        ticket: Ticket,
+        /// Who.
+        by: Name,
+        /// Which.
+        thread: ThreadId,
+    },
+    /// A person ends a root at rest.
+    End {
         /// Where the asker waits.
         ticket: Ticket,
         /// Who.
@@ -103,6 +112,7 @@ impl Heart {
             Input::Joined(listener) => self.happened(Happening::Joined(listener)),
             Input::Left { listener, words } => self.happened(Happening::Left { listener, words }),
             Input::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
+            Input::End { ticket, by, thread } => self.end(ticket, by, thread),
             Input::Ruled(ruling) => self.ruled(ruling),
             Input::Pause(pause) => self.pause(pause),
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
@@ -126,6 +136,7 @@ impl Heart {
     fn too_late(&mut self, input: &Input) {
         if let Input::Asked(Asked { ticket, .. })
         | Input::Cancel { ticket, .. }
+        | Input::End { ticket, .. }
         | Input::Ruled(Ruling { ticket, .. })
         | Input::Pause(Pause { ticket, .. }) = input
         {
@@ -140,6 +151,16 @@ impl Heart {
             self.happened(Happening::Cancel { ticket, by, thread });
         } else {
             self.park(Lookup::Line(thread.clone()), Input::Cancel { ticket, by, thread });
+        }
+    }
+
+    fn end(&mut self, ticket: Ticket, by: Name, thread: ThreadId) {
+        if self.stalled.is_some() {
+            self.turn_away(ticket);
+        } else if self.state.thread(&thread).is_some() && !self.parked.contains_key(&thread.stem()) {
+            self.happened(Happening::End { ticket, by, thread });
+        } else {
+            self.park(Lookup::Line(thread.clone()), Input::End { ticket, by, thread });
         }
     }
 

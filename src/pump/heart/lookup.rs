@@ -190,6 +190,7 @@ impl Heart {
             Some(Input::Cancel { ticket, by, thread }) => {
                 self.happened(Happening::Cancel { ticket, by, thread });
             }
+            Some(Input::End { ticket, by, thread }) => self.happened(Happening::End { ticket, by, thread }),
             Some(Input::Pause(pause)) => self.happened(Happening::Pause(pause)),
             Some(other) => self.input(other),
             None => {}
@@ -210,7 +211,7 @@ impl Heart {
         };
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
             Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
-            Some(Input::Cancel { ticket, by, .. }) => (by, Some(ticket)),
+            Some(Input::Cancel { ticket, by, .. } | Input::End { ticket, by, .. }) => (by, Some(ticket)),
             Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
             Some(Input::Judged(judged)) => (judged.lease.listener.clone(), None),
             Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),

@@ -20,6 +20,8 @@ pub(crate) enum Act<'r> {
     Wraps { call: &'r str },
     /// A timer that fired into the inbox of the call that set it.
     Fires { call: &'r str },
+    /// A word that joins the inbox of a call.
+    Steers { call: &'r str },
     /// A timer that ends with its call.
     Unset { call: &'r str },
     /// A person is asked; from here on the call waits.
@@ -64,6 +66,8 @@ pub(crate) enum Sort<'r> {
     Wait,
     /// Ends a child.
     End,
+    /// Steers a child.
+    Steer,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -90,6 +94,7 @@ impl<'r> Act<'r> {
             | Act::Tell { caller: call, .. }
             | Act::Amends { call }
             | Act::Decides { call }
+            | Act::Steers { call }
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
@@ -118,6 +123,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
         ("message", Some("cancel-thread")) => item(record, Sort::End),
+        ("message", Some("steer")) => item(record, Sort::Steer),
         ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
@@ -129,6 +135,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
         ("message", Some("wrap-up")) => Ok(Act::Wraps { call: call(record)? }),
         ("message", Some("told")) => Ok(Act::Aside),
+        ("steer", Some("steered")) => Ok(Act::Steers { call: call(record)? }),
         ("timer", Some("set")) => item(record, Sort::Set),
         ("timer", Some("cancel")) => item(record, Sort::Cancel),
         ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),

@@ -7,6 +7,7 @@ mod carriers;
 mod cast;
 mod contracts;
 mod log;
+mod steering;
 mod threads;
 mod todos;
 mod waits;

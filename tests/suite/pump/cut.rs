@@ -46,6 +46,7 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, Said::Items(vec![]))));
     step(&mut stage, &mut |s| drop(s.says(&heat, "1", 2, Said::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.replies("1/1.1", 1, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.steers("operator", "agent", Some(&root()))));
     step(&mut stage, &mut |s| {
         let children =
             [spawn(None, "tool"), spawn(Some("late"), "tool"), set_timer("id=\"tick\" every=\"1h\"", "")];
@@ -65,14 +66,27 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.fires("tick", 7_200_000)));
     step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
     step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
-    step(&mut stage, &mut |s| drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", "")])));
+    step(&mut stage, &mut |s| {
+        drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
+    });
+    step(&mut stage, &mut |s| {
+        let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
+        drop(s.replies("3", 3, vec![led]))
+    });
     step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
     step(&mut stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
     step(&mut stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
-    step(&mut stage, &mut |s| drop(s.replies("3", 3, vec![final_()])));
+    step(&mut stage, &mut |s| drop(s.replies("3", 4, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
     step(&mut stage, &mut |s| drop(s.expires("5", 4)));
+    let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("x").unwrap(), 12);
+    step(&mut stage, &mut |s| drop(s.asks("x", "quiet", None)));
+    step(&mut stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
+    step(&mut stage, &mut |s| {
+        let (by, thread) = (Name::operator(), other.clone());
+        drop(s.happens(Happening::End { ticket: Ticket(4), by, thread }))
+    });
     step(&mut stage, &mut |s| {
         drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
@@ -105,7 +119,8 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "attempt/",
         "outcome/handled",
         "outcome/listener.silent",
-        "terminal/",
+        "terminal/thread.cancelled",
+        "terminal/ended",
         "children-open",
         "approval/requested",
         "approval/approved",
@@ -115,6 +130,9 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "approval/expired",
         "outcome/approval.expired",
         "message/tell",
+        "message/steer",
+        "steer/steered agent",
+        "steer/steered operator",
         "steer/paused",
         "steer/resumed",
     ] {

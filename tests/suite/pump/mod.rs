@@ -9,10 +9,12 @@ mod calls;
 mod cancelling;
 mod clients;
 mod cut;
+mod ends;
 mod failures;
 mod loops;
 mod outside;
 mod pauses;
+mod steering;
 mod threads;
 mod timers;
 mod todos;
@@ -105,6 +107,12 @@ pub(crate) fn item(what: What, local: &str) -> Item {
 
 pub(crate) fn call(to: &str) -> Item {
     item(What::For(name(to)), to)
+}
+
+/// An item for another thread, as the door gives it on.
+pub(crate) fn for_thread(thread: &str, what: What, local: &str) -> Item {
+    let judged = Box::new(Ok(Admitted::new(what, Verdict::sworn(payload(local)))));
+    Item::ForThread { thread: thread.to_owned(), payload: payload(local).bytes().clone(), judged }
 }
 
 pub(crate) fn note() -> Item {
@@ -231,6 +239,16 @@ impl Stage {
         let key = Key::parse(key).unwrap();
         let asked =
             Asked { ticket: Ticket(1), client: Name::operator(), key, thread: thread.cloned(), payload };
+        self.happens(Happening::Asked { asked, bound: None })
+    }
+
+    /// A `<steer>` from outside, always under the same key, as the door admits it.
+    pub(crate) fn steers(&mut self, client: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
+        let core = "<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
+        let core = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
+        let payload = Ok(Admitted::steer(name(to), Verdict::sworn(payload(to)), Verdict::sworn(core)));
+        let (client, key) = (name(client), Key::parse("s").unwrap());
+        let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload };
         self.happens(Happening::Asked { asked, bound: None })
     }
 

@@ -109,8 +109,7 @@ fn b6_an_item_for_a_thread_that_is_not_its_own_child_creates_nothing() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let before = stage.state.threads.len();
-    let item =
-        Item::ForThread { thread: "sess-000000000000".into(), payload: payload("tool").bytes().clone() };
+    let item = for_thread("sess-000000000000", What::For(name("tool")), "tool");
     assert_eq!(
         stage.replies("1", 1, vec![item]),
         ["root 2 refusal/thread.unknown core -> agent 1 t1.0", "=> agent 1 t2 a1"]
@@ -130,8 +129,7 @@ fn b6_an_item_for_an_own_child_that_has_ended_says_so() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
-    let item =
-        Item::ForThread { thread: child("heat").to_string(), payload: payload("tool").bytes().clone() };
+    let item = for_thread(child("heat").as_str(), What::For(name("tool")), "tool");
     assert_eq!(stage.replies("1", 2, vec![item])[0], "root 5 refusal/thread.ended core -> agent 1 t2.0");
     assert!(bodies(&stage)[&5].contains("code=\"thread_ended\""));
 }

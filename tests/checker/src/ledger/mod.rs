@@ -169,6 +169,7 @@ impl Ledger {
             Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
             Some(Act::Amends { call }) => self.amends(step, call),
             Some(Act::Decides { call }) => self.decides(step, call),
+            Some(Act::Steers { call }) => self.steered(step, call),
             Some(Act::Outcome { call }) => self.close(step, call),
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
@@ -210,6 +211,7 @@ impl Ledger {
             is_nudged: false,
             wraps_up: None,
             warned: Vec::new(),
+            steered: None,
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -253,6 +255,7 @@ impl Ledger {
                     is_note: sort == Sort::Note,
                     is_wait: sort == Sort::Wait,
                     is_end: sort == Sort::End,
+                    steers: (sort == Sort::Steer).then_some((record.id, false)),
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
@@ -280,7 +283,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Wait | Sort::End | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::End | Sort::Steer | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
         }
     }
 
@@ -338,6 +341,16 @@ impl Ledger {
         self.with_call(&step.record.thread, call, |call| {
             call.warned.push(Warning { what, limit, settled: call.settled });
         });
+    }
+
+    fn steered(&mut self, step: &Step<'_>, call: &str) {
+        let record = step.record;
+        self.with_call(&record.thread, call, |call| call.steered = Some(call.settled));
+        let Some((parent, _)) = record.thread.rsplit_once('.') else { return };
+        let calls = self.threads.get_mut(parent).into_iter().flat_map(|thread| thread.calls.values_mut());
+        for word in calls.flat_map(|call| &mut call.items).filter_map(|item| item.steers.as_mut()) {
+            word.1 |= Some(word.0) == record.cause;
+        }
     }
 
     fn close(&mut self, step: &Step<'_>, call: &str) {

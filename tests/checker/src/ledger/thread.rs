@@ -68,6 +68,8 @@ pub(crate) struct Call {
     pub(crate) children: Vec<String>,
     /// Whether a final of it was answered by a word on what is open.
     pub(crate) is_nudged: bool,
+    /// The last turn whose reply was recorded when a word for it came last.
+    pub(crate) steered: Option<u32>,
     /// The position of the record that says that it may only answer.
     pub(crate) wraps_up: Option<u64>,
     pub(crate) warned: Vec<Warning>,
@@ -89,6 +91,8 @@ pub(crate) struct Item {
     pub(crate) is_note: bool,
     pub(crate) is_wait: bool,
     pub(crate) is_end: bool,
+    /// The record of the item, if it steers a child, and whether its word has joined that.
+    pub(crate) steers: Option<(Id, bool)>,
     /// The record of the item, if it sets a timer.
     pub(crate) sets: Option<Id>,
     pub(crate) is_cancel: bool,

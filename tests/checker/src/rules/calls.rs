@@ -115,6 +115,7 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         | Act::Fires { .. }
         | Act::DeadLetter { .. }
         | Act::Attempt { .. } => (Some("core"), listener),
+        Act::Steers { .. } => (None, listener),
         Act::Terminal | Act::Aside => (Some("core"), None),
     };
     if let Some(sender) = sender.filter(|sender| *sender != from) {

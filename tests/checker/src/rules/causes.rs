@@ -33,11 +33,11 @@ fn needs_cause(act: Act<'_>) -> bool {
         Act::Fires { .. } | Act::Unset { .. } => true,
         Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,
-        Act::Inbox { .. } | Act::Terminal | Act::Aside => false,
+        Act::Inbox { .. } | Act::Steers { .. } | Act::Terminal | Act::Aside => false,
     }
 }
 
 fn stays_in_thread(act: Act<'_>) -> bool {
     // A child begins because of its parent, and what reaches an inbox comes from anywhere.
-    !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Terminal | Act::Aside)
+    !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Steers { .. } | Act::Terminal | Act::Aside)
 }

@@ -11,6 +11,7 @@ pub(crate) mod clients;
 pub(crate) mod once;
 pub(crate) mod rest;
 pub(crate) mod spawns;
+pub(crate) mod steers;
 pub(crate) mod timers;
 pub(crate) mod waits;
 
@@ -49,6 +50,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
     ("end", waits::end),
+    ("steer", steers::steer),
     ("wait", waits::wait),
     ("timer", timers::timer),
     ("approval", approvals::approval),

@@ -46,6 +46,10 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
             let told = warned || call.wraps_up.is_some();
             (!told).then(|| "a wait is ended by a budget, and no word on one came".into())
         }
+        Some("message") => {
+            let came = call.steered >= Some(turn.saturating_sub(1));
+            (!came).then(|| "a wait is ended by a message, and none came".into())
+        }
         reason => Some(format!("{} ends no wait", reason.unwrap_or("nothing"))),
     }
 }

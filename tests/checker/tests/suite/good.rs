@@ -53,7 +53,7 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
 }
 
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 83;
+pub(crate) const RECORDS: u64 = 86;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -375,10 +375,24 @@ fn thread_f_again() -> Vec<Line> {
             .on("2/2.0")
             .because("f-spawn")
             .says(&spawned(F1, F, "f-begin")),
-        later(f("f-end", "message", "cancel-thread"), 5)
+        later(f("f-steer", "message", "steer"), 5)
             .between("planner", "")
             .on("2")
             .at(3, 0)
+            .because("f-spawned"),
+        later(line("f-steered", F1, "steer", "steered"), 5)
+            .between("planner", "helper")
+            .on("1")
+            .because("f-steer"),
+        later(f("f-handled", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/3.0")
+            .because("f-steer")
+            .says("<handled xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>"),
+        later(f("f-end", "message", "cancel-thread"), 5)
+            .between("planner", "")
+            .on("2")
+            .at(3, 1)
             .because("f-spawned"),
         later(line("f-child-end", F1, "terminal", "thread.cancelled"), 5).between("core", "planner"),
         later(f("f-finished", "message", "inbox"), 5)
@@ -388,7 +402,7 @@ fn thread_f_again() -> Vec<Line> {
             .says(&finished(F1, "cancelled", "f-child-end", "")),
         later(f("f-ended", "message", "answer"), 5)
             .between("core", "planner")
-            .on("2/3.0")
+            .on("2/3.1")
             .because("f-end")
             .says(&ended(F1)),
         later(f("f-done", "message", "final"), 5)
@@ -440,6 +454,8 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "g-no",
         "f-spawn",
         "f-begin",
+        "f-steer",
+        "f-steered",
         "f-end",
         "f-child-end",
         "f-finished",

@@ -12,6 +12,7 @@ mod once;
 mod reading;
 mod script;
 mod spawns;
+mod steers;
 mod timers;
 mod waits;
 

@@ -37,6 +37,10 @@ planted! {
         (item.code, item.to) = (Some("call"), Some("search"));
     };
 
+    a_wait_ended_by_a_message_that_never_came finds ["wait"] by |script| {
+        script.line("e-over").body = over("message", 1, 0);
+    };
+
     a_child_told_to_be_cancelled_that_still_runs finds ["end"] by |script| {
         let told = script.remove("f-ended");
         script.after("f-end", told);
@@ -45,7 +49,7 @@ planted! {
 
     a_cancelled_child_of_somebody_else finds ["end"] by |script| script.line("f-ended").body = ended(E1);
 
-    a_cancelling_that_is_answered_otherwise finds ["end"] by |script| {
+    a_cancelling_that_is_answered_otherwise finds ["end", "steer"] by |script| {
         script.line("f-ended").body = "<handled xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>".into();
     };
 

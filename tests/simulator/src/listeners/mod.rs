@@ -47,7 +47,9 @@ impl Thing {
                 Item::Refused(Refused { refusal, kept: Some(payload.bytes().clone()) })
             }
             Thing::ForThread(thread, payload) => {
-                Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone() }
+                let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
+                let judged = Box::new(Err(Refused { refusal, kept: None }));
+                Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
             }
         }
     }

@@ -347,7 +347,7 @@ impl Naive {
             Thrown::ForThread(id) => Some(match call.children.iter().find(|(child, _)| child == id) {
                 None => ("unknown_thread".to_owned(), true),
                 Some((_, true)) => ("thread_ended".to_owned(), true),
-                Some((_, false)) => ("payload.not-built".to_owned(), true),
+                Some((_, false)) => ("route.not-a-peer".to_owned(), true),
             }),
         }
     }

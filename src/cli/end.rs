@@ -1,0 +1,25 @@
+//! `systole end`: ends a thread at rest, through the organism that runs on the log or through one that
+//! is started here only for that. It never ends work: that is `systole cancel`.
+
+use clap::Args;
+
+use super::cancel::Order;
+use super::exit::Exit;
+use super::place::Place;
+
+/// Ends a thread at rest.
+///
+/// Its timers are cancelled, and messages for it are refused from then on. What is recorded stays.
+#[derive(Args, Debug)]
+pub(super) struct End {
+    #[command(flatten)]
+    place: Place,
+    /// The thread: an id, the beginning of one, or @last
+    thread: String,
+}
+
+impl End {
+    pub(super) fn run(self) -> Exit {
+        Order { place: self.place, thread: self.thread, is_gentle: true }.carry_out()
+    }
+}

@@ -1,0 +1,43 @@
+//! Whether words for work that goes on come from whom they may, once, and are answered when they came.
+
+use super::Terms;
+use crate::ledger::{Ledger, Step};
+use crate::meaning::Act;
+
+/// A word for a child joins because of one item of the call that spawned it, once; one for a root comes
+/// from outside, under a key. An item that steers is handled after its word has joined.
+pub(crate) fn steer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    match step.act? {
+        Act::Steers { .. } => joins(before, step),
+        Act::Answer { caller, turn, ordinal } => {
+            let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
+            match (item.steers, step.core_named("handled")) {
+                (Some((_, true)), Some(_)) | (None, None) => None,
+                (Some((_, false)), Some(_)) => Some("a word is handled that joined no thread".into()),
+                (Some(_), None) => Some("a word is not answered by its being handled".into()),
+                (None, Some(_)) => Some("an item is handled that is no word for a thread".into()),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn joins(before: &Ledger, step: &Step<'_>) -> Option<String> {
+    let record = step.record;
+    let Some((parent, _)) = record.thread.rsplit_once('.') else {
+        return record.key.is_none().then(|| "a word for a root has no key".into());
+    };
+    let calls = before.thread(parent).into_iter().flat_map(|thread| thread.calls.values());
+    for call in calls.filter(|call| call.children.contains(&record.thread)) {
+        let word = call.items.iter().filter_map(|item| item.steers).find(|(id, _)| Some(*id) == record.cause);
+        match word {
+            Some((_, true)) => return Some("a word joins for the second time".into()),
+            Some(_) if call.listener != record.from => {
+                return Some(format!("a word of {} says that it is from {}", call.listener, record.from));
+            }
+            Some(_) => return None,
+            None => {}
+        }
+    }
+    Some("a word for a child comes from no item of the call that spawned it".into())
+}
