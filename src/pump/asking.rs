@@ -17,7 +17,7 @@ use crate::words::refusal::Refusal;
 
 pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
     let Asked { ticket, client, key, thread, payload } = asked;
-    // Where somebody else's thread stands, what was refused is no business of that thread.
+    // What a client is refused stands in no thread that it may not act upon.
     let place = thread.clone().filter(|thread| may_act(d, &client, thread));
     let outcome = match payload {
         Err(refused) => Err(refused),

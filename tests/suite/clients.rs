@@ -9,7 +9,7 @@ use systole::words::ports::{LogReader as _, Position};
 
 use crate::http::HOUSE;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
-use crate::program::{Answer, Running, ask, ask_as, run_file, systole};
+use crate::program::{Answer, Running, ask, ask_as, kept_from_events, run_file, systole};
 
 const ALICE: &str = "alice-token-0123456789";
 const BOB: &str = "bob-token-0123456789";
@@ -96,10 +96,11 @@ fn a12_a_client_without_roles_sees_and_ends_what_it_opened_itself_and_nothing_el
     let other = sends(folder.path(), BOB, "", &say("hello"));
     let other = text(&other.json, "thread").to_owned();
 
-    let whole = asks(folder.path(), ALICE, "GET", "/v1/events?from=0", "");
+    let whole = kept_from_events(&run_file(folder.path()), ALICE, "?from=0");
     assert_eq!((whole.status, text(&whole.json, "code")), (403, "ingress.forbidden"));
     let told = [other.as_str(), "sess-0123456789ab"].map(|thread| {
-        let events = asks(folder.path(), ALICE, "GET", &format!("/v1/events?from=0&thread={thread}"), "");
+        let query = format!("?from=0&thread={thread}");
+        let events = kept_from_events(&run_file(folder.path()), ALICE, &query);
         let cancel = asks(folder.path(), ALICE, "POST", &format!("/v1/threads/{thread}/cancel"), "");
         let goes_on = sends(folder.path(), ALICE, &format!("?thread={thread}"), &say("me too"));
         let hash = text(&goes_on.json, "hash");

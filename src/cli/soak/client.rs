@@ -179,7 +179,7 @@ impl Client {
                     self.owed.push_back(Owed { message, receipt });
                     return Ok(());
                 }
-                Ok(Err(refusal)) if !refusal.code.starts_with("ingress.") && !is_full(&refusal.code) => {
+                Ok(Err(refusal)) if is_last_word(&refusal.code, message.wrong) => {
                     self.write(&message, None, Some(&refusal.code), None)?;
                     self.tally.refused += u64::from(message.wrong);
                     let code = ["refused: ", &refusal.code].concat();
@@ -270,9 +270,16 @@ impl Client {
     }
 }
 
-/// Whether a refusal says that there is no room now, and will be.
+/// Whether a refusal says that there is no room now, and will be. Too much that was refused hides why a
+/// message was, and one that is right was only refused for room.
 fn is_full(code: &str) -> bool {
-    code == "thread.busy"
+    code == "thread.busy" || code == "ingress.throttled"
+}
+
+/// Whether a message that was refused like that is not sent again.
+fn is_last_word(code: &str, wrong: bool) -> bool {
+    let counted = wrong && code == "ingress.throttled";
+    counted || !(code.starts_with("ingress.") || is_full(code))
 }
 
 fn document(listener: &str, element: &'static str, fields: &[(&'static str, &str)]) -> Vec<u8> {
