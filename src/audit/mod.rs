@@ -4,6 +4,7 @@
 //! log, never starts anything, and lets nothing from a payload reach a terminal unescaped. It holds no
 //! second truth: what is open is the pump's own fold, what is over stands in the records.
 
+pub mod approvals;
 pub mod chains;
 pub mod columns;
 pub mod finding;

@@ -78,6 +78,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Spawn)) => "spawns, item",
         Some(Mark::Role(Role::Await)) => "waits, item",
         Some(Mark::Role(Role::Note)) => "note",
+        Some(Mark::Role(Role::CancelThread)) => "cancels a thread, item",
         Some(Mark::Role(Role::Todo)) => "todo list",
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",

@@ -119,6 +119,8 @@ pub enum Leaf {
         /// Why it is over, if it is.
         over: Option<String>,
     },
+    /// It cancelled a thread; none until that was confirmed.
+    Ends(Option<ThreadId>),
     /// It set a timer.
     Timer {
         /// Which, and when it was first due; none until the confirmation was read.
@@ -249,6 +251,7 @@ impl Tree {
                 self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
             }
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
+            Role::CancelThread => self.item(h, Leaf::Ends(None)),
             Role::Await => self.item(h, Leaf::Await { over: None }),
             Role::Note | Role::Todo => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
@@ -298,6 +301,7 @@ impl Tree {
         match item {
             Some(Leaf::Spawned(child)) => *child = core_payload::spawned_child(&record.body),
             Some(Leaf::Await { over }) => *over = core_payload::await_reason(&record.body),
+            Some(Leaf::Ends(child)) => *child = core_payload::cancelled_thread(&record.body),
             Some(Leaf::Timer { set }) => *set = core_payload::read_timer_set(&record.body),
             Some(Leaf::Cancel { timer }) => *timer = core_payload::cancelled_timer(&record.body),
             _ => {}

@@ -313,13 +313,16 @@ impl Asking<'_> {
         post: Option<&Post>,
         attempt: u32,
     ) -> (Cause, Millis) {
+        // Whatever its configuration says, nothing of it goes out.
+        if let Some(Post::Paused { by }) = post {
+            return (Cause::Paused { by: by.clone() }, call.ready_at);
+        }
         let Some(listener) = listener else {
             let why = self.whole.unread(call.config).unwrap_or("it has no such listener");
             return (Cause::Unknown { why: why.to_owned() }, call.ready_at);
         };
         match post {
-            None | Some(Post::Stopped) => (Cause::Stopped, call.ready_at),
-            Some(Post::Paused { by }) => (Cause::Paused { by: by.clone() }, call.ready_at),
+            None | Some(Post::Stopped | Post::Paused { .. }) => (Cause::Stopped, call.ready_at),
             Some(Post::BackOff { until }) => (Cause::BackOff { until: *until }, call.ready_at),
             Some(Post::Queued { place, slots }) => {
                 let since = call.ready_at.max(call.not_before);

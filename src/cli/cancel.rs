@@ -50,7 +50,7 @@ impl Cancel {
 
     async fn in_process(&self, screen: Screen, thread: ThreadId) -> Result<Exit, Exit> {
         let file = self.place.organism(screen)?;
-        let organism = Box::pin(here::start(screen, &self.place, file)).await?;
+        let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
         let exit = match organism.cancel(Name::operator(), thread.clone()).await {
             Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
             Some(Reply::Done | Reply::Receipt(..)) => {

@@ -17,6 +17,8 @@ pub enum Exit {
     Payload = 4,
     /// Nobody can be reached, or what is needed is not available.
     Unavailable = 5,
+    /// Only a person can go on: something waits for an approval, or is paused.
+    Waits = 6,
     /// The log is damaged, foreign or of another version.
     Log = 7,
     /// Stopped by a signal.

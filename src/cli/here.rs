@@ -1,4 +1,4 @@
-//! An organism in this process: how `run`, `send` and `cancel` start one and stop it, with every fault
+//! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault
 //! as words and an exit. The log is locked by it, so there is only ever one.
 
 use std::collections::BTreeMap;
@@ -33,10 +33,21 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
+    let plan = plan(screen, place, file)?;
+    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+}
+
+/// Starts it for an order alone: it sends nothing.
+pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
+    let plan = plan(screen, place, file)?;
+    Organism::start_still(plan).await.map_err(|fault| start_fault(screen, &fault))
+}
+
+fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit> {
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
-    let plan = Plan {
+    Ok(Plan {
         composition: file.composition,
         directory: place.directory(),
         log: LogPlace::File(file.log),
@@ -44,8 +55,7 @@ pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> 
         validators: std::thread::available_parallelism().map_or(1, usize::from),
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
-    };
-    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+    })
 }
 
 fn start_fault(screen: Screen, fault: &StartFault) -> Exit {

@@ -1,6 +1,7 @@
 //! The commands, one file each. They read arguments and print; what they do stands in the rooms below.
 //! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
 
+mod approve;
 mod awaited;
 mod cancel;
 mod demo;
@@ -10,6 +11,7 @@ mod here;
 mod live;
 mod log;
 mod looking;
+mod pause;
 mod place;
 mod ps;
 mod refused;
@@ -32,7 +34,7 @@ use exit::Exit;
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "run", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
-    ("steer", &["cancel"]),
+    ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume"]),
     ("prove", &["soak"]),
     ("build", &["doctor"]),
 ];
@@ -58,10 +60,20 @@ enum Command {
     Why(why::Why),
     /// Draw what came of a message
     Tree(tree::Tree),
-    /// Show a thread's todo lists, now or as they stood after a record
+    /// Show a thread's todo lists, now or as they once stood
     Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),
+    /// Let go what waits for a person, or list it
+    Approve(approve::Approve),
+    /// Turn down what waits for a person
+    Reject(approve::Reject),
+    /// Put another payload in place of what waits
+    Amend(approve::Amend),
+    /// Halt a thread, or everything
+    Pause(pause::Pause),
+    /// Let what was paused go on
+    Resume(pause::Resume),
     /// End a thread and everything below it
     Cancel(cancel::Cancel),
     /// Kill an organism again and again, and prove that nothing was lost
@@ -90,6 +102,11 @@ impl Command {
             Command::Tree(tree) => tree.run(),
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
+            Command::Approve(approve) => approve.run(),
+            Command::Reject(reject) => reject.run(),
+            Command::Amend(amend) => amend.run(),
+            Command::Pause(pause) => pause.run(),
+            Command::Resume(resume) => resume.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::awaited::{Ending, ending};
+use super::awaited::{Ending, ending, may_halt};
 use super::exit::Exit;
 use super::live::Live;
 use super::place::Place;
@@ -85,7 +85,7 @@ impl Send {
         if let Some(run) = RunFile::of(&log) {
             let client = Client::of(&run);
             match parcel.post(&client) {
-                Ok(decided) => return Ok(through::elsewhere(screen, &client, &parcel, decided)),
+                Ok(decided) => return Ok(through::elsewhere(screen, &log, &client, &parcel, decided)),
                 // What the file names is gone, or going. If it still has the log, starting will say so.
                 Err(Unheard::Unreachable { .. }) => {}
                 Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
@@ -108,7 +108,7 @@ impl Parcel {
 
 /// Reads the payload: a file's, or what comes on stdin. One byte more than any organism takes is enough
 /// for it to be refused as too large.
-fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, Exit> {
+pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, Exit> {
     let file = file.filter(|file| file.as_os_str() != "-");
     let stdin = std::io::stdin();
     if file.is_none() && stdin.is_terminal() {
@@ -157,11 +157,20 @@ struct Waiter<'a> {
     screen: Screen,
     receipt: &'a Receipt,
     live: Live,
+    /// Tells whether only a person can go on.
+    halted: Box<dyn Fn() -> bool + std::marker::Send + 'a>,
+    /// The last record that asked a person; the log is looked at again only after one.
+    asked: Option<Record>,
 }
 
 impl<'a> Waiter<'a> {
-    fn new(screen: Screen, receipt: &'a Receipt) -> Waiter<'a> {
-        Waiter { screen, receipt, live: Live::new(screen.for_talk()) }
+    fn new(
+        screen: Screen,
+        receipt: &'a Receipt,
+        halted: impl Fn() -> bool + std::marker::Send + 'a,
+    ) -> Waiter<'a> {
+        let live = Live::new(screen.for_talk());
+        Waiter { screen, receipt, live, halted: Box::new(halted), asked: None }
     }
 
     /// Takes the next record. Once it is the one that was waited for, prints it and gives the exit.
@@ -170,7 +179,10 @@ impl<'a> Waiter<'a> {
             if !self.screen.json {
                 self.live.mention(record);
             }
-            return None;
+            if may_halt(record) {
+                self.asked = Some(record.clone());
+            }
+            return self.asked.is_some().then(|| self.halt()).flatten();
         };
         let (outcome, exit) = match &ending {
             Ending::Answered => ("answered", Exit::Done),
@@ -187,6 +199,23 @@ impl<'a> Waiter<'a> {
             self.screen.show(&record.body);
         }
         Some(exit)
+    }
+}
+
+impl Waiter<'_> {
+    /// The exit, if only a person can go on.
+    fn halt(&self) -> Option<Exit> {
+        if !(self.halted)() {
+            return None;
+        }
+        if self.screen.json {
+            let (receipt, record) = (Some(self.receipt), self.asked.as_ref());
+            self.screen.value(&Came { receipt, outcome: Some("waits"), record, refusal: None });
+        } else {
+            let why = ["; systole why ", &self.receipt.thread].concat();
+            self.screen.say([&self.receipt.thread, " waits for a person", &why].concat());
+        }
+        Some(Exit::Waits)
     }
 }
 

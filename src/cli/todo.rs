@@ -12,7 +12,7 @@ use crate::audit::todo;
 pub(super) struct Todo {
     #[command(flatten)]
     place: Place,
-    /// The thread: its id, its beginning, or @last; with @N behind it as it stood after record N
+    /// Its id, its beginning, or @last; with @N behind it: after record N
     #[arg(default_value = "@last")]
     thread: String,
 }

@@ -104,6 +104,28 @@ impl Client {
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
+    /// Says what is to become of what waits for a person.
+    pub fn rule(&self, approval: &str, ruling: &told::Ruling) -> Decided<told::Ruled> {
+        let url = self.url(&["/v1/approvals/", approval].concat());
+        let request = self.agent.post(url).header("authorization", &self.authorization);
+        let body = serde_json::to_vec(ruling).unwrap_or_default();
+        self.decided(request.content_type("application/json").send(&body[..]), StatusCode::OK)
+    }
+
+    /// Halts a thread, or everything, or lets it go on.
+    pub fn steer(&self, thread: Option<&str>, halts: bool, note: Option<&str>) -> Decided<told::Steered> {
+        let order = if halts { "/pause" } else { "/resume" };
+        let path = match thread {
+            Some(thread) => ["/v1/threads/", thread, order].concat(),
+            None => ["/v1", order].concat(),
+        };
+        let mut request = self.agent.post(self.url(&path)).header("authorization", &self.authorization);
+        if let Some(note) = note {
+            request = request.query("note", note);
+        }
+        self.decided(request.send_empty(), StatusCode::OK)
+    }
+
     /// The records of a thread and those below it after a position, as they come, for at most so long.
     pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
         let request = self

@@ -1,4 +1,4 @@
-//! The HTTP door: one address, one credential, four routes. It knows who speaks by the credential
+//! The HTTP door: one address, one credential, a few routes. It knows who speaks by the credential
 //! alone, answers only after the log did, and keeps strangers out before it reads what they send.
 //!
 //! In come requests; out go receipts, refusals and the log's records as JSON. It never judges a
@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::events::{Events, Follower};
 use super::inbound;
 use super::knocks::Knocks;
-use super::told;
+use super::{steering, told};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::organism::front::Front;
@@ -88,6 +88,11 @@ impl HttpDoor {
             .route("/v1/messages", post(inbound::messages))
             .route("/v1/events", get(events))
             .route("/v1/threads/{thread}/cancel", post(cancel))
+            .route("/v1/approvals/{id}", post(steering::approvals))
+            .route("/v1/threads/{thread}/pause", post(steering::pause))
+            .route("/v1/threads/{thread}/resume", post(steering::resume))
+            .route("/v1/pause", post(steering::pause_all))
+            .route("/v1/resume", post(steering::resume_all))
             .route("/v1/status", get(status))
             .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
             .layer(middleware::from_fn_with_state(desk.clone(), guard))
@@ -154,7 +159,8 @@ pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) ->
 /// A refusal as the pump decided it.
 pub(super) fn refused(refusal: &Refusal) -> Response {
     let status = match refusal.code {
-        Code::IdConflict => StatusCode::CONFLICT,
+        Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval => StatusCode::CONFLICT,
+        Code::UnknownApproval => StatusCode::NOT_FOUND,
         Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,

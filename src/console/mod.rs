@@ -9,4 +9,5 @@ pub mod events;
 pub mod http;
 mod inbound;
 mod knocks;
+mod steering;
 pub mod told;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::organism::front::Front;
 use crate::rules::core_payload;
+use crate::words::approval::Says;
 use crate::words::flow;
 use crate::words::ports::Position;
 use crate::words::record;
@@ -228,6 +229,64 @@ pub struct Started<'a> {
 pub struct Cancelled {
     /// Which.
     pub cancelled: String,
+}
+
+/// A person's word on what waits, as it is asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ruling {
+    /// How it is to end.
+    pub outcome: Outcome,
+    /// What for. A rejection has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The hash of the payload that was looked at: for any other the word does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// What goes in its place, where it is amended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+}
+
+/// The outcomes that a person can bring about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It may go.
+    Approved,
+    /// It may not.
+    Rejected,
+    /// Another payload goes in its place.
+    Amended,
+}
+
+impl Outcome {
+    /// What a person brings about by saying that.
+    pub fn of<A>(says: &Says<A>) -> Outcome {
+        match says {
+            Says::Approve => Outcome::Approved,
+            Says::Reject => Outcome::Rejected,
+            Says::Amend(_) => Outcome::Amended,
+        }
+    }
+}
+
+/// A person's word was taken.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ruled {
+    /// About which request.
+    pub approval: String,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// A thread, or everything, was halted, or goes on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Steered {
+    /// Which; none: everything.
+    pub thread: Option<String>,
+    /// Whether it is halted.
+    pub paused: bool,
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -98,7 +98,7 @@ impl Front {
         Ok(found.map(|(position, _)| position))
     }
 
-    async fn send(&self, input: Input) -> Option<()> {
+    pub(super) async fn send(&self, input: Input) -> Option<()> {
         self.ways.upgrade()?.pump.send(input).await.ok()
     }
 

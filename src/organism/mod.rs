@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod file;
 pub mod front;
+pub mod order;
 pub mod runfile;
 pub mod running;
 pub mod validators;

@@ -174,6 +174,15 @@ fn recovered(
 impl Organism {
     /// Opens the log, goes on from what it holds, and starts every listener.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
+        Organism::begin(plan, false).await
+    }
+
+    /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
+    pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
+        Organism::begin(plan, true).await
+    }
+
+    async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
@@ -211,8 +220,9 @@ impl Organism {
             clock: Arc::new(WallClock),
         };
         let (end, ended) = oneshot::channel();
+        let heart = Heart::new(recovered, ports, last).kept_still(still);
         let tasks = vec![
-            start_pump(Heart::new(recovered, ports, last), lines, end, room.clone()).map_err(machine)?,
+            start_pump(heart, lines, end, room.clone()).map_err(machine)?,
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });

@@ -10,8 +10,10 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc;
 
 use super::bench::{Bench, Unfit};
+use super::order::Order;
 use crate::pump::heart::Input;
 use crate::rules::admit;
+use crate::words::approval::{Ruling, Says};
 use crate::words::composition::Composition;
 use crate::words::flow::{Asked, Ticket};
 use crate::words::ids::{Digest, Key, Name};
@@ -46,6 +48,19 @@ pub enum Raw {
         to: Option<String>,
         /// A thread given beside the document.
         thread: Option<String>,
+    },
+    /// What a person puts in place of a payload that waits.
+    Amended {
+        /// Where the asker waits.
+        ticket: Ticket,
+        /// What the person says besides.
+        order: Order,
+        /// The listener that it is for.
+        to: Name,
+        /// The configuration of its call.
+        config: Digest,
+        /// The bytes.
+        document: Vec<u8>,
     },
 }
 
@@ -149,6 +164,7 @@ impl Door {
         match &raw {
             Raw::Said { listener, .. } => listener.hash(&mut hasher),
             Raw::Asked { client, key, .. } => (client, key).hash(&mut hasher),
+            Raw::Amended { order, .. } => order.approval.hash(&mut hasher),
         }
         let count = u64::try_from(self.doors.len()).unwrap_or(1).max(1);
         let n = usize::try_from(hasher.finish() % count).unwrap_or(0);
@@ -185,6 +201,14 @@ impl Desk {
                 let message = admit::message(page, &document, to.as_deref(), thread.as_deref(), bench);
                 self.passed_door(message.payload.is_ok());
                 Input::Asked(Asked { ticket, client, key, thread: message.thread, payload: message.payload })
+            }
+            Raw::Amended { ticket, order, to, config, document } => {
+                let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
+                let amended = admit::amendment(page, &to, &document, bench);
+                self.passed_door(amended.is_ok());
+                let Order { by, approval, hash, note, .. } = order;
+                let says = Says::Amend(Box::new(amended));
+                Input::Ruled(Ruling { ticket, by, approval, hash, note, says })
             }
         }
     }

@@ -9,7 +9,7 @@ use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
-use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Verdict};
+use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Says};
 use crate::words::codes::Code;
 use crate::words::composition::ApprovalRule;
 use crate::words::flow::{Admitted, Refused, What};
@@ -73,12 +73,12 @@ pub(super) fn hold_if_due(
 
 /// Somebody says what is to become of a request.
 pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
-    let Ruling { ticket, by, approval: id, hash, note, verdict } = ruling;
+    let Ruling { ticket, by, approval: id, hash, note, says } = ruling;
     let outcome = match d.asking(id) {
         None => Err((None, bare(nothing_waits(d, id)))),
         Some((thread, path)) => {
             let refused = |refused| (Some(thread.clone()), refused);
-            rule(d, (&thread, &path), (&by, hash, note.as_deref()), verdict).map_err(refused)
+            rule(d, (&thread, &path), (&by, hash, note.as_deref()), says).map_err(refused)
         }
     };
     match outcome {
@@ -110,7 +110,7 @@ fn rule(
     d: &mut Draft<'_>,
     (thread, path): (&ThreadId, &CallPath),
     (by, hash, note): (&Name, Option<Digest>, Option<&str>),
-    verdict: Verdict,
+    says: Says<Box<Result<Admitted, Refused>>>,
 ) -> Result<(), Refused> {
     let Some((approval, listener)) =
         d.call(thread, path).and_then(|call| Some((call.approval.clone()?, call.listener.clone())))
@@ -126,15 +126,15 @@ fn rule(
                 .mended_by("look at what waits now"),
         ));
     }
-    match verdict {
-        Verdict::Approve => {
+    match says {
+        Says::Approve => {
             decided(d, (thread, path), &approval, Decided::Approved, by, Some(approval.hash), note);
         }
-        Verdict::Amend(amendment) => {
-            let hash = amend(d, (thread, path), &listener, by, amendment?)?;
+        Says::Amend(amendment) => {
+            let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
             decided(d, (thread, path), &approval, Decided::Amended, by, Some(hash), note);
         }
-        Verdict::Reject => {
+        Says::Reject => {
             decided(d, (thread, path), &approval, Decided::Rejected, by, None, note);
             let words = match note {
                 Some(note) => [by.as_str(), " rejected it: ", note].concat(),
@@ -177,7 +177,9 @@ fn amend(
 pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, id: ApprovalId) {
     let approval = d.call(thread, path).and_then(|call| call.approval.clone()).filter(|a| a.id == id);
     let Some(approval) = approval else { return };
-    decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, None);
+    // How long it waited is counted by ticks. Whoever reads the log sees the wall clock alone.
+    let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
+    decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, note);
     let words = "it needed a person's approval, and nobody decided in time";
     let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
     turned_down(d, thread, path, Outcome::Expired, &refusal);

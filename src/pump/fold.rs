@@ -79,7 +79,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 call.rounds.made(to, &record.body);
             }
         }
-        Role::Spawn => settle(thread, h, Answer::Open),
+        Role::Spawn | Role::CancelThread => settle(thread, h, Answer::Open),
         Role::Await => {
             settle(thread, h, Answer::Open);
             awaits(thread, record);

@@ -9,6 +9,7 @@ pub mod compose;
 pub mod decide;
 pub mod desk;
 mod draft;
+mod ending;
 pub mod event;
 pub mod expiries;
 mod failing;

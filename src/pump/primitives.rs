@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::draft::Draft;
 use super::replying::{Turn, no_turn_left, refuse_item};
-use super::{awaiting, timers, todos};
+use super::{awaiting, ending, timers, todos};
 use crate::words::primitive::Primitive;
 use crate::words::record::Role;
 use crate::words::refusal::Refusal;
@@ -25,6 +25,7 @@ pub(super) fn answer(
         Primitive::Await(wanted) => awaiting::wait(d, turn, ordinal, wanted, item),
         Primitive::SetTimer(wanted) => timers::set(d, turn, ordinal, wanted, item),
         Primitive::CancelTimer(id) => timers::cancel(d, turn, ordinal, id, item),
+        Primitive::CancelThread(id) => ending::cancel(d, turn, ordinal, id, item),
         Primitive::Todo => todos::keep(d, turn, ordinal, Role::Todo, item),
     }
 }

@@ -85,14 +85,4 @@ impl Wheel {
     pub fn next_moment(&self) -> Option<Millis> {
         self.order.first().map(|(tick, ..)| *tick)
     }
-
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }

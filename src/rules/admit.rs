@@ -191,6 +191,9 @@ fn admit_item(
         Case::CancelTimer => admit_primitive(composition, payload, judge, |body| {
             primitive::read_cancel_timer(body).map(Primitive::CancelTimer)
         }),
+        Case::CancelThread => admit_primitive(composition, payload, judge, |body| {
+            primitive::read_cancel_thread(body).map(Primitive::CancelThread)
+        }),
         Case::Todo => {
             admit_primitive(composition, payload, judge, |body| todo::read(body).map(|_| Primitive::Todo))
         }
@@ -243,6 +246,23 @@ fn admit_spawn(
     };
     let initial = judge.judge(composition.hash, schema, initial)?;
     Ok(Admitted::spawn(label, to, initial, verdict))
+}
+
+/// Judges what a person puts in place of a payload that waits, by the schema that judged that one.
+pub fn amendment(
+    composition: &Composition,
+    to: &Name,
+    document: &[u8],
+    judge: &mut dyn Judge,
+) -> Result<Admitted, Refused> {
+    let kept = |at| Some(excerpt(document, at));
+    let payload = Payload::read(document, &gate_limits(composition))
+        .map_err(|fault| Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) })?;
+    let schema = classify::of_amendment(composition, to, payload.name())
+        .map_err(|refusal| Refused { refusal, kept: kept(0) })?;
+    let verdict = judge.judge(composition.hash, schema, payload);
+    let verdict = verdict.map_err(|refused| Refused { kept: kept(0), ..refused })?;
+    Ok(Admitted::new(What::For(to.clone()), verdict))
 }
 
 /// A message from outside, after the door.

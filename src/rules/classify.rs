@@ -22,6 +22,8 @@ pub enum Case {
     CancelTimer,
     /// `<todo-until>`, not in a note.
     Todo,
+    /// `<cancel-thread>`.
+    CancelThread,
     /// The sender's own root tag.
     Note,
     /// It is in the sender's `returns`, or a `<final-report>`.
@@ -31,7 +33,7 @@ pub enum Case {
 }
 
 /// Primitives that are known but cannot be answered yet.
-const NOT_BUILT: &[&str] = &["clear-context", "recall", "cancel-thread", "describe", "list-capabilities"];
+const NOT_BUILT: &[&str] = &["clear-context", "recall", "describe", "list-capabilities"];
 
 /// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
 pub fn of_item(
@@ -64,6 +66,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "set-timer" if is_core => Ok(Case::SetTimer),
         "cancel-timer" if is_core => Ok(Case::CancelTimer),
         "todo-until" if is_core => Ok(Case::Todo),
+        "cancel-thread" if is_core => Ok(Case::CancelThread),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
         local if NOT_BUILT.contains(&local) => {
             let words = [local, " is not built yet"].concat();
@@ -86,6 +89,12 @@ pub fn of_message(
 ) -> Result<(Name, SchemaId), Refusal> {
     let open = composition.listeners.values().filter(|l| l.entry).collect();
     addressee(open, element, to, "open to you are")
+}
+
+/// Whose schema judges what goes to a listener in place of another payload.
+pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Result<SchemaId, Refusal> {
+    let listener = composition.listener(to).into_iter().collect();
+    addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
 }
 
 fn addressee(

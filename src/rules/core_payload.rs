@@ -266,6 +266,12 @@ pub fn read_timer_fired(body: &[u8]) -> Option<(TimerId, u64)> {
     Some((TimerId::parse(&id?).ok()?, missed.and_then(|n| n.parse().ok()).unwrap_or(0)))
 }
 
+/// The thread that a `<thread-cancelled>` names.
+pub fn cancelled_thread(body: &[u8]) -> Option<ThreadId> {
+    let [id] = attributes(body, "thread-cancelled", ["id"])?;
+    ThreadId::parse(&id?).ok()
+}
+
 /// The timer that a `<timer-cancelled>` names.
 pub fn cancelled_timer(body: &[u8]) -> Option<TimerId> {
     let [id] = attributes(body, "timer-cancelled", ["id"])?;

@@ -100,3 +100,9 @@ pub fn read_cancel_timer(body: &[u8]) -> Result<TimerId, Refusal> {
 pub fn timer_note(body: &[u8]) -> String {
     core_payload::text(body).unwrap_or_default()
 }
+
+/// The thread that a `<cancel-thread>` names.
+pub fn read_cancel_thread(body: &[u8]) -> Result<ThreadId, Refusal> {
+    let [id] = core_payload::attributes(body, "cancel-thread", ["id"]).unwrap_or_default();
+    ThreadId::parse(&id.unwrap_or_default()).map_err(|words| Refusal::new(Code::Invalid, words.to_string()))
+}

@@ -58,19 +58,19 @@ pub struct Ruling {
     pub hash: Option<Digest>,
     /// What for.
     pub note: Option<String>,
-    /// What is said.
-    pub verdict: Verdict,
+    /// What is said; an amendment as the door judged it.
+    pub says: Says<Box<Result<Admitted, Refused>>>,
 }
 
-/// The verdict of a person.
-#[derive(Debug)]
-pub enum Verdict {
+/// The three things that a person can say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Says<A> {
     /// It may go.
     Approve,
     /// It may not.
     Reject,
-    /// This goes in its place, if the schema took it.
-    Amend(Result<Admitted, Refused>),
+    /// This goes in its place.
+    Amend(A),
 }
 
 /// How a request for approval ended.

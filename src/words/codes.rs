@@ -68,13 +68,13 @@ codes! {
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
     ChildrenBudget "budget.children" false "more children are open than allowed";
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
+    RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
+    PingPong "loop.ping-pong" false "two parties went round too often without a new payload";
     RejectedApproval "approval.rejected" true "a person said no; the note says why, and a mended payload is asked about again";
     ExpiredApproval "approval.expired" false "no person decided in time";
     DecidedApproval "approval.decided" false "this request for approval has its outcome, or its call is over";
     MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait";
     UnknownApproval "approval.unknown" true "there never was such a request for approval";
-    RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
-    PingPong "loop.ping-pong" false "two parties went round too often without a new payload";
     UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled";
     IngressThrottled "ingress.throttled" true "too many messages from this client";
     IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key";

@@ -16,6 +16,8 @@ pub enum Primitive {
     CancelTimer(TimerId),
     /// `<todo-until>` alone.
     Todo,
+    /// `<cancel-thread>`.
+    CancelThread(ThreadId),
 }
 
 /// What an `<await-threads>` waits for.

@@ -110,6 +110,8 @@ words! {
         Call "call",
         /// An item in the sender's own root tag; answered by being recorded.
         Note "note",
+        /// A `<cancel-thread>` that was taken.
+        CancelThread "cancel-thread",
         /// A `<todo-until>`; answered by being recorded.
         Todo "todo",
         /// The item that answers the call.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use systole::organism::file::{self, KEYS, Refused};
 use systole::words::budget::{Budgets, Loops};
-use systole::words::composition::{Composition, OnUnknown, Reach, SchemaId};
+use systole::words::composition::{ApprovalRule, Composition, OnUnknown, Reach, SchemaId};
 use systole::words::ids::{Digest, Name};
 
 const GOLDEN: &str = "tests/suite/golden/config";
@@ -31,6 +31,7 @@ listeners:
     in_flight: 4
     retry: {attempts: 5, backoff: 500ms..1m}
     on_unknown: fail
+    approval: {when: always, expires: 55m, tell: [asker]}
     entry: true
   asker: {run: [asker], schema: schemas/search.xsd, accepts: [search], peers: [search], turns: 12}
 limits: {message: 64KiB}
@@ -98,6 +99,8 @@ fn every_key_says_what_it_says() {
     assert_eq!((search.timeout_ms, search.idle_ms, search.in_flight), (120_000, Some(10_000), 4));
     assert_eq!((search.retry.attempts, search.retry.first_ms, search.retry.longest_ms), (5, 500, 60_000));
     assert_eq!((search.on_unknown, search.entry), (OnUnknown::Fail, true));
+    let tell = vec![name("asker")];
+    assert_eq!(search.approval, ApprovalRule { always: true, expires_ms: 55 * 60_000, tell });
     let Reach::Process(program) = &search.reach else { panic!("a program was named") };
     assert_eq!(program.run, ["python3", "search.py", "1.10"]);
     assert_eq!(program.env["VERSION"], "1.10", "a value stays the text that was written");
@@ -105,6 +108,7 @@ fn every_key_says_what_it_says() {
     assert!(!program.stays && program.by_length);
     let asker = &composition.listeners[&name("asker")];
     assert_eq!((asker.turns, asker.peers.as_slice()), (12, &[name("search")][..]));
+    assert_eq!(asker.approval, ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() });
     assert!(asker.entry, "what the organism is entered by takes messages from outside");
 }
 

@@ -170,6 +170,9 @@ fn told(leaf: &Leaf, now: Millis) -> String {
         Leaf::Call => "call".to_owned(),
         Leaf::Await { over: None } => "waits for its threads".to_owned(),
         Leaf::Await { over: Some(reason) } => ["waited for its threads, until ", reason].concat(),
+        Leaf::Ends(child) => {
+            ["cancelled ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
+        }
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
             ["set timer ", id.as_str(), ", due at ", &columns::moment(*due, now)].concat()
@@ -221,6 +224,9 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
                 let (timer, due) =
                     (set.as_ref().map(|(id, _)| id.as_str()), set.as_ref().map(|(_, due)| due.to_string()));
                 json!({"item": item.as_str(), "timer": timer, "due": due})
+            }
+            (Leaf::Ends(child), _) => {
+                json!({"item": item.as_str(), "cancelled": child.as_ref().map(|child| child.as_str())})
             }
             (Leaf::Cancel { timer }, _) => {
                 json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})

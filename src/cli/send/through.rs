@@ -1,8 +1,10 @@
 //! The two ways of a payload: to an organism that runs elsewhere, over its door, or through one that
 //! is started here for it. Both give the same receipt, the same answer and the same exit.
 
+use std::path::Path;
 use std::time::Duration;
 
+use super::super::awaited::{is_paused, waits_for_a_person};
 use super::super::here as process;
 use super::super::live;
 use super::super::run::Signals;
@@ -10,6 +12,7 @@ use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::console::client::{Client, Unheard};
 use crate::console::events::Follower;
 use crate::console::told::{Receipt, Refusal};
+use crate::edges::log::sqlite;
 use crate::organism::running::{Message, Organism};
 use crate::organism::waiting::Reply;
 use crate::words::ids::{Name, ThreadId};
@@ -18,6 +21,7 @@ use crate::words::ports::Position;
 /// The rest of the way through an organism that runs elsewhere and has answered.
 pub(super) fn elsewhere(
     screen: Screen,
+    log: &Path,
     client: &Client,
     parcel: &Parcel,
     decided: Result<Receipt, Box<Refusal>>,
@@ -30,7 +34,15 @@ pub(super) fn elsewhere(
     if !parcel.wait {
         return Exit::Done;
     }
-    let mut waiter = Waiter::new(screen, &receipt);
+    // A log that cannot be read here is only followed: then a person is waited for like anybody.
+    let reader = sqlite::open_reading(log).ok();
+    let halted = || reader.as_ref().is_some_and(|reader| waits_for_a_person(reader, &receipt.thread));
+    let mut waiter = Waiter::new(screen, &receipt, halted);
+    if reader.as_ref().is_some_and(|reader| is_paused(reader, &receipt.thread))
+        && let Some(exit) = waiter.halt()
+    {
+        return exit;
+    }
     let events = match client.events(receipt.position, &receipt.thread, parcel.timeout) {
         Ok(events) => Some(events),
         // It answered a moment ago, so it ended since.
@@ -125,7 +137,12 @@ async fn ask(organism: &Organism, parcel: &Parcel) -> Result<Receipt, Option<Ref
 /// Follows the log until the answer is there.
 async fn wait(screen: Screen, organism: &Organism, receipt: &Receipt) -> Exit {
     let front = organism.front();
-    let mut waiter = Waiter::new(screen, receipt);
+    let mut waiter = Waiter::new(screen, receipt, || waits_for_a_person(&**front.reader(), &receipt.thread));
+    if is_paused(&**front.reader(), &receipt.thread)
+        && let Some(exit) = waiter.halt()
+    {
+        return exit;
+    }
     let own = ThreadId::parse(&receipt.thread).ok();
     let from = front.began().min(Position(receipt.position));
     let mut follower = Follower::after(front, from, None);

@@ -127,7 +127,7 @@ impl Heart {
 
     /// Sends what may go out.
     pub(super) fn dispatch(&mut self) {
-        if self.stopping || self.broken.is_some() {
+        if self.stopping || self.still || self.broken.is_some() {
             return;
         }
         let now = self.ticks();

@@ -82,6 +82,8 @@ pub struct Heart {
     /// Why nothing can be stored at the moment.
     stalled: Option<String>,
     stopping: bool,
+    /// Whether it runs for an order alone: nothing goes out, and what is owed waits for the next start.
+    still: bool,
     /// Whether the last word was recorded: nothing is decided after it.
     ended: bool,
     broken: Option<String>,
@@ -112,11 +114,17 @@ impl Heart {
             last,
             stalled: None,
             stopping: false,
+            still: false,
             ended: false,
             broken: None,
         };
         heart.dirty.extend(heart.state.threads.keys().cloned());
         heart
+    }
+
+    /// The same heart, but where it is to be still it sends nothing for as long as it runs.
+    pub fn kept_still(self, still: bool) -> Heart {
+        Heart { still, ..self }
     }
 
     /// Seats the listeners, tells `sys` of the start, and takes up the work that recovery found.

@@ -22,6 +22,14 @@ pub(crate) enum Act<'r> {
     Fires { call: &'r str },
     /// A timer that ends with its call.
     Unset { call: &'r str },
+    /// A person is asked; from here on the call waits.
+    Asks { call: &'r str },
+    /// A listener is told of that, in a call of its own that nobody waits for.
+    Tell { caller: &'r str, call: &'r str, to: &'r str },
+    /// A person puts other bytes in place of those that wait.
+    Amends { call: &'r str },
+    /// The request for approval has its outcome.
+    Decides { call: &'r str },
     /// Closes a call without a payload of its listener.
     Outcome { call: &'r str },
     /// A turn that will not be tried again; the outcome of its call follows.
@@ -54,6 +62,8 @@ pub(crate) enum Sort<'r> {
     Spawn,
     /// Waits for children.
     Wait,
+    /// Ends a child.
+    End,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -76,6 +86,10 @@ impl<'r> Act<'r> {
             | Act::Wraps { call }
             | Act::Fires { call }
             | Act::Unset { call }
+            | Act::Asks { call }
+            | Act::Tell { caller: call, .. }
+            | Act::Amends { call }
+            | Act::Decides { call }
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
@@ -103,6 +117,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("begin")) => opens(record, By::Spawn),
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
+        ("message", Some("cancel-thread")) => item(record, Sort::End),
         ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),
@@ -119,6 +134,18 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),
         ("timer", Some("opens")) => opens(record, By::Timer),
         ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
+        ("message", Some("tell")) => {
+            let (caller, ..) = path::item(call(record)?).ok_or("it tells of no call")?;
+            Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? })
+        }
+        // In `sys` requests are counted over the whole log.
+        ("approval", Some("requested")) if record.thread == "sys" => Ok(Act::Aside),
+        ("approval", Some("requested")) => Ok(Act::Asks { call: call(record)? }),
+        ("approval", Some("amendment")) => Ok(Act::Amends { call: call(record)? }),
+        ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
+            Ok(Act::Decides { call: call(record)? })
+        }
+        ("steer", Some("paused" | "resumed")) => Ok(Act::Aside),
         ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),
         ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),

@@ -32,6 +32,11 @@ pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
     Some((caller, number(turn)?, number(ordinal)?))
 }
 
+/// Whether it is, or lies below, a call that only tells of a request for approval: turn 0 has no items.
+pub(crate) fn is_told(path: &str) -> bool {
+    path.split('/').skip(1).any(|step| step.starts_with("0."))
+}
+
 /// The path of an item of a call.
 pub(crate) fn of_item(call: &str, turn: u32, ordinal: u32) -> String {
     format!("{call}/{turn}.{ordinal}")

@@ -39,3 +39,21 @@ impl<T> Agenda<T> {
         Some(what)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_at_one_moment_happens_in_the_order_in_which_it_was_planned() {
+        let mut agenda = Agenda::new();
+        agenda.after(20, "last");
+        agenda.after(10, "first");
+        agenda.at(10, "second");
+        assert_eq!((agenda.next(), agenda.now_ms()), (Some("first"), 10));
+        // What is planned for the past happens now, behind what already waits for now.
+        agenda.at(0, "third");
+        assert_eq!([agenda.next(), agenda.next()], [Some("second"), Some("third")]);
+        assert_eq!((agenda.next(), agenda.now_ms(), agenda.next()), (Some("last"), 20, None));
+    }
+}

@@ -8,8 +8,8 @@
 //!
 //! In reading order: `cast` is the organism, `clients` and `listeners` are who speaks, `disk`, `scribe` and
 //! `glass` are the log's surroundings, `outside` are the ports, `world` moves all of it, `watch` judges.
-//! `model` is a second, naive pump beside the real one. `docs/reference/simulator.md` says what this shows
-//! and what it cannot show.
+//! A second, naive pump stands beside the real one in this crate's tests. `docs/reference/simulator.md` says
+//! what this shows and what it cannot show.
 
 mod agenda;
 mod cast;

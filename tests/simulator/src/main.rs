@@ -1,5 +1,6 @@
 //! `systole-simulate`: plays seeds and says what it found. Arguments: how many seeds, and from which on; or
-//! one seed in the environment as `SEED`, which is played and told whole. Ends with 1 where something is wrong.
+//! one seed in the environment as `SEED`, which is played and told whole. Ends with 1 where something is wrong,
+//! with 2 where nothing could be played.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -11,17 +12,33 @@ use systole_simulator::{play, sweep};
 /// Failures after which there is no need to look for more.
 const ENOUGH: usize = 5;
 
+const USAGE: &str = "usage: systole-simulate [SEEDS [FIRST]], or with SEED=N in the environment";
+
+fn number(text: String) -> Result<u64, &'static str> {
+    text.replace('_', "").parse().map_err(|_| USAGE)
+}
+
 fn main() -> ExitCode {
-    let number = |text: String| text.replace('_', "").parse::<u64>().ok();
+    match run() {
+        Ok(is_clean) => ExitCode::from(u8::from(!is_clean)),
+        Err(words) => {
+            let _closed = writeln!(std::io::stderr().lock(), "{words}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether nothing is wrong.
+fn run() -> Result<bool, &'static str> {
     let mut out = std::io::stdout().lock();
-    if let Some(seed) = std::env::var("SEED").ok().and_then(number) {
+    if let Some(seed) = std::env::var("SEED").ok().map(number).transpose()? {
         let outcome = play(seed, None);
         let _closed = writeln!(out, "{outcome}");
-        return ExitCode::from(u8::from(!outcome.findings.is_empty()));
+        return Ok(outcome.findings.is_empty());
     }
     let mut arguments = std::env::args().skip(1).map(number);
-    let seeds = arguments.next().flatten().unwrap_or(2_000);
-    let first = arguments.next().flatten().unwrap_or(0);
+    let seeds = arguments.next().transpose()?.unwrap_or(2_000);
+    let first = arguments.next().transpose()?.unwrap_or(0);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     #[expect(clippy::disallowed_methods, reason = "how long it took is told to a person, and nothing else")]
     let started = Instant::now();
@@ -42,5 +59,5 @@ fn main() -> ExitCode {
         swept.records,
         swept.failed.len()
     );
-    ExitCode::from(u8::from(!swept.failed.is_empty()))
+    Ok(swept.failed.is_empty())
 }

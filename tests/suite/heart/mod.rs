@@ -4,6 +4,7 @@
 
 mod deliveries;
 mod drain;
+mod holding;
 mod memory;
 mod parking;
 mod recovery;

@@ -57,6 +57,7 @@ def wait(mode, *ids):
 def todo(condition, **steps):
     steps = "".join(f'<step done="{str(done).lower()}">{escape(name)}</step>' for name, done in steps.items())
     return f'<todo-until xmlns="{CORE}" condition="{escape(condition)}">{steps}</todo-until>'
+def cancel(id): return f'<cancel-thread xmlns="{CORE}" id="{id}"/>'
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())
     return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'

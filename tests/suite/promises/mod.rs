@@ -1,6 +1,7 @@
 //! A promise of `docs/capabilities.md` each, named after its id, against whole organisms with real
 //! programs. What attackers try stands beside this, in `attacks`.
 
+mod approvals;
 mod budgets;
 mod carriers;
 mod cast;

@@ -1,4 +1,4 @@
-//! B5 and B8: waits for children and for timers. Who waits sleeps, which costs one turn and not one for
+//! B5, B8 and B10: waits for children and for timers, and children that are not waited for any longer. Who waits sleeps, which costs one turn and not one for
 //! each look.
 
 use rustix::process::Signal;
@@ -194,5 +194,30 @@ async fn b8_what_is_wrong_with_a_timer_is_told_with_the_mend() {
         assert!(told.contains(words), "{words}: {told}");
     }
     assert_eq!(told.matches("<system-error").count(), 5, "{told}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn b10_a_boss_cancels_a_child_of_its_own_and_no_other_thread() {
+    let house = House::open(&[
+        ("boss", "peers: [hang, echo], turns: 9, entry: true", BOSS),
+        ("hang", "timeout: 1h", HANG),
+        ("echo", "entry: true", ECHO),
+    ])
+    .await;
+    let (stranger, _) = house.ask("k1", "echo", "x").await;
+    let plan = format!(
+        "[[spawn(say('hang', ''), 'slow'), cancel('{}')], \
+          lambda turn: [cancel(turn.thread + '.slow'), cancel(turn.thread)], everything]",
+        stranger.thread
+    );
+    let (receipt, told) = house.ask("k2", "boss", &plan).await;
+    assert!(told.contains("<thread-cancelled") && told.contains("threads=\"1\""), "{told}");
+    assert!(told.contains("outcome=\"cancelled\"") && told.contains("code=\"unknown_thread\""), "{told}");
+    let records = house.records();
+    let ended: Vec<_> = records.iter().filter(|r| r.header.kind.as_str() == "terminal").collect();
+    assert_eq!(ended.len(), 1);
+    assert_eq!(ended[0].header.thread, receipt.thread.child("slow").unwrap());
+    assert_eq!(ended[0].header.to, Some(Name::parse("boss").unwrap()), "the log says by whom");
     house.close().await;
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use systole::pump::compose::envelope;
-use systole::words::approval::{ApprovalId, Ruling, Verdict as Says};
+use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::record::Kind;
 
 /// A payload that says of itself that it is dangerous.
@@ -12,19 +12,28 @@ pub(crate) fn dangerous(local: &str) -> Payload {
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
 }
 
+/// An amendment, as the door judged it.
+type Judged = Box<Result<Admitted, Refused>>;
+
 impl Stage {
-    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, verdict: Says) -> Vec<String> {
-        self.rules_on(id, None, note, verdict)
+    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, says: Says<Judged>) -> Vec<String> {
+        self.rules_on(id, None, note, says)
     }
 
-    fn rules_on(&mut self, id: u64, hash: Option<Digest>, note: Option<&str>, verdict: Says) -> Vec<String> {
+    fn rules_on(
+        &mut self,
+        id: u64,
+        hash: Option<Digest>,
+        note: Option<&str>,
+        says: Says<Judged>,
+    ) -> Vec<String> {
         self.happens(Happening::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
             approval: ApprovalId(id),
             hash,
             note: note.map(str::to_owned),
-            verdict,
+            says,
         }))
     }
 
@@ -35,8 +44,8 @@ impl Stage {
 }
 
 /// What goes out in place of a payload for that listener.
-pub(crate) fn amendment(to: &str, payload: Payload) -> Says {
-    Says::Amend(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload))))
+pub(crate) fn amendment(to: &str, payload: Payload) -> Says<Judged> {
+    Says::Amend(Box::new(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))))
 }
 
 /// An agent whose first item waits for a person.
@@ -135,7 +144,7 @@ fn held_an_amendment_that_is_refused_or_for_another_leaves_it_waiting() {
     );
     let wrong = Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None };
     assert_eq!(
-        stage.rules(1, None, Says::Amend(Err(wrong))),
+        stage.rules(1, None, Says::Amend(Box::new(Err(wrong)))),
         ["root 7 refusal/payload.invalid core -> operator", "=> refused payload.invalid"]
     );
     assert_eq!(stage.rules(1, None, Says::Approve)[1..], ["=> done", "=> guarded 1/1.0 t1 a1"]);

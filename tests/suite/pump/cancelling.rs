@@ -58,3 +58,58 @@ fn an_unknown_thread_cannot_be_cancelled() {
     assert_eq!(cancel(&mut stage, &root())[1], "=> refused thread.unknown");
     assert_eq!(cancel(&mut stage, &ThreadId::sys())[1], "=> refused thread.unknown");
 }
+
+fn cancel_item(label: &str) -> Item {
+    let body = format!("<cancel-thread id=\"{}\"/>", root().child(label).unwrap());
+    primitive(&body, |body| read_cancel_thread(body).map(Primitive::CancelThread))
+}
+
+#[test]
+fn b10_a_call_cancels_a_child_of_its_own_and_is_told_how_many_ended() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
+    let heat = root().child("heat").unwrap();
+    stage.says(&heat, "1", 1, Said::Items(vec![spawn(Some("deep"), "tool"), call("tool")]));
+    assert_eq!(
+        stage.replies("1", 2, vec![cancel_item("heat")]),
+        [
+            "root 4 message/cancel-thread agent -> - 1 t2.0",
+            "heat.deep 2 terminal/thread.cancelled core -> agent",
+            "heat 5 message/inbox core -> agent 1",
+            "heat 6 terminal/thread.cancelled core -> agent",
+            "root 5 message/inbox core -> agent 1",
+            "root 6 message/answer core -> agent 1/2.0",
+            "=> call back 1",
+            "=> call back 1",
+            "=> call back 1/1.1",
+            "=> agent 1 t3 a1",
+        ]
+    );
+    let body = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
+    assert!(body.contains("<thread-cancelled") && body.contains("threads=\"2\""), "{body}");
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [5], "its end is shown with the answer");
+}
+
+#[test]
+fn a_wait_beside_a_cancelling_is_over_with_it() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
+    let told = stage.replies("1", 2, vec![wait("all", &["heat"]), cancel_item("heat")]);
+    assert_eq!(told.last().unwrap(), "=> agent 1 t3 a1", "{told:?}");
+}
+
+#[test]
+fn what_is_no_running_child_of_the_call_is_not_cancelled() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), call("agent")]);
+    let told = stage.replies("1/1.1", 1, vec![cancel_item("heat")]);
+    assert_eq!(told[0], "root 5 refusal/thread.unknown core -> agent 1/1.1 t1.0", "a child of another call");
+    stage.replies("1/1.1", 2, vec![final_()]);
+    let told = stage.replies("1", 2, vec![cancel_item("heat"), cancel_item("heat"), cancel_item("none")]);
+    let refused: Vec<&String> = told.iter().filter(|line| line.contains("refusal/")).collect();
+    assert!(refused[0].contains("thread.ended") && refused[1].contains("thread.unknown"), "{told:?}");
+}

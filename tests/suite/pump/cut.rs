@@ -6,7 +6,7 @@ use super::*;
 use systole::pump::event::Pause;
 use systole::pump::fold::apply_to;
 use systole::pump::state::Thread;
-use systole::words::approval::Verdict as Says;
+use systole::words::approval::Says;
 use systole::words::budget::{Budgets, Loops};
 
 fn pause(halts: bool) -> Happening {
@@ -193,6 +193,15 @@ fn folds_wherever_it_is_cut(stage: &Stage) {
             cut_stage.happens(Happening::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
         }
     }
+}
+
+#[test]
+fn a_row_in_another_encoding_is_no_row() {
+    let (stage, _) = busy();
+    let mut row = stage.state.thread(&root()).unwrap().to_row();
+    assert!(Thread::from_row(&row).is_some());
+    row.bytes[0] -= 1;
+    assert!(Thread::from_row(&row).is_none(), "the thread is folded afresh from its records");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Calls that repeat themselves: told, refused, and what counts as new.
+//! Calls that repeat themselves, and two parties that go round: told first, then refused.
 
 use super::*;
 use systole::words::budget::{Budgets, Loops};

@@ -23,7 +23,7 @@ use systole::pump::decide::decide;
 use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, State};
-use systole::rules::primitive::{read_await, read_cancel_timer, read_set_timer};
+use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
 use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
 use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};

@@ -177,3 +177,30 @@ fn what_is_copied_in_counts_for_the_limits() {
     let fault = Letter::read(document.as_bytes(), &Limits::default()).expect_err("40 declarations");
     assert_eq!(fault.code, codes::TOO_LARGE);
 }
+
+#[test]
+fn g4_a_payload_says_of_itself_that_it_is_marked_in_either_form_of_true() {
+    let marked = |attributes: &str| {
+        let document =
+            format!("<a xmlns=\"urn:a\" xmlns:o=\"urn:o\"{attributes}><b is_dangerous=\"true\"/></a>");
+        Payload::read(document.as_bytes(), &Limits::default()).unwrap().is_marked("is_dangerous")
+    };
+    for yes in [
+        " is_dangerous=\"true\"",
+        " is_dangerous='1'",
+        " c=\"a > b\" is_dangerous=\" true\n\"",
+        " is_dangerous=\"&#116;rue\"",
+        " c='\"' is_dangerous=\"true\"",
+    ] {
+        assert!(marked(yes), "{yes}");
+    }
+    for no in [
+        "",
+        " is_dangerous=\"false\"",
+        " is_dangerous=\"TRUE\"",
+        " o:is_dangerous=\"true\"",
+        " c=\"is_dangerous\"",
+    ] {
+        assert!(!marked(no), "{no}");
+    }
+}

@@ -266,3 +266,55 @@ fn a_model_may_be_shared_between_threads() {
     fn shared<T: Send + Sync + Clone>(_: &T) {}
     shared(&model("search"));
 }
+
+/// A schema with this root element and what stands beside it.
+fn annotated(element: &str) -> Result<Model, Vec<systole_kit::schema::Unfit>> {
+    let xsd = format!(
+        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:s=\"urn:systole:schema:v1\" \
+         xmlns=\"urn:d\" targetNamespace=\"urn:d\" elementFormDefault=\"qualified\">{element}</xs:schema>"
+    );
+    Model::read(xsd.as_bytes())
+}
+
+#[test]
+fn g4_a_root_element_is_marked_as_dangerous_and_no_other_is() {
+    let model = annotated(
+        "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"true\"/>\
+         <xs:element name=\"ls\" type=\"xs:string\" s:dangerous=\"false\"/><xs:element name=\"ps\" type=\"xs:string\"/>",
+    )
+    .unwrap();
+    assert!(model.is_dangerous("rm"));
+    assert!(!model.is_dangerous("ls") && !model.is_dangerous("ps") && !model.is_dangerous("none"));
+}
+
+#[test]
+fn g4_a_mark_that_would_guard_nothing_is_refused_with_its_place() {
+    let part = "<xs:element name=\"do\"><xs:complexType><xs:sequence>PART</xs:sequence></xs:complexType></xs:element>";
+    for (element, construct, mend) in [
+        (
+            "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"yes\"/>",
+            "xs:element",
+            "systole:dangerous",
+        ),
+        ("<xs:element name=\"rm\" type=\"xs:string\" s:dangerus=\"true\"/>", "dangerus", "dangerous"),
+        (
+            &part.replace("PART", "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"true\"/>"),
+            "xs:element",
+            "global element",
+        ),
+        (
+            &[
+                "<xs:element name=\"rm\" type=\"xs:string\" s:dangerous=\"true\"/>",
+                &part.replace("PART", "<xs:element ref=\"rm\"/>"),
+            ]
+            .concat(),
+            "xs:element",
+            "mark the element around it",
+        ),
+    ] {
+        let unfit = annotated(element).unwrap_err();
+        assert_eq!(unfit.len(), 1, "{unfit:?}");
+        assert_eq!((unfit[0].construct.as_str(), unfit[0].line), (construct, 1), "{unfit:?}");
+        assert!(unfit[0].mend.contains(mend), "{unfit:?}");
+    }
+}

@@ -6,12 +6,14 @@
 //! well as it can, so that one fault is found once and not again at every record after it. It keeps
 //! open calls, and of everything else a few words per record at most.
 
+mod approvals;
 mod firsts;
 mod thread;
 mod timers;
 
 use std::collections::{BTreeMap, HashMap};
 
+pub(crate) use self::approvals::Approval;
 pub(crate) use self::thread::{Call, Spawn, Thread};
 pub(crate) use self::timers::{Firing, Timer};
 
@@ -163,6 +165,10 @@ impl Ledger {
             }),
             Some(Act::Fires { call }) => self.fired(step, call),
             Some(Act::Unset { .. }) => self.unset(step),
+            Some(Act::Asks { call }) => self.asks(step, call),
+            Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
+            Some(Act::Amends { call }) => self.amends(step, call),
+            Some(Act::Decides { call }) => self.decides(step, call),
             Some(Act::Outcome { call }) => self.close(step, call),
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
@@ -190,6 +196,8 @@ impl Ledger {
         let call = Call {
             listener: listener.to_owned(),
             caller: record.from.clone(),
+            request: Hash::of(&record.body),
+            approval: None,
             position: record.position,
             seq: record.seq,
             since_ms: record.time_ms,
@@ -244,6 +252,7 @@ impl Ledger {
                     ordinal,
                     is_note: sort == Sort::Note,
                     is_wait: sort == Sort::Wait,
+                    is_end: sort == Sort::End,
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
                     is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
@@ -271,7 +280,7 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Wait | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
+            Sort::Wait | Sort::End | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
         }
     }
 

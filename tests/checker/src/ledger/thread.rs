@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Approval;
 use super::timers::Timer;
 use crate::path;
 use crate::record::{Hash, Id};
@@ -47,6 +48,10 @@ pub(crate) struct End {
 pub(crate) struct Call {
     pub(crate) listener: String,
     pub(crate) caller: String,
+    /// The hash of the payload that it carries.
+    pub(crate) request: Hash,
+    /// The request for approval of that payload.
+    pub(crate) approval: Option<Approval>,
     pub(crate) position: u64,
     pub(crate) seq: u64,
     pub(crate) since_ms: u64,
@@ -83,6 +88,7 @@ pub(crate) struct Item {
     pub(crate) ordinal: u32,
     pub(crate) is_note: bool,
     pub(crate) is_wait: bool,
+    pub(crate) is_end: bool,
     /// The record of the item, if it sets a timer.
     pub(crate) sets: Option<Id>,
     pub(crate) is_cancel: bool,

@@ -48,6 +48,11 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
     if record.code.as_deref().is_some_and(|code| code.starts_with("approval.")) {
         return None;
     }
+    // Who is told of a request for approval may answer whatever else is open.
+    let aside = matches!(act, Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. });
+    if aside || act.call().is_some_and(path::is_told) {
+        return None;
+    }
     // News may reach a call that waits for its turn, and a call that is not open is found as such.
     let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
     let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
@@ -90,6 +95,8 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     let caller = call.map(|call| call.caller.as_str());
     let (sender, addressee) = match act {
         Act::Opens { by: By::Timer, .. } | Act::Unset { .. } => (Some("core"), None),
+        Act::Asks { .. } | Act::Tell { .. } | Act::Decides { .. } => (Some("core"), None),
+        Act::Amends { .. } => (None, listener),
         Act::Opens { by: By::Client, .. } => {
             return (from == "core").then(|| "the core asks itself".into());
         }

@@ -31,6 +31,7 @@ fn needs_cause(act: Act<'_>) -> bool {
         Act::Opens { by, .. } => by != By::Client,
         Act::Item { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
         Act::Fires { .. } | Act::Unset { .. } => true,
+        Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,
         Act::Inbox { .. } | Act::Terminal | Act::Aside => false,
     }

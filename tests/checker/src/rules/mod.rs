@@ -2,6 +2,7 @@
 //! words what is wrong, if anything is; the rules on ends look at what is left when the log is over.
 //! No rule knows another, and none changes anything.
 
+pub(crate) mod approvals;
 pub(crate) mod budgets;
 pub(crate) mod calls;
 pub(crate) mod causes;
@@ -47,8 +48,10 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("cause", causes::cause),
     ("spawn", spawns::spawn),
     ("finished", spawns::finished),
+    ("end", waits::end),
     ("wait", waits::wait),
     ("timer", timers::timer),
+    ("approval", approvals::approval),
     ("used", budgets::used),
     ("warned-once", budgets::warned_once),
     ("wrap-up", budgets::wrap_up),

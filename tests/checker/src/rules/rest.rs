@@ -21,6 +21,7 @@ pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
                 _ if thread.first_top().is_some_and(|first| path::top(name) > first) => {
                     "an earlier call".into()
                 }
+                (0, None) if call.approval.as_ref().is_some_and(|a| a.outcome.is_none()) => "a person".into(),
                 (0, None) => format!("turn {}", call.settled.saturating_add(1)),
                 (0, Some(n)) => format!("attempt {n} at turn {}", call.settled.saturating_add(1)),
                 (items, _) => format!("{items} answers"),

@@ -1,4 +1,4 @@
-//! Whether waits for children end when they may, and as they are told.
+//! Whether waits for children end when they may, and children that are cancelled have ended, as told.
 
 use super::Terms;
 use crate::ledger::{Firing, Ledger, Step};
@@ -48,4 +48,24 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
         }
         reason => Some(format!("{} ends no wait", reason.unwrap_or("nothing"))),
     }
+}
+
+/// A call that ends a child is told so once the child has ended, and of no other child.
+pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
+    let call = before.call(&step.record.thread, caller)?;
+    let item = call.item(turn, ordinal)?;
+    let tag = step.core_named("thread-cancelled");
+    let Some(tag) = tag.filter(|_| item.is_end) else {
+        return match (tag, item.is_end) {
+            (Some(_), false) => Some("a thread is told to be cancelled that nobody asked about".into()),
+            (None, true) => Some("the end of a child is not answered by its word".into()),
+            _ => None,
+        };
+    };
+    let id = tag.attribute("id").unwrap_or_default();
+    if !call.children.iter().any(|child| child == id) {
+        return Some(format!("{id} is cancelled by a call that did not spawn it"));
+    }
+    before.is_running(id).then(|| format!("{id} is told to be cancelled, and still runs"))
 }

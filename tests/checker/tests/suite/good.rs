@@ -7,6 +7,7 @@
 //! an agent waits for its child. Thread F: an agent waits for its timer, which fires again after its answer.
 
 use systole_checker::Terms;
+use systole_checker::record::Hash;
 
 use crate::book::Book;
 use crate::script::{Line, Script, line};
@@ -18,6 +19,8 @@ pub(crate) const D: &str = "sess-dddddddddddd";
 pub(crate) const E: &str = "sess-eeeeeeeeeeee";
 pub(crate) const E1: &str = "sess-eeeeeeeeeeee.c1";
 pub(crate) const F: &str = "sess-ffffffffffff";
+pub(crate) const G: &str = "sess-000000000001";
+pub(crate) const F1: &str = "sess-ffffffffffff.c1";
 pub(crate) const D1: &str = "sess-dddddddddddd.-1";
 
 pub(crate) fn spawned(id: &str, parent: &str, first: &str) -> String {
@@ -50,7 +53,7 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
 }
 
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 57;
+pub(crate) const RECORDS: u64 = 83;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -75,7 +78,69 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_d());
     lines.extend(thread_e());
     lines.extend(thread_f());
+    lines.extend(thread_f_again());
+    lines.extend(thread_g());
     Script(lines)
+}
+
+/// What waits in thread G, and what a person puts in its place.
+pub(crate) const WILD: &str = "<q>wild</q>";
+pub(crate) const MILD: &str = "<q>mild</q>";
+
+pub(crate) fn requested(id: &str, payload: &str) -> String {
+    r#"<approval-requested xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" hash="HASH" expires="2026-11-20T08:00:00.000Z"/>"#
+        .replace("ID", id)
+        .replace("HASH", &Hash::of(payload.as_bytes()).to_string())
+}
+
+pub(crate) fn decided(id: &str, outcome: &str, payload: Option<&str>) -> String {
+    let hash = payload.map_or(String::new(), |p| format!(" hash=\"{}\"", Hash::of(p.as_bytes())));
+    r#"<approval-decided xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" outcome="OUT" by="pia"HASH/>"#
+        .replace("ID", id)
+        .replace("OUT", outcome)
+        .replace("HASH", &hash)
+}
+
+/// Four questions that wait for a person, all asked before the first was decided.
+fn thread_g() -> Vec<Line> {
+    let g = |name, kind, code| line(name, G, kind, code);
+    let ask =
+        |name, call, key| g(name, "message", "request").between("gus", "guard").on(call).key(key).says(WILD);
+    let asks = |name, call, cause, id| {
+        let asks = g(name, "approval", "requested").between("core", "person").on(call).because(cause);
+        asks.says(&requested(id, WILD))
+    };
+    let says = |name, call, cause, code, body: String| {
+        g(name, "approval", code).between("core", "pia").on(call).because(cause).says(&body)
+    };
+    let last = |name, call, cause| {
+        g(name, "message", "final").between("guard", "gus").on(call).at(1, 0).because(cause)
+    };
+    let gone =
+        |name, call, cause, code| g(name, "outcome", code).between("core", "gus").on(call).because(cause);
+    vec![
+        ask("g-1", "1", "k-g1"),
+        asks("g-asks-1", "1", "g-1", "a1"),
+        line("g-counts", "sys", "approval", "requested")
+            .between("core", "person")
+            .says(&requested("a1", WILD)),
+        g("g-tell", "message", "tell").between("core", "watch").on("1/0.0").because("g-asks-1"),
+        ask("g-2", "2", "k-g2"),
+        asks("g-asks-2", "2", "g-2", "a2"),
+        g("g-tell-2", "message", "tell").between("core", "watch").on("2/0.0").because("g-asks-2"),
+        g("g-told-2", "outcome", "handled").between("watch", "core").on("2/0.0").because("g-tell-2"),
+        ask("g-3", "3", "k-g3"),
+        asks("g-asks-3", "3", "g-3", "a3"),
+        says("g-yes", "1", "g-1", "approved", decided("a1", "approved", Some(WILD))),
+        g("g-told", "outcome", "thread.cancelled").between("core", "core").on("1/0.0").because("g-tell"),
+        last("g-final", "1", "g-yes"),
+        g("g-mild", "approval", "amendment").between("pia", "guard").on("2").because("g-2").says(MILD),
+        says("g-other", "2", "g-2", "amended", decided("a2", "amended", Some(MILD))),
+        last("g-final-2", "2", "g-other"),
+        says("g-no", "3", "g-3", "rejected", decided("a3", "rejected", None)),
+        gone("g-rejected", "3", "g-3", "approval.rejected"),
+        g("g-pause", "steer", "paused"),
+    ]
 }
 
 fn thread_a() -> Vec<Line> {
@@ -214,14 +279,24 @@ pub(crate) fn fired(attributes: &str) -> String {
     format!(r#"<timer-fired xmlns="https://xml-pipeline.org/ns/core/v1" {attributes}>look</timer-fired>"#)
 }
 
+pub(crate) fn ended(id: &str) -> String {
+    format!(r#"<thread-cancelled xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}" threads="1"/>"#)
+}
+
 pub(crate) fn unset(id: &str) -> String {
     format!(r#"<timer-cancelled xmlns="https://xml-pipeline.org/ns/core/v1" id="{id}"/>"#)
 }
 
+fn later(line: Line, minutes: u64) -> Line {
+    Line { time_ms: line.time_ms + minutes * 60_000, ..line }
+}
+
+fn fires(name: &'static str, code: &'static str) -> Line {
+    line(name, F, "timer", code).between("core", "planner").because("f-set")
+}
+
 fn thread_f() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
-    let later = |line: Line, minutes: u64| Line { time_ms: line.time_ms + minutes * 60_000, ..line };
-    let fires = |name, code| f(name, "timer", code).between("core", "planner").because("f-set");
     vec![
         f("f-ask", "message", "request").between("fay", "planner").on("1").key("k-f"),
         f("f-set", "timer", "set").between("planner", "").on("1").at(1, 0).because("f-ask"),
@@ -254,6 +329,13 @@ fn thread_f() -> Vec<Line> {
             .on("1")
             .at(3, 0)
             .because("f-cancelled"),
+    ]
+}
+
+/// The timer of thread F opens a call, which calls, spawns and cancels.
+fn thread_f_again() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    vec![
         later(fires("f-opens", "opens"), 5).on("2").says(&fired("id=\"tick\" missed=\"3\"")),
         later(f("f-nested", "message", "call"), 5)
             .between("planner", "helper")
@@ -276,11 +358,44 @@ fn thread_f() -> Vec<Line> {
             .on("2/1.0")
             .at(2, 0)
             .because("f-inner-set"),
-        later(f("f-done", "message", "final"), 5)
-            .between("planner", "core")
+        later(f("f-spawn", "message", "spawn"), 5)
+            .between("planner", "")
             .on("2")
             .at(2, 0)
             .because("f-helped"),
+        Line {
+            origin: Some("f-spawn"),
+            ..later(line("f-begin", F1, "message", "begin"), 5)
+                .between("planner", "helper")
+                .on("1")
+                .because("f-spawn")
+        },
+        later(f("f-spawned", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/2.0")
+            .because("f-spawn")
+            .says(&spawned(F1, F, "f-begin")),
+        later(f("f-end", "message", "cancel-thread"), 5)
+            .between("planner", "")
+            .on("2")
+            .at(3, 0)
+            .because("f-spawned"),
+        later(line("f-child-end", F1, "terminal", "thread.cancelled"), 5).between("core", "planner"),
+        later(f("f-finished", "message", "inbox"), 5)
+            .between("core", "planner")
+            .on("2")
+            .because("f-child-end")
+            .says(&finished(F1, "cancelled", "f-child-end", "")),
+        later(f("f-ended", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/3.0")
+            .because("f-end")
+            .says(&ended(F1)),
+        later(f("f-done", "message", "final"), 5)
+            .between("planner", "core")
+            .on("2")
+            .at(4, 0)
+            .because("f-ended"),
     ]
 }
 
@@ -288,7 +403,7 @@ fn thread_f() -> Vec<Line> {
 fn a_good_log_gives_no_finding() {
     let report = Book::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
-    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 9));
+    assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 11));
 }
 
 #[test]
@@ -320,6 +435,14 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "f-cancel",
         "f-inner",
         "f-inner-gone",
+        "g-told",
+        "g-mild",
+        "g-no",
+        "f-spawn",
+        "f-begin",
+        "f-end",
+        "f-child-end",
+        "f-finished",
     ];
     for length in 0..script().0.len() {
         let mut cut = script();

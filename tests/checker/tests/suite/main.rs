@@ -2,6 +2,7 @@
 //! each of which exactly the rules that should find it find.
 #![cfg(test)]
 
+mod approvals;
 mod book;
 mod calls;
 mod chain;

@@ -42,12 +42,10 @@ planted! {
     };
 
     a_timer_that_opens_a_call_of_another_listener finds ["timer"] by |script| {
-        script.line("f-opens").to = Some("helper");
-        for name in ["f-nested", "f-done"] {
-            script.line(name).from = "helper";
+        for line in script.0.iter_mut().skip_while(|line| line.name != "f-opens") {
+            line.from = if line.from == "planner" { "helper" } else { line.from };
+            line.to = line.to.map(|to| if to == "planner" { "helper" } else { to });
         }
-        script.line("f-inner-set").to = Some("helper");
-        script.line("f-helped").to = Some("helper");
     };
 
     a_timer_that_opens_a_thread finds ["rest", "timer"] by |script| {

@@ -1,6 +1,6 @@
 //! Faults where waits for children end, and what is told of it.
 
-use crate::good::{E, E1, over, spawned};
+use crate::good::{E, E1, ended, over, spawned};
 use crate::planted;
 
 planted! {
@@ -35,5 +35,22 @@ planted! {
     a_wait_that_ends_and_was_never_begun finds ["closed-below", "wait"] by |script| {
         let item = script.line("e-wait");
         (item.code, item.to) = (Some("call"), Some("search"));
+    };
+
+    a_child_told_to_be_cancelled_that_still_runs finds ["end"] by |script| {
+        let told = script.remove("f-ended");
+        script.after("f-end", told);
+        script.line("f-done").cause = Some("f-finished");
+    };
+
+    a_cancelled_child_of_somebody_else finds ["end"] by |script| script.line("f-ended").body = ended(E1);
+
+    a_cancelling_that_is_answered_otherwise finds ["end"] by |script| {
+        script.line("f-ended").body = "<handled xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>".into();
+    };
+
+    a_cancelling_that_nobody_asked_for finds ["closed-below", "end"] by |script| {
+        let item = script.line("f-end");
+        (item.code, item.to) = (Some("call"), Some("helper"));
     };
 }

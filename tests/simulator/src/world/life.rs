@@ -162,12 +162,12 @@ impl World {
 
     /// The pump is asked to stop.
     pub(super) fn drains(&mut self) {
-        let is_calm = self.weather.is_calm();
-        if is_calm && !self.is_over {
-            return;
-        }
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return };
+        // A drain that began in the storm goes on to its end; none begins in the calm but the last.
+        if self.weather.is_calm() && !self.is_over && life.drained_ms.is_none() {
+            return;
+        }
         let number = life.number;
         if life.drained_ms.is_none() {
             life.drained_ms = Some(now_ms + GRACE_MS);

@@ -2,6 +2,7 @@
 //! each both must agree on every thread's life, on the stand of every open call, on what closed and how, on
 //! which turns became due, and on what the delivery of each would show. A walk that fails is shortened.
 
+mod drawn;
 mod naive;
 mod real;
 mod shown;
@@ -12,6 +13,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
+use drawn::{Befalls, Drawn, Item, events};
 use naive::{Naive, Party, Thrown};
 use real::Real;
 
@@ -26,124 +28,7 @@ const CAREFUL: Party = Party { name: "careful", turns: 1, owes_answer: true, rep
 const PARTIES: [Party; 4] = [AGENT, TOOL, QUIET, CAREFUL];
 
 /// Walks of every run of the tests; the environment may ask for others in `WALKS`.
-const WALKS: u32 = 1_500;
-
-/// A drawn event. Numbers pick among what there is when it happens.
-#[derive(Clone, Debug)]
-enum Drawn {
-    Asks {
-        key: u8,
-        party: u8,
-        other_bytes: bool,
-    },
-    AsksInto {
-        thread: u16,
-        key: u8,
-        party: u8,
-    },
-    Replies {
-        call: u16,
-        items: Vec<Item>,
-        lies: bool,
-    },
-    RepliesLate {
-        call: u16,
-        turns: bool,
-    },
-    Fails {
-        call: u16,
-        retry: bool,
-    },
-    IsLost {
-        call: u16,
-        code: u8,
-        with_pump: bool,
-    },
-    Sends {
-        call: u16,
-    },
-    Again {
-        call: u16,
-    },
-    Notices {
-        call: u16,
-        times: u8,
-    },
-    Cancels {
-        thread: u16,
-    },
-    /// The deepest call asks, or spawns, once more.
-    Dives {
-        spawns: bool,
-    },
-}
-
-/// A drawn item.
-#[derive(Clone, Debug)]
-enum Item {
-    Note,
-    Final,
-    Call(u8),
-    Spawn(u8, u8),
-    Refused,
-    ForThread(u16),
-}
-
-fn items() -> impl Strategy<Value = Vec<Item>> {
-    let item = prop_oneof![
-        2 => Just(Item::Note),
-        2 => Just(Item::Final),
-        4 => any::<u8>().prop_map(Item::Call),
-        3 => any::<(u8, u8)>().prop_map(|(label, party)| Item::Spawn(label, party)),
-        1 => Just(Item::Refused),
-        4 => any::<u16>().prop_map(Item::ForThread),
-    ];
-    let finals = || prop_oneof![Just(vec![Item::Final]), Just(vec![Item::Note, Item::Final])];
-    prop_oneof![
-        6 => proptest::collection::vec(item, 0..4),
-        4 => finals(),
-        1 => Just(vec![Item::Note; naive::MOST_ITEMS + 1]),
-        1 => any::<u8>().prop_map(|party| vec![Item::Spawn(0, party); 34]),
-    ]
-}
-
-fn drawn() -> impl Strategy<Value = Drawn> {
-    prop_oneof![
-        1 => (0..3u8, any::<u8>(), prop::bool::weighted(0.2))
-            .prop_map(|(key, party, other_bytes)| Drawn::Asks { key, party, other_bytes }),
-        1 => (any::<u16>(), 0..40u8, any::<u8>())
-            .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
-        14 => (any::<u16>(), items(), prop::bool::weighted(0.1))
-            .prop_map(|(call, items, lies)| Drawn::Replies { call, items, lies }),
-        1 => any::<(u16, bool)>().prop_map(|(call, turns)| Drawn::RepliesLate { call, turns }),
-        1 => any::<(u16, bool)>().prop_map(|(call, retry)| Drawn::Fails { call, retry }),
-        5 => any::<(u16, u8, bool)>()
-            .prop_map(|(call, code, with_pump)| Drawn::IsLost { call, code, with_pump }),
-        1 => any::<u16>().prop_map(|call| Drawn::Sends { call }),
-        1 => any::<u16>().prop_map(|call| Drawn::Again { call }),
-        1 => (any::<u16>(), prop_oneof![9 => 1..3u8, 1 => 60..70u8])
-            .prop_map(|(call, times)| Drawn::Notices { call, times }),
-        2 => any::<u16>().prop_map(|thread| Drawn::Cancels { thread }),
-    ]
-}
-
-/// A walk: single events, and bursts of one that reach the limits.
-fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
-    let queue = |thread, first: u8| {
-        (first..first + 19).map(|key| Drawn::AsksInto { thread, key, party: 0 }).collect::<Vec<Drawn>>()
-    };
-    let burst = prop_oneof![
-        60 => drawn().prop_map(|drawn| vec![drawn]),
-        // As often as it takes: one more would strike another call.
-        15 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
-            let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
-            vec![Drawn::IsLost { call, code, with_pump }; often as usize]
-        }),
-        1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
-        1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
-    ];
-    proptest::collection::vec(burst, 1..60)
-}
+const WALKS: u32 = 4_000;
 
 /// Both pumps.
 struct Walk {
@@ -207,34 +92,6 @@ impl Walk {
         }
     }
 
-    /// Both take a reply, whose items may give another's name as their sender's.
-    fn replies(&mut self, call: u16, items: &[Item], lies: bool) {
-        let Some((thread, path)) = self.call(call) else { return };
-        let mut thrown: Vec<Thrown> = items.iter().map(|item| self.thrown(&thread, item)).collect();
-        // A door admits no final of a listener that owes no answer.
-        let owes = self.naive.call(&thread, &path).is_some_and(|c| c.party().owes_answer);
-        thrown.retain(|item| owes || !matches!(item, Thrown::Final(_)));
-        let lies = lies && !thrown.is_empty();
-        self.real.replies(&thread, &path, &thrown, lies.then_some("core"));
-        if lies {
-            self.naive.lied(&thread, &path);
-        }
-        self.naive.replied(&thread, &path, &thrown);
-    }
-
-    /// The deepest call asks, or spawns, once more.
-    fn dives(&mut self, spawns: bool) {
-        let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
-            thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
-        });
-        let deepest = deepest.max_by_key(|(id, path)| self.naive.depth(id, path));
-        let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else { return };
-        let number = self.number();
-        let asks = if spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
-        self.real.replies(&thread, &path, std::slice::from_ref(&asks), None);
-        self.naive.replied(&thread, &path, &[asks]);
-    }
-
     /// Both take an event.
     fn takes(&mut self, drawn: &Drawn) {
         match drawn {
@@ -251,51 +108,80 @@ impl Walk {
                 self.real.asks(Some(&thread), &key, party, 900_000);
                 self.naive.asked(&thread, false, &key, party, 900_000);
             }
-            Drawn::Replies { call, items, lies } => self.replies(*call, items, *lies),
-            Drawn::RepliesLate { call, turns } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                self.real.replies_late(&thread, &path, *turns);
-            }
-            Drawn::Fails { call, retry } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                self.real.fails(&thread, &path, *retry);
-                if *retry {
-                    self.naive.fails(&thread, &path, "listener.failed", true, false);
-                } else {
-                    self.naive.is_hopeless(&thread, &path, "listener.failed");
+            Drawn::Of { call, what } => {
+                if let Some((thread, path)) = self.call(*call) {
+                    self.befalls(&thread, &path, what);
                 }
             }
-            Drawn::IsLost { call, code, with_pump } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                let (code, known) = real::LOSSES[usize::from(*code) % real::LOSSES.len()];
-                self.real.is_lost(&thread, &path, code, *with_pump);
-                match known {
-                    Some(known) => self.naive.fails(&thread, &path, code.as_str(), known, *with_pump),
-                    None => self.naive.is_hopeless(&thread, &path, code.as_str()),
-                }
+            Drawn::Dives { spawns } => {
+                let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
+                    thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
+                });
+                let deepest = deepest.max_by_key(|(id, path)| self.naive.depth(id, path));
+                let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else {
+                    return;
+                };
+                let number = self.number();
+                let asks =
+                    if *spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
+                self.real.replies(&thread, &path, std::slice::from_ref(&asks), None);
+                self.naive.replied(&thread, &path, &[asks]);
             }
-            Drawn::Sends { call } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                self.real.sends(&thread, &path);
-                self.naive.sending(&thread, &path);
-            }
-            Drawn::Again { call } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                self.real.again(&thread, &path);
-                self.naive.again(&thread, &path, "walked");
-            }
-            Drawn::Notices { call, times } => {
-                let Some((thread, path)) = self.call(*call) else { return };
-                for _ in 0..*times {
-                    self.real.notices(&thread, &path);
-                    self.naive.noticed(&thread, &path, "walked");
-                }
-            }
-            Drawn::Dives { spawns } => self.dives(*spawns),
             Drawn::Cancels { thread } => {
                 let thread = self.thread(*thread);
                 self.real.cancels(&thread);
                 self.naive.cancels(&thread);
+            }
+        }
+    }
+
+    /// Both take what befalls a call.
+    fn befalls(&mut self, thread: &str, path: &str, what: &Befalls) {
+        match what {
+            Befalls::Replies { items, lies } => {
+                let mut thrown: Vec<Thrown> = items.iter().map(|item| self.thrown(thread, item)).collect();
+                // A door admits no final of a listener that owes no answer.
+                let owes = self.naive.call(thread, path).is_some_and(|c| c.party().owes_answer);
+                thrown.retain(|item| owes || !matches!(item, Thrown::Final(_)));
+                // Items may give another's name as their sender's.
+                let lies = *lies && !thrown.is_empty();
+                self.real.replies(thread, path, &thrown, lies.then_some("core"));
+                if lies {
+                    self.naive.lied(thread, path);
+                }
+                self.naive.replied(thread, path, &thrown);
+            }
+            // Nothing follows from it, so the naive pump is not even told.
+            Befalls::RepliesLate { turns } => self.real.replies_late(thread, path, *turns),
+            Befalls::Fails { retry } => {
+                self.real.fails(thread, path, *retry);
+                if *retry {
+                    self.naive.fails(thread, path, "listener.failed", true, false);
+                } else {
+                    self.naive.is_hopeless(thread, path, "listener.failed");
+                }
+            }
+            Befalls::IsLost { code, with_pump } => {
+                let (code, known) = real::LOSSES[usize::from(*code) % real::LOSSES.len()];
+                self.real.is_lost(thread, path, code, *with_pump);
+                match known {
+                    Some(known) => self.naive.fails(thread, path, code.as_str(), known, *with_pump),
+                    None => self.naive.is_hopeless(thread, path, code.as_str()),
+                }
+            }
+            Befalls::Sends => {
+                self.real.sends(thread, path);
+                self.naive.sending(thread, path);
+            }
+            Befalls::Again => {
+                self.real.again(thread, path);
+                self.naive.again(thread, path, "walked");
+            }
+            Befalls::Notices { times } => {
+                for _ in 0..*times {
+                    self.real.notices(thread, path);
+                    self.naive.noticed(thread, path, "walked");
+                }
             }
         }
     }

@@ -1,0 +1,132 @@
+//! `systole pause` and `systole resume`: halt a thread, or everything, and let it go on, through the
+//! organism that runs on the log or through one that is started here only for that and sends nothing.
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::here;
+use super::place::Place;
+use super::refused;
+use super::screen::Screen;
+use super::thread_name;
+use crate::console::client::{Client, Unheard};
+use crate::console::told::{Refusal, Steered};
+use crate::organism::runfile::RunFile;
+use crate::organism::waiting::Reply;
+use crate::words::ids::{Name, ThreadId};
+
+/// Halts a thread and everything below it, or all threads.
+///
+/// Nothing new goes out; what is out may land, and what comes in is recorded. It survives restarts.
+#[derive(Args, Debug)]
+pub(super) struct Pause {
+    #[command(flatten)]
+    which: Which,
+    /// What for; it is recorded
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+/// Lets what was paused go on.
+///
+/// A thread that was paused by itself is resumed by itself.
+#[derive(Args, Debug)]
+pub(super) struct Resume {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Args, Debug)]
+struct Which {
+    #[command(flatten)]
+    place: Place,
+    /// The thread: an id, the beginning of one, or @last
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    thread: Option<String>,
+    /// Everything
+    #[arg(long)]
+    all: bool,
+}
+
+impl Pause {
+    pub(super) fn run(self) -> Exit {
+        self.which.steer(true, self.note.as_deref()).unwrap_or_else(|exit| exit)
+    }
+}
+
+impl Resume {
+    pub(super) fn run(self) -> Exit {
+        self.which.steer(false, None).unwrap_or_else(|exit| exit)
+    }
+}
+
+impl Which {
+    fn steer(&self, halts: bool, note: Option<&str>) -> Result<Exit, Exit> {
+        let screen = self.place.screen();
+        let log = self.place.log(screen)?;
+        let thread = match &self.thread {
+            Some(typed) => Some(thread_name::find(screen, &log, typed)?),
+            None => None,
+        };
+        if let Some(run) = RunFile::of(&log) {
+            match Client::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
+                Ok(Ok(steered)) => return Ok(done(screen, &steered)),
+                Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
+                // What the file names is gone, or going. If it still has the log, starting will say so.
+                Err(Unheard::Unreachable { .. }) => {}
+                Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+            }
+        }
+        let work = async {
+            Box::pin(self.in_process(screen, thread, halts, note)).await.unwrap_or_else(|exit| exit)
+        };
+        Ok(here::with_runtime(screen, work))
+    }
+
+    async fn in_process(
+        &self,
+        screen: Screen,
+        thread: Option<ThreadId>,
+        halts: bool,
+        note: Option<&str>,
+    ) -> Result<Exit, Exit> {
+        let file = self.place.organism(screen)?;
+        let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
+        let (by, note) = (Name::operator(), note.map(str::to_owned));
+        let exit = match organism.front().pause(by, thread.clone(), halts, note).await {
+            Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
+            Some(Reply::Done | Reply::Receipt(..)) => {
+                done(screen, &Steered { thread: thread.map(|id| id.to_string()), paused: halts })
+            }
+            None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
+        };
+        let ended = organism.stop(std::time::Duration::ZERO).await;
+        Ok(here::ended(screen, &ended).unwrap_or(exit))
+    }
+}
+
+fn done(screen: Screen, steered: &Steered) -> Exit {
+    if screen.json {
+        screen.value(steered);
+        return Exit::Done;
+    }
+    let what = steered.thread.as_deref().unwrap_or("everything");
+    match (steered.paused, &steered.thread) {
+        (true, Some(id)) => {
+            screen
+                .say([what, " is paused, with all below it; systole resume ", id, " lets it go on"].concat());
+        }
+        (true, None) => screen.say("everything is paused; systole resume --all lets it go on"),
+        (false, _) => screen.say([what, " goes on"].concat()),
+    }
+    Exit::Done
+}
+
+fn not_done(screen: Screen, refusal: &Refusal) -> Exit {
+    if screen.json {
+        screen.value(refusal);
+    } else {
+        refused::say(screen, refusal);
+    }
+    Exit::Payload
+}

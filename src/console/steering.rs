@@ -1,0 +1,131 @@
+//! Orders over HTTP: a word on what waits for a person, and pauses. The client is the one of the
+//! credential, the body is JSON, and the answer comes when the order is on disk.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::http::{Asked, Desk, client, plain, refused, stopping};
+use super::told;
+use crate::organism::order::Order;
+use crate::organism::waiting::Reply;
+use crate::words::approval::{ApprovalId, Says};
+use crate::words::codes::Code;
+use crate::words::ids::{Digest, ThreadId};
+use crate::words::limits;
+
+/// Decides about what waits for a person.
+pub(super) async fn approvals(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
+    let Some(approval) = ApprovalId::parse(&id) else {
+        return bad("the id of an approval is a and a number, as in a1");
+    };
+    let Ok(body) = body else { return bad("the body broke off, or is longer than any order") };
+    let ruling = match serde_json::from_slice(&body) {
+        Ok(ruling) => ruling,
+        Err(error) => return bad(&["the body is no order: ", &error.to_string()].concat()),
+    };
+    let order = match order(approval, ruling) {
+        Ok(order) => order,
+        Err(words) => return bad(&words),
+    };
+    let outcome = told::Outcome::of(&order.says);
+    match desk.front.rule(order).await {
+        Some(Reply::Done | Reply::Receipt(..)) => {
+            Json(told::Ruled { approval: approval.to_string(), outcome }).into_response()
+        }
+        Some(Reply::Refused(refusal)) => refused(&refusal),
+        None => stopping(),
+    }
+}
+
+/// The order that a body holds, or what is wrong with it.
+fn order(approval: ApprovalId, ruling: told::Ruling) -> Result<Order, String> {
+    let told::Ruling { outcome, note, hash, payload } = ruling;
+    let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
+    let note = noted(note)?;
+    let says = match (outcome, payload) {
+        (told::Outcome::Approved, None) => Says::Approve,
+        (told::Outcome::Rejected, None) if note.is_none() => {
+            return Err("a rejection has a note: its caller mends its payload by it".to_owned());
+        }
+        (told::Outcome::Rejected, None) => Says::Reject,
+        (told::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
+        (told::Outcome::Amended, None) => return Err("an amendment has a payload".to_owned()),
+        (_, Some(_)) => return Err("a payload goes with the outcome `amended` alone".to_owned()),
+    };
+    Ok(Order { by: client(), approval, hash, note, says })
+}
+
+/// A note that says something, and no more than may be kept.
+fn noted(note: Option<String>) -> Result<Option<String>, String> {
+    match note.filter(|note| !note.trim().is_empty()) {
+        Some(note) if note.len() > limits::NOTE_BYTES => {
+            Err(["a note has ", &limits::NOTE_BYTES.to_string(), " bytes at most"].concat())
+        }
+        note => Ok(note),
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Noted {
+    note: Option<String>,
+}
+
+/// Halts a thread.
+pub(super) async fn pause(
+    State(desk): State<Arc<Desk>>,
+    Path(thread): Path<String>,
+    query: Asked<Noted>,
+) -> Response {
+    steer(&desk, Some(&thread), true, query).await
+}
+
+/// Lets a thread go on.
+pub(super) async fn resume(
+    State(desk): State<Arc<Desk>>,
+    Path(thread): Path<String>,
+    query: Asked<Noted>,
+) -> Response {
+    steer(&desk, Some(&thread), false, query).await
+}
+
+/// Halts everything.
+pub(super) async fn pause_all(State(desk): State<Arc<Desk>>, query: Asked<Noted>) -> Response {
+    steer(&desk, None, true, query).await
+}
+
+/// Lets everything go on that is not paused by itself.
+pub(super) async fn resume_all(State(desk): State<Arc<Desk>>, query: Asked<Noted>) -> Response {
+    steer(&desk, None, false, query).await
+}
+
+async fn steer(desk: &Desk, thread: Option<&str>, halts: bool, query: Asked<Noted>) -> Response {
+    let thread = match thread.map(ThreadId::parse).transpose() {
+        Ok(thread) => thread,
+        Err(malformed) => {
+            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
+        }
+    };
+    let note = match query.map_err(|_| "note may be given once".to_owned()).and_then(|q| noted(q.0.note)) {
+        Ok(note) => note,
+        Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
+    };
+    match desk.front.pause(client(), thread.clone(), halts, note).await {
+        Some(Reply::Done | Reply::Receipt(..)) => {
+            Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts }).into_response()
+        }
+        Some(Reply::Refused(refusal)) => refused(&refusal),
+        None => stopping(),
+    }
+}

@@ -1,0 +1,56 @@
+//! What the ledger keeps of requests for approval: of which bytes, and what became of them.
+
+use super::{Ledger, Step};
+use crate::record::Hash;
+
+/// A request for approval of the payload that a call carries.
+#[derive(Debug)]
+pub(crate) struct Approval {
+    pub(crate) id: String,
+    /// When it expires, as it is written.
+    pub(crate) expires: String,
+    /// The bytes that a person put in place of those that wait.
+    pub(crate) amendment: Option<Hash>,
+    /// How it ended.
+    pub(crate) outcome: Option<String>,
+}
+
+impl Approval {
+    /// Whether the call may move because of it.
+    pub(crate) fn lets_go(&self) -> bool {
+        matches!(self.outcome.as_deref(), Some("approved" | "amended"))
+    }
+}
+
+impl Ledger {
+    /// Where another request has the same id.
+    pub(crate) fn first_approval(&self, id: &str) -> Option<u64> {
+        self.firsts.get(&["approval", id])
+    }
+
+    pub(super) fn asks(&mut self, step: &Step<'_>, call: &str) {
+        let Some(tag) = step.core_named("approval-requested") else { return };
+        let text = |name| tag.attribute(name).unwrap_or_default().to_owned();
+        let (id, expires) = (text("id"), text("expires"));
+        self.firsts.put(&["approval", &id], step.record.position);
+        self.with_call(&step.record.thread, call, |call| {
+            call.approval.get_or_insert(Approval { id, expires, amendment: None, outcome: None });
+        });
+    }
+
+    pub(super) fn amends(&mut self, step: &Step<'_>, call: &str) {
+        self.with_call(&step.record.thread, call, |call| {
+            if let Some(approval) = &mut call.approval {
+                approval.amendment = Some(Hash::of(&step.record.body));
+            }
+        });
+    }
+
+    pub(super) fn decides(&mut self, step: &Step<'_>, call: &str) {
+        self.with_call(&step.record.thread, call, |call| {
+            if let Some(approval) = &mut call.approval {
+                approval.outcome = approval.outcome.take().or_else(|| step.record.code.clone());
+            }
+        });
+    }
+}

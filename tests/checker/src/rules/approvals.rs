@@ -1,0 +1,104 @@
+//! Whether what needs a person waited for one.
+
+use super::Terms;
+use crate::ledger::{Approval, Call, Ledger, Step};
+use crate::meaning::Act;
+use crate::path;
+use crate::record::{Hash, moment};
+
+/// A request for approval is made once of a call that nothing has moved yet, of the bytes that it
+/// carries; it has one outcome, bound to its id and to the bytes that go out, and expires no earlier than
+/// it was told to. Nothing moves the call before it was approved or amended; one that was turned down
+/// closes as that.
+pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let act = step.act?;
+    let call = before.call_of(step);
+    match act {
+        Act::Asks { .. } => asks(before, call?, step),
+        Act::Tell { call: told, .. } => {
+            let is_there = before.call(&step.record.thread, told).is_some();
+            let waits = call.and_then(|call| call.approval.as_ref()).is_some_and(|a| a.outcome.is_none());
+            let first = path::item(told).is_some_and(|(_, turn, _)| turn == 0);
+            (is_there || !waits || !first).then(|| format!("call {told} tells of nothing that waits"))
+        }
+        Act::Amends { .. } => {
+            waiting(call?).err().or_else(|| (step.record.from == "core").then(|| "the core amends".into()))
+        }
+        Act::Decides { .. } => decides(call?, step),
+        _ => moves(call?, act, step),
+    }
+}
+
+fn asks(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {
+    let Some(tag) = step.core_named("approval-requested") else {
+        return Some("the record does not say what is asked for".into());
+    };
+    let id = tag.attribute("id").unwrap_or_default();
+    if let Some(first) = before.first_approval(id) {
+        return Some(format!("approval {id} was asked for before, at position {first}"));
+    }
+    if call.approval.is_some() || call.settled > 0 || call.attempts.is_some() {
+        return Some(format!("approval {id} is asked for when its call has moved already"));
+    }
+    let carried = call.request.to_string();
+    (tag.attribute("hash") != Some(&carried))
+        .then(|| format!("approval {id} is of other bytes than {carried}"))
+}
+
+fn waiting(call: &Call) -> Result<&Approval, String> {
+    match &call.approval {
+        None => Err("no approval was asked for".into()),
+        Some(Approval { id, outcome: Some(outcome), .. }) => {
+            Err(format!("approval {id} is {outcome} already"))
+        }
+        Some(approval) => Ok(approval),
+    }
+}
+
+fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
+    let approval = match waiting(call) {
+        Ok(approval) => approval,
+        Err(words) => return Some(words),
+    };
+    let Some(tag) = step.core_named("approval-decided") else {
+        return Some("the record does not say what was decided".into());
+    };
+    let outcome = step.record.code.as_deref();
+    if tag.attribute("id") != Some(&approval.id) || tag.attribute("outcome") != outcome {
+        return Some(format!("the record does not say the same of approval {} as its code", approval.id));
+    }
+    let goes_out: Option<Hash> = match outcome {
+        Some("approved") => Some(call.request),
+        Some("amended") if approval.amendment.is_none() => {
+            return Some("nothing was put in its place".into());
+        }
+        Some("amended") => approval.amendment,
+        _ => None,
+    };
+    let goes_out = goes_out.map(|hash| hash.to_string());
+    if tag.attribute("hash") != goes_out.as_deref() {
+        return Some(format!("approval {} is bound to other bytes than those that go out", approval.id));
+    }
+    let is_set_back = tag.attribute("note").is_some();
+    let early = moment(step.record.time_ms) < approval.expires && !is_set_back;
+    (outcome == Some("expired") && early).then(|| format!("approval {} expires early", approval.id))
+}
+
+/// Whether a call moves that waits for a person, or was turned down.
+fn moves(call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
+    let approval = call.approval.as_ref()?;
+    let code = step.record.code.as_deref().unwrap_or_default();
+    let (id, outcome) = (&approval.id, approval.outcome.as_deref());
+    let turned_down = code.strip_prefix("approval.");
+    match act {
+        Act::Outcome { .. } if turned_down.is_some() => (turned_down != outcome)
+            .then(|| format!("its call closes with {code}, which approval {id} is not")),
+        // A call is cancelled with what waited for it, whatever it waits for itself.
+        Act::Outcome { .. } if code == "thread.cancelled" => None,
+        Act::Item { .. } | Act::Outcome { .. } | Act::DeadLetter { .. } | Act::Attempt { .. } => {
+            let words = format!("its call moves, and approval {id} is {}", outcome.unwrap_or("not decided"));
+            (!approval.lets_go()).then_some(words)
+        }
+        _ => None,
+    }
+}

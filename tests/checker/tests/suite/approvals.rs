@@ -1,0 +1,63 @@
+//! Faults against approvals: what goes out unasked, twice, early, or as other bytes than were approved.
+
+use crate::good::{MILD, WILD, decided, requested};
+use crate::planted;
+
+planted! {
+    a_held_call_that_is_answered_before_it_is_approved finds ["approval", "cause"] by |script| {
+        script.remove("g-yes");
+    };
+
+    a_held_call_that_is_answered_though_it_was_rejected finds ["approval"] by |script| {
+        let no = script.line("g-yes");
+        (no.code, no.body) = (Some("rejected"), decided("a1", "rejected", None));
+    };
+
+    an_approval_that_is_decided_twice finds ["approval"] by |script| script.repeat("g-yes", "g-yes");
+
+    an_approval_of_other_bytes_than_wait finds ["approval"] by |script| {
+        script.line("g-yes").body = decided("a1", "approved", Some(MILD));
+    };
+
+    an_amendment_that_is_not_what_goes_out finds ["approval"] by |script| {
+        script.line("g-other").body = decided("a2", "amended", Some(WILD));
+    };
+
+    an_amended_call_without_an_amendment finds ["approval"] by |script| {
+        script.remove("g-mild");
+    };
+
+    an_amendment_by_the_core finds ["approval"] by |script| script.line("g-mild").from = "core";
+
+    a_request_of_other_bytes finds ["approval"] by |script| {
+        script.line("g-asks-3").body = requested("a3", MILD);
+    };
+
+    a_request_under_an_id_that_was_used finds ["approval"] by |script| {
+        script.line("g-asks-3").body = requested("a1", WILD);
+        script.line("g-no").body = decided("a1", "rejected", None);
+    };
+
+    a_decision_about_another_request finds ["approval"] by |script| {
+        script.line("g-no").body = decided("a2", "rejected", None);
+    };
+
+    a_decision_that_nobody_asked_for finds ["approval"] by |script| {
+        script.remove("g-asks-3");
+    };
+
+    a_request_that_expires_early finds ["approval"] by |script| {
+        let no = script.line("g-no");
+        (no.code, no.body) = (Some("expired"), decided("a3", "expired", None));
+        script.line("g-rejected").code = Some("approval.expired");
+    };
+
+    a_call_that_closes_as_rejected_and_was_not finds ["approval"] by |script| {
+        script.remove("g-no");
+    };
+
+    a_call_that_tells_of_nothing finds ["approval"] by |script| {
+        script.line("g-tell").call = Some("1/1.0");
+        script.line("g-told").call = Some("1/1.0");
+    };
+}

@@ -1,0 +1,114 @@
+//! What a walk draws: events and items, whose numbers pick among what there is when they happen.
+
+use proptest::prelude::*;
+
+use super::naive;
+
+/// A drawn event.
+#[derive(Clone, Debug)]
+pub(crate) enum Drawn {
+    Asks {
+        key: u8,
+        party: u8,
+        other_bytes: bool,
+    },
+    AsksInto {
+        thread: u16,
+        key: u8,
+        party: u8,
+    },
+    /// Something befalls an open call.
+    Of {
+        call: u16,
+        what: Befalls,
+    },
+    Cancels {
+        thread: u16,
+    },
+    /// The deepest call asks, or spawns, once more.
+    Dives {
+        spawns: bool,
+    },
+}
+
+/// What befalls an open call.
+#[derive(Clone, Debug)]
+pub(crate) enum Befalls {
+    Replies { items: Vec<Item>, lies: bool },
+    RepliesLate { turns: bool },
+    Fails { retry: bool },
+    IsLost { code: u8, with_pump: bool },
+    Sends,
+    Again,
+    Notices { times: u8 },
+}
+
+/// A drawn item.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Note,
+    Final,
+    Call(u8),
+    Spawn(u8, u8),
+    Refused,
+    ForThread(u16),
+}
+
+fn items() -> impl Strategy<Value = Vec<Item>> {
+    let item = prop_oneof![
+        2 => Just(Item::Note),
+        2 => Just(Item::Final),
+        4 => any::<u8>().prop_map(Item::Call),
+        3 => any::<(u8, u8)>().prop_map(|(label, party)| Item::Spawn(label, party)),
+        1 => Just(Item::Refused),
+        4 => any::<u16>().prop_map(Item::ForThread),
+    ];
+    let finals = || prop_oneof![Just(vec![Item::Final]), Just(vec![Item::Note, Item::Final])];
+    prop_oneof![
+        6 => proptest::collection::vec(item, 0..4),
+        4 => finals(),
+        1 => Just(vec![Item::Note; naive::MOST_ITEMS + 1]),
+        1 => any::<u8>().prop_map(|party| vec![Item::Spawn(0, party); 34]),
+    ]
+}
+
+fn befalls() -> impl Strategy<Value = Befalls> {
+    prop_oneof![
+        14 => (items(), prop::bool::weighted(0.1)).prop_map(|(items, lies)| Befalls::Replies { items, lies }),
+        1 => any::<bool>().prop_map(|turns| Befalls::RepliesLate { turns }),
+        1 => any::<bool>().prop_map(|retry| Befalls::Fails { retry }),
+        5 => any::<(u8, bool)>().prop_map(|(code, with_pump)| Befalls::IsLost { code, with_pump }),
+        1 => Just(Befalls::Sends),
+        1 => Just(Befalls::Again),
+        1 => prop_oneof![9 => 1..3u8, 1 => 60..70u8].prop_map(|times| Befalls::Notices { times }),
+    ]
+}
+
+fn drawn() -> impl Strategy<Value = Drawn> {
+    prop_oneof![
+        1 => (0..3u8, any::<u8>(), prop::bool::weighted(0.2))
+            .prop_map(|(key, party, other_bytes)| Drawn::Asks { key, party, other_bytes }),
+        1 => (any::<u16>(), 0..40u8, any::<u8>())
+            .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
+        24 => (any::<u16>(), befalls()).prop_map(|(call, what)| Drawn::Of { call, what }),
+        2 => any::<u16>().prop_map(|thread| Drawn::Cancels { thread }),
+    ]
+}
+
+/// A walk: single events, and bursts of one that reach the limits.
+pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    let queue = |thread, first: u8| {
+        (first..first + 19).map(|key| Drawn::AsksInto { thread, key, party: 0 }).collect::<Vec<Drawn>>()
+    };
+    let burst = prop_oneof![
+        60 => drawn().prop_map(|drawn| vec![drawn]),
+        // As often as it takes: one more would strike another call.
+        6 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
+            let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
+            vec![Drawn::Of { call, what: Befalls::IsLost { code, with_pump } }; often as usize]
+        }),
+        1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
+        1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
+    ];
+    proptest::collection::vec(burst, 1..60)
+}
