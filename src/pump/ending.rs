@@ -35,7 +35,8 @@ pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadI
         life => not_alive(life, "end"),
     };
     if let Some(refusal) = refusal {
-        let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });
+        let place = found.is_some().then_some(thread);
+        let refusal = refuse_outside_calls(d, place, by, Refused { refusal, kept: None });
         return d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
     }
     let fact = Fact::core(Kind::Terminal, Mark::Ended, core_payload::thread_ended(thread));

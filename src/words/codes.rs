@@ -68,7 +68,6 @@ codes! {
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
     ChildrenBudget "budget.children" false "more children are open than allowed";
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
-    TimeBudget "budget.time" false "the time that a message from outside may take is over";
     RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
     PingPong "loop.ping-pong" false "two parties went round too often without a new payload";
     RejectedApproval "approval.rejected" true "a person said no; the note says why, and a mended payload is asked about again";

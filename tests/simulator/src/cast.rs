@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use systole::words::budget::{Budgets, Loops};
 use systole::words::client::{Client, Role};
 use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
 use systole::words::ids::{Digest, Name};
@@ -65,7 +66,11 @@ pub(crate) fn compositions() -> Vec<Composition> {
         c.listeners.values_mut().for_each(|l| (l.turns, l.timeout_ms) = (l.turns.min(2), 4_000));
     });
     let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
-    vec![as_written, narrow, hasty, bold]
+    let thrifty = changed(11, &|c| {
+        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3 });
+        c.loops = Some(Loops { told: 2, refused: 3, ping_pong: 2 });
+    });
+    vec![as_written, narrow, hasty, bold, thrifty]
 }
 
 /// The composition as it was written.

@@ -172,7 +172,8 @@ fn a6_row_32_a_false_sender_is_told_once_a_reply_and_never_in_full_length() {
         format!("<message xmlns=\"{ns}\"><meta><from>{from}</from></meta>{item}</message>")
     };
     // Thirty lies of 4 KB are one notice with the beginning of the first.
-    let lies = lie(&"é".repeat(2_048), &say("<text>x</text>")).repeat(30);
+    let text = |n: u32| say(&format!("<text>{n}</text>"));
+    let lies: String = (0..30).map(|n| lie(&"é".repeat(2_048), &text(n))).collect();
     let struck = siege.strike(&format!("reply({})", python(lies.as_bytes())));
     let told = false_senders(&struck);
     assert_eq!(told.len(), 1, "{told:?}");

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod book;
+mod budgets;
 mod calls;
 mod chain;
 mod clients;

@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What has to happen in them, or they are no storms: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 43] = [
+const WEATHER: [&str; 44] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -51,6 +51,7 @@ const WEATHER: [&str; 43] = [
     "thread.cancelled",
     "thread.ended",
     "thread.unknown",
+    "wrap-up",
 ];
 
 #[test]
