@@ -79,7 +79,7 @@ pub(super) struct Amend {
 /// The bytes that the word is bound to.
 #[derive(Args, Debug)]
 struct Bound {
-    /// The SHA-256 of the payload that was looked at; for any other it does not count
+    /// The SHA-256 of the payload that was looked at: no other is decided on
     #[arg(long, value_name = "HASH", value_parser = Digest::parse)]
     hash: Option<Digest>,
 }

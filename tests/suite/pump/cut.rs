@@ -73,24 +73,32 @@ fn busy() -> (Stage, Vec<usize>) {
         let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
         drop(s.replies("3", 3, vec![led]))
     });
-    step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
-    step(&mut stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
-    step(&mut stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
-    step(&mut stage, &mut |s| drop(s.replies("3", 4, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
-    step(&mut stage, &mut |s| drop(s.expires("5", 4)));
+    goes_on(&mut stage, &mut step);
+    (stage, commits)
+}
+
+/// One step of a conversation, after which a commit ends.
+type Step<'a> = dyn FnMut(&mut Stage, &mut dyn FnMut(&mut Stage)) + 'a;
+
+/// What comes from outside after its first answer, until it is cancelled.
+fn goes_on(stage: &mut Stage, step: &mut Step<'_>) {
+    step(stage, &mut |s| drop(s.asks("k", "other", None)));
+    step(stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
+    step(stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
+    step(stage, &mut |s| drop(s.replies("3", 4, vec![final_()])));
+    step(stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
+    step(stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
+    step(stage, &mut |s| drop(s.expires("5", 4)));
     let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("x").unwrap(), 12);
-    step(&mut stage, &mut |s| drop(s.asks("x", "quiet", None)));
-    step(&mut stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
-    step(&mut stage, &mut |s| {
+    step(stage, &mut |s| drop(s.asks("x", "quiet", None)));
+    step(stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
+    step(stage, &mut |s| {
         let (by, thread) = (Name::operator(), other.clone());
         drop(s.happens(Happening::End { ticket: Ticket(4), by, thread }))
     });
-    step(&mut stage, &mut |s| {
+    step(stage, &mut |s| {
         drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
-    (stage, commits)
 }
 
 #[test]

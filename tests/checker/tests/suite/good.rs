@@ -335,7 +335,7 @@ fn thread_f() -> Vec<Line> {
 /// The timer of thread F opens a call, which calls, spawns and cancels.
 fn thread_f_again() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
-    vec![
+    let mut lines = vec![
         later(fires("f-opens", "opens"), 5).on("2").says(&fired("id=\"tick\" missed=\"3\"")),
         later(f("f-nested", "message", "call"), 5)
             .between("planner", "helper")
@@ -394,6 +394,15 @@ fn thread_f_again() -> Vec<Line> {
             .on("2")
             .at(3, 1)
             .because("f-spawned"),
+    ];
+    lines.extend(thread_f_ends());
+    lines
+}
+
+/// It cancels its child, and answers.
+fn thread_f_ends() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    vec![
         later(line("f-child-end", F1, "terminal", "thread.cancelled"), 5).between("core", "planner"),
         later(f("f-finished", "message", "inbox"), 5)
             .between("core", "planner")
