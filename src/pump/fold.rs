@@ -71,7 +71,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             settle(thread, h, Answer::Open);
             open(thread, h, item_path(h), false);
         }
-        Role::Spawn | Role::CancelThread | Role::Steer => settle(thread, h, Answer::Open),
+        Role::Spawn | Role::CancelThread | Role::Steer | Role::Introspect => settle(thread, h, Answer::Open),
         Role::Await => {
             settle(thread, h, Answer::Open);
             awaits(thread, record);

@@ -5,6 +5,7 @@ pub mod admit;
 pub mod approval_payload;
 pub mod classify;
 pub mod core_payload;
+pub mod introspection;
 pub mod labels;
 pub mod primitive;
 pub mod todo;

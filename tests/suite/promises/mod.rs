@@ -4,6 +4,7 @@
 mod carriers;
 mod cast;
 mod contracts;
+mod introspection;
 mod log;
 mod steering;
 mod threads;

@@ -69,8 +69,10 @@ fn busy() -> (Stage, Vec<usize>) {
         drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
     });
     step(&mut stage, &mut |s| {
+        let question =
+            item(What::Primitive(Primitive::Introspect(payload("it").bytes().clone())), "describe");
         let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
-        drop(s.replies("3", 3, vec![led]))
+        drop(s.replies("3", 3, vec![led, question]))
     });
     step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
     step(&mut stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
@@ -130,6 +132,7 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "outcome/approval.expired",
         "message/tell",
         "message/steer",
+        "message/introspect",
         "steer/steered agent",
         "steer/steered operator",
         "steer/paused",
