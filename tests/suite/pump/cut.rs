@@ -63,35 +63,43 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![todo("b", "x"), final_()])));
     step(&mut stage, &mut |s| drop(s.fires("tick", 7_200_000)));
-    step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
-    step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
-    step(&mut stage, &mut |s| {
+    later_calls(&mut stage, &mut step);
+    (stage, commits)
+}
+
+/// What is done to a stage, and where its records stood then.
+type Step<'a> = dyn FnMut(&mut Stage, &mut dyn FnMut(&mut Stage)) + 'a;
+
+/// The rest of the conversation: the calls after the first, and how its threads end.
+fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
+    step(stage, &mut |s| drop(s.replies("2", 1, vec![])));
+    step(stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
+    step(stage, &mut |s| {
         drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
     });
-    step(&mut stage, &mut |s| {
+    step(stage, &mut |s| {
         let question =
             item(What::Primitive(Primitive::Introspect(payload("it").bytes().clone())), "describe");
         let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
         drop(s.replies("3", 3, vec![led, question]))
     });
-    step(&mut stage, &mut |s| drop(s.asks("k", "other", None)));
-    step(&mut stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
-    step(&mut stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
-    step(&mut stage, &mut |s| drop(s.replies("3", 4, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
-    step(&mut stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
-    step(&mut stage, &mut |s| drop(s.expires("5", 4)));
+    step(stage, &mut |s| drop(s.asks("k", "other", None)));
+    step(stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
+    step(stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
+    step(stage, &mut |s| drop(s.replies("3", 4, vec![final_()])));
+    step(stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
+    step(stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
+    step(stage, &mut |s| drop(s.expires("5", 4)));
     let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("x").unwrap(), 12);
-    step(&mut stage, &mut |s| drop(s.asks("x", "quiet", None)));
-    step(&mut stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
-    step(&mut stage, &mut |s| {
+    step(stage, &mut |s| drop(s.asks("x", "quiet", None)));
+    step(stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
+    step(stage, &mut |s| {
         let (by, thread) = (Name::operator(), other.clone());
         drop(s.happens(Happening::End { ticket: Ticket(4), by, thread }))
     });
-    step(&mut stage, &mut |s| {
+    step(stage, &mut |s| {
         drop(s.happens(Happening::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
     });
-    (stage, commits)
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_e());
     lines.extend(thread_f());
     lines.extend(thread_f_again());
+    lines.extend(child_of_f());
     Script(lines)
 }
 
@@ -269,7 +270,7 @@ fn thread_f() -> Vec<Line> {
     ]
 }
 
-/// The timer of thread F opens a call, which calls, spawns and cancels.
+/// The timer of thread F opens a call, which calls.
 fn thread_f_again() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
     vec![
@@ -295,6 +296,13 @@ fn thread_f_again() -> Vec<Line> {
             .on("2/1.0")
             .at(2, 0)
             .because("f-inner-set"),
+    ]
+}
+
+/// That call spawns, steers and cancels a child.
+fn child_of_f() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    vec![
         later(f("f-spawn", "message", "spawn"), 5)
             .between("planner", "")
             .on("2")
