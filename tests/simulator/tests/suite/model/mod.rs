@@ -240,7 +240,7 @@ const WORDS: [&str; 32] = [
     "children-open",
     "unknown_thread",
     "thread_ended",
-    "payload.not-built",
+    "route.not-a-peer",
     "payload.invalid",
     "reply.final-not-alone",
     "reply.too-many-items",
