@@ -260,7 +260,9 @@ impl Tree {
             Role::CancelThread => self.item(h, Leaf::Ends(None)),
             Role::Steer => self.item(h, Leaf::Steers),
             Role::Await => self.item(h, Leaf::Await { over: None }),
-            Role::Note | Role::Todo => self.item(h, Leaf::Note { element: glance(&record.body).element }),
+            Role::Note | Role::Todo | Role::Introspect => {
+                self.item(h, Leaf::Note { element: glance(&record.body).element })
+            }
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
             Role::Tell => {
                 let told = h.call.as_ref().and_then(CallPath::caller);

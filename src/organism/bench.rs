@@ -8,6 +8,7 @@ use systole_kit::Payload;
 use systole_kit::schema::Model;
 
 use crate::edges::schemas::{self, Source};
+use crate::rules::introspection::META_XSD;
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, SchemaId};
 use crate::words::flow::{Judge, Refused, Verdict};
@@ -32,6 +33,9 @@ pub enum Unfit {
     #[error("schema {0} cannot be read")]
     Unread(String),
 }
+
+/// The name of the schema of introspection, for people.
+const META: &str = "meta.xsd";
 
 /// The schemas of one configuration.
 struct Page {
@@ -64,6 +68,8 @@ impl Page {
             models.push(Model::read(&schema.text).map_err(|unfit| outside(&schema.name, unfit))?);
             sources.push(Source { name: schema.name.clone(), xsd: schema.text.to_vec() });
         }
+        models.push(Model::read(META_XSD).map_err(|unfit| outside(META, unfit))?);
+        sources.push(Source { name: META.to_owned(), xsd: META_XSD.to_vec() });
         let judge = schemas::Judge::compile(&sources)?;
         // By place, as the composition counts them: a file of the author's may have a name of the house's.
         let ids = judge.schemas().collect();
@@ -83,8 +89,10 @@ impl Judge for Bench {
     fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
         let page = self.pages.get_mut(&config);
         let found = page.and_then(|page| {
-            let id = *page.ids.get(schema.0)?;
-            Some((&mut page.judge, id, page.models.get(schema.0)?))
+            // The schema of introspection stands behind those of the composition.
+            let place = if schema == SchemaId::META { page.ids.len().checked_sub(1)? } else { schema.0 };
+            let id = *page.ids.get(place)?;
+            Some((&mut page.judge, id, page.models.get(place)?))
         });
         let Some((judge, id, model)) = found else {
             let refusal =

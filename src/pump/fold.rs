@@ -81,7 +81,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 call.rounds.made(to, &record.body);
             }
         }
-        Role::Spawn | Role::CancelThread | Role::Steer => settle(thread, h, Answer::Open),
+        Role::Spawn | Role::CancelThread | Role::Steer | Role::Introspect => settle(thread, h, Answer::Open),
         Role::Await => {
             settle(thread, h, Answer::Open);
             awaits(thread, record);

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::draft::{Draft, Fact};
 use super::replying::{Turn, no_turn_left, refuse_item};
 use super::{awaiting, ending, timers, todos};
 use crate::words::primitive::Primitive;
-use crate::words::record::Role;
+use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
 /// Answers an item, now or later; what was refused is returned.
@@ -19,13 +19,30 @@ pub(super) fn answer(
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
     match primitive {
-        Primitive::Await(_) if turn.is_single() => {
+        Primitive::Await(_) | Primitive::Introspect(_) if turn.is_single() => {
             Some(refuse_item(d, turn, ordinal, no_turn_left(), Some(item)))
         }
         Primitive::Await(wanted) => awaiting::wait(d, turn, ordinal, wanted, item),
         Primitive::SetTimer(wanted) => timers::set(d, turn, ordinal, wanted, item),
         Primitive::CancelTimer(id) => timers::cancel(d, turn, ordinal, id, item),
         Primitive::CancelThread(id) => ending::cancel(d, turn, ordinal, id, item),
+        Primitive::Introspect(answer) => {
+            introspect(d, turn, ordinal, answer, item);
+            None
+        }
         Primitive::Todo => todos::keep(d, turn, ordinal, Role::Todo, item),
     }
+}
+
+/// Answers a question about payloads, which the door has answered already: its answer is in no state.
+fn introspect(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, answer: &Arc<[u8]>, item: &Arc<[u8]>) {
+    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Introspect), item.clone());
+    fact.from = turn.sender.clone();
+    let (_, cause) = d.record(turn.thread, fact);
+    let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), answer.clone())
+        .to(&turn.sender)
+        .on(&turn.path.item(turn.number, ordinal))
+        .because(cause)
+        .under(turn.config);
+    d.record(turn.thread, answer);
 }

@@ -383,7 +383,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 4;
+const ROW_VERSION: u8 = 5;
 
 impl Thread {
     /// A thread before its first record.

@@ -10,7 +10,7 @@ use systole_kit::reply::{self, Word};
 use systole_kit::{Fault, Limits, namespaces};
 
 use super::classify::{self, Case};
-use super::{primitive, todo};
+use super::{introspection, primitive, todo};
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
@@ -196,6 +196,15 @@ fn admit_item(
         Case::CancelThread => admit_primitive(composition, payload, judge, |body| {
             primitive::read_cancel_thread(body).map(Primitive::CancelThread)
         }),
+        Case::Describe => {
+            let [element, namespace] = ["element", "namespace"].map(|name| payload.attribute(name));
+            let (schema, element) = (SchemaId::META, element.unwrap_or_default());
+            let answer = introspection::describe(composition, sender, &element, namespace.as_deref());
+            admit_valid(composition, schema, payload, judge, |_| answer.clone().map(Primitive::Introspect))
+        }
+        Case::ListCapabilities => admit_valid(composition, SchemaId::META, payload, judge, |_| {
+            introspection::capabilities(composition, sender).map(Primitive::Introspect)
+        }),
         Case::Todo => {
             admit_primitive(composition, payload, judge, |body| todo::read(body).map(|_| Primitive::Todo))
         }
@@ -213,8 +222,19 @@ fn admit_primitive(
     judge: &mut dyn Judge,
     read: impl Fn(&[u8]) -> Result<Primitive, Refusal>,
 ) -> Result<Admitted, Refused> {
+    admit_valid(composition, SchemaId::CORE, payload, judge, read)
+}
+
+/// The same for a primitive of that schema.
+fn admit_valid(
+    composition: &Composition,
+    schema: SchemaId,
+    payload: Payload,
+    judge: &mut dyn Judge,
+    read: impl Fn(&[u8]) -> Result<Primitive, Refusal>,
+) -> Result<Admitted, Refused> {
     let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
-    let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
+    let verdict = judge.judge(composition.hash, schema, payload)?;
     let primitive = read(&bytes).map_err(|refusal| bare(refusal.of_element(element)))?;
     Ok(Admitted::new(What::Primitive(primitive), verdict))
 }

@@ -24,6 +24,10 @@ pub enum Case {
     Todo,
     /// `<cancel-thread>`.
     CancelThread,
+    /// `<describe>`.
+    Describe,
+    /// `<list-capabilities>`.
+    ListCapabilities,
     /// The sender's own root tag.
     Note,
     /// It is in the sender's `returns`, or a `<final-report>`.
@@ -33,7 +37,7 @@ pub enum Case {
 }
 
 /// Primitives that are known but cannot be answered yet.
-const NOT_BUILT: &[&str] = &["clear-context", "recall", "describe", "list-capabilities"];
+const NOT_BUILT: &[&str] = &["clear-context", "recall"];
 
 /// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
 pub fn of_item(
@@ -67,6 +71,8 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "cancel-timer" if is_core => Ok(Case::CancelTimer),
         "todo-until" if is_core => Ok(Case::Todo),
         "cancel-thread" if is_core => Ok(Case::CancelThread),
+        "describe" if !is_core => Ok(Case::Describe),
+        "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
         local if NOT_BUILT.contains(&local) => {
             let words = [local, " is not built yet"].concat();

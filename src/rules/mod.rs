@@ -6,6 +6,7 @@ pub mod approval_payload;
 pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;
+pub mod introspection;
 pub mod labels;
 pub mod loops;
 pub mod primitive;

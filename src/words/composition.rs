@@ -46,6 +46,8 @@ impl SchemaId {
     pub const CORE: SchemaId = SchemaId(0);
     /// The schema of the envelope, the second of every composition.
     pub const ENVELOPE: SchemaId = SchemaId(1);
+    /// The schema of introspection. It is part of no composition: what may be asked is the same in all.
+    pub const META: SchemaId = SchemaId(usize::MAX);
 }
 
 /// A schema text and where it came from.
@@ -64,6 +66,17 @@ pub enum OnUnknown {
     Retry,
     /// Close the call as failed.
     Fail,
+}
+
+/// Whose payloads are described to a listener that asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Describe {
+    /// Nobody's.
+    None,
+    /// Those of its peers.
+    Peers,
+    /// Everybody's.
+    All,
 }
 
 /// How often and how fast a failed delivery is tried again.
@@ -162,6 +175,8 @@ pub struct Listener {
     pub approval: ApprovalRule,
     /// Whether messages from outside may go to it.
     pub entry: bool,
+    /// Whose payloads are described to it.
+    pub describe: Describe,
 }
 
 impl Listener {

@@ -1,6 +1,8 @@
 //! Payloads that the pump answers itself, read once and for all: what is in them that deciding needs.
 //! Pure data. The bytes they were read from are what is recorded.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::ids::{ThreadId, TimerId};
@@ -14,6 +16,8 @@ pub enum Primitive {
     SetTimer(SetTimer),
     /// `<cancel-timer>`.
     CancelTimer(TimerId),
+    /// `<describe>` or `<list-capabilities>`, with its answer: that follows from the configuration alone.
+    Introspect(Arc<[u8]>),
     /// `<todo-until>` alone.
     Todo,
     /// `<cancel-thread>`.

@@ -117,6 +117,8 @@ words! {
         CancelThread "cancel-thread",
         /// An item for a child that runs; answered when it has joined that child's inbox.
         Steer "steer",
+        /// A question about payloads that its sender may send.
+        Introspect "introspect",
         /// A `<todo-until>`; answered by being recorded.
         Todo "todo",
         /// The item that answers the call.

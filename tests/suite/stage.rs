@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
 use systole::words::composition::{
-    ApprovalRule, Composition, Listener, OnUnknown, Program, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, SchemaId,
 };
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
@@ -124,6 +124,7 @@ impl Cast {
             on_unknown: OnUnknown::Retry,
             approval: ApprovalRule::default(),
             entry: true,
+            describe: Describe::Peers,
         };
         let composition = Composition {
             organism: name("hello"),

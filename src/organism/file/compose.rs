@@ -221,5 +221,6 @@ fn listener(one: Resolved<'_>, name: Name, outline: &Outline, open: bool, direct
         on_unknown: party.on_unknown,
         approval: party.approval.rule(),
         entry: party.entry || open,
+        describe: party.describe,
     }
 }

@@ -16,7 +16,7 @@ use super::value::{self, At, Fields, fields};
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
-use crate::words::composition::{OnUnknown, Retry};
+use crate::words::composition::{Describe, OnUnknown, Retry};
 use crate::words::ids::Name;
 use crate::words::limits;
 
@@ -61,6 +61,7 @@ pub(super) struct Party {
     pub(super) on_unknown: OnUnknown,
     pub(super) approval: Approval,
     pub(super) entry: bool,
+    pub(super) describe: Describe,
 }
 
 /// Reads the declaration; none where the file is no map at all.
@@ -217,6 +218,7 @@ impl Party {
             on_unknown: OnUnknown::Retry,
             approval: Approval::default(),
             entry: false,
+            describe: Describe::Peers,
         }
     }
 }
@@ -342,6 +344,10 @@ fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     }
     if let Some((node, path)) = own.get("entry") {
         party.entry = value::flag(desk, node, &path).unwrap_or(false);
+    }
+    if let Some((node, path)) = own.get("describe") {
+        let choices = [("none", Describe::None), ("peers", Describe::Peers), ("all", Describe::All)];
+        party.describe = value::word(desk, node, &path, &choices).unwrap_or(Describe::None);
     }
 }
 

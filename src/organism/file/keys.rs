@@ -91,6 +91,11 @@ pub const KEYS: &[Key] = &[
         "listeners that are handed every `<approval-requested>`; whatever they answer, nobody waits for it",
     ),
     key("listeners.NAME.entry", "false", "whether messages from outside may go to it"),
+    key(
+        "listeners.NAME.describe",
+        "peers",
+        "whose payloads are described to it when it asks: `none`, `peers` or `all`",
+    ),
     later("listeners.NAME.nats", "the listener is reached over NATS"),
     later("listeners.NAME.rate", "messages it may be sent in a second"),
     later("listeners.NAME.dead", "what happens to dead letters"),

@@ -68,6 +68,8 @@ pub(crate) enum Sort<'r> {
     End,
     /// Steers a child.
     Steer,
+    /// Asks about payloads.
+    Asks,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -124,6 +126,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("spawn")) => item(record, Sort::Spawn),
         ("message", Some("cancel-thread")) => item(record, Sort::End),
         ("message", Some("steer")) => item(record, Sort::Steer),
+        ("message", Some("introspect")) => item(record, Sort::Asks),
         ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use systole::words::budget::{Budgets, Loops};
 use systole::words::client::{Client, Role};
-use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::composition::{
+    ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
+};
 use systole::words::ids::{Digest, Name};
 use systole_kit::writer::{self, Writer};
 use systole_kit::{Payload, QName, namespaces};
@@ -49,6 +51,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         on_unknown: OnUnknown::Retry,
         approval: ApprovalRule::default(),
         entry: true,
+        describe: Describe::Peers,
     }
 }
 

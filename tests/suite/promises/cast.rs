@@ -57,6 +57,10 @@ def wait(mode, *ids):
 def todo(condition, **steps):
     steps = "".join(f'<step done="{str(done).lower()}">{escape(name)}</step>' for name, done in steps.items())
     return f'<todo-until xmlns="{CORE}" condition="{escape(condition)}">{steps}</todo-until>'
+def describe(element, **more):
+    more = "".join(f' {name}="{escape(value)}"' for name, value in more.items())
+    return f'<describe xmlns="https://xml-pipeline.org/ns/meta/v1" element="{escape(element)}"{more}/>'
+CAPABILITIES = '<list-capabilities xmlns="https://xml-pipeline.org/ns/meta/v1"/>'
 def cancel(id): return f'<cancel-thread xmlns="{CORE}" id="{id}"/>'
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())

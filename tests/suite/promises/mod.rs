@@ -6,6 +6,7 @@ mod budgets;
 mod carriers;
 mod cast;
 mod contracts;
+mod introspection;
 mod log;
 mod steering;
 mod threads;

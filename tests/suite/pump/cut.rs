@@ -64,24 +64,26 @@ fn busy() -> (Stage, Vec<usize>) {
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![todo("b", "x"), final_()])));
     step(&mut stage, &mut |s| drop(s.fires("tick", 7_200_000)));
-    step(&mut stage, &mut |s| drop(s.replies("2", 1, vec![])));
-    step(&mut stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
-    step(&mut stage, &mut |s| {
-        drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
-    });
-    step(&mut stage, &mut |s| {
-        let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
-        drop(s.replies("3", 3, vec![led]))
-    });
-    goes_on(&mut stage, &mut step);
+    later_calls(&mut stage, &mut step);
     (stage, commits)
 }
 
-/// One step of a conversation, after which a commit ends.
+/// What is done to a stage, and where its records stood then.
 type Step<'a> = dyn FnMut(&mut Stage, &mut dyn FnMut(&mut Stage)) + 'a;
 
-/// What comes from outside after its first answer, until it is cancelled.
-fn goes_on(stage: &mut Stage, step: &mut Step<'_>) {
+/// The rest of the conversation: the calls after the first, and how its threads end.
+fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
+    step(stage, &mut |s| drop(s.replies("2", 1, vec![])));
+    step(stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
+    step(stage, &mut |s| {
+        drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
+    });
+    step(stage, &mut |s| {
+        let question =
+            item(What::Primitive(Primitive::Introspect(payload("it").bytes().clone())), "describe");
+        let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
+        drop(s.replies("3", 3, vec![led, question]))
+    });
     step(stage, &mut |s| drop(s.asks("k", "other", None)));
     step(stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
     step(stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
@@ -139,6 +141,7 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "outcome/approval.expired",
         "message/tell",
         "message/steer",
+        "message/introspect",
         "steer/steered agent",
         "steer/steered operator",
         "steer/paused",

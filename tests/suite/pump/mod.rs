@@ -11,6 +11,7 @@ mod clients;
 mod cut;
 mod ends;
 mod failures;
+mod introspection;
 mod loops;
 mod outside;
 mod pauses;
@@ -30,7 +31,9 @@ use systole::pump::state::{Book, State};
 use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
 use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
-use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::composition::{
+    ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
+};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole::words::ports::{Lease, Seed, Token};
@@ -62,6 +65,7 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         on_unknown: OnUnknown::Retry,
         approval: ApprovalRule::default(),
         entry: true,
+        describe: Describe::Peers,
     }
 }
 

@@ -16,6 +16,7 @@ mod explain;
 mod misfit;
 mod nearest;
 mod pattern;
+mod prompt;
 mod read;
 mod read_content;
 mod read_simple;
@@ -103,6 +104,11 @@ impl Model {
     /// The first thing wrong with a payload in document order, as far as the model has words for it.
     pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
         explain::first(&self.schema, payload)
+    }
+
+    /// A global element in one line of prompt text: what it is for, and its parameters.
+    pub fn prompt(&self, element: &str) -> Option<String> {
+        prompt::line(&self.schema, element)
     }
 
     /// A smallest valid instance of a global element, with its namespace declared on it.

@@ -34,7 +34,7 @@ pub(super) fn attribute(attribute: &AttributeUse) -> String {
     [&attribute.name, "=\"…\": ", &value::describe(&attribute.simple), optional].concat()
 }
 
-fn of_type(schema: &Schema, of: &Type) -> String {
+pub(super) fn of_type(schema: &Schema, of: &Type) -> String {
     match of {
         Type::Simple(simple) => value::describe(simple),
         Type::Complex(complex) => match &complex.content {

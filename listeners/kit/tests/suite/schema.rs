@@ -318,3 +318,31 @@ fn g4_a_mark_that_would_guard_nothing_is_refused_with_its_place() {
         assert!(unfit[0].mend.contains(mend), "{unfit:?}");
     }
 }
+
+#[test]
+fn a_payload_is_one_line_of_prompt_text() {
+    let xsd = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:p" elementFormDefault="qualified">
+  <xs:element name="search">
+    <xs:annotation><xs:documentation>Finds text.</xs:documentation></xs:annotation>
+    <xs:complexType>
+      <xs:sequence>
+        <xs:element name="query" type="xs:string"/>
+        <xs:choice><xs:element name="path" type="xs:string"/><xs:element name="tag" type="xs:boolean"/></xs:choice>
+        <xs:element name="limit" type="xs:integer" minOccurs="0" maxOccurs="3"/>
+      </xs:sequence>
+      <xs:attribute name="fast" type="xs:boolean" use="required"/>
+    </xs:complexType>
+  </xs:element>
+  <xs:element name="ping"><xs:complexType/></xs:element>
+  <xs:element name="word" type="xs:string"/>
+</xs:schema>"#;
+    let model = systole_kit::schema::Model::read(xsd).unwrap();
+    assert_eq!(
+        model.prompt("search").unwrap(),
+        "- <search>: Finds text. Parameters: attribute fast(true or false, required), <query>(text, required), \
+         <path>(text, optional), <tag>(true or false, optional), <limit>(whole number, optional, at most 3 times)"
+    );
+    assert_eq!(model.prompt("ping").as_deref(), Some("- <ping>"));
+    assert_eq!(model.prompt("word").as_deref(), Some("- <word>: Parameters: content(text)"));
+    assert_eq!(model.prompt("nothing"), None);
+}

@@ -283,7 +283,14 @@ impl Ledger {
                 self.spawns.insert(record.id, spawn);
             }
             Sort::Final => self.close(step, call),
-            Sort::Wait | Sort::End | Sort::Steer | Sort::Set | Sort::Cancel | Sort::Note | Sort::Refused => {}
+            Sort::Wait
+            | Sort::End
+            | Sort::Steer
+            | Sort::Asks
+            | Sort::Set
+            | Sort::Cancel
+            | Sort::Note
+            | Sort::Refused => {}
         }
     }
 

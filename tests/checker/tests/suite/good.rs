@@ -79,6 +79,7 @@ pub(crate) fn script() -> Script {
     lines.extend(thread_e());
     lines.extend(thread_f());
     lines.extend(thread_f_again());
+    lines.extend(child_of_f());
     lines.extend(thread_g());
     Script(lines)
 }
@@ -332,10 +333,10 @@ fn thread_f() -> Vec<Line> {
     ]
 }
 
-/// The timer of thread F opens a call, which calls, spawns and cancels.
+/// The timer of thread F opens a call, which calls.
 fn thread_f_again() -> Vec<Line> {
     let f = |name, kind, code| line(name, F, kind, code);
-    let mut lines = vec![
+    vec![
         later(fires("f-opens", "opens"), 5).on("2").says(&fired("id=\"tick\" missed=\"3\"")),
         later(f("f-nested", "message", "call"), 5)
             .between("planner", "helper")
@@ -358,6 +359,13 @@ fn thread_f_again() -> Vec<Line> {
             .on("2/1.0")
             .at(2, 0)
             .because("f-inner-set"),
+    ]
+}
+
+/// That call spawns, steers and cancels a child.
+fn child_of_f() -> Vec<Line> {
+    let f = |name, kind, code| line(name, F, kind, code);
+    let mut lines = vec![
         later(f("f-spawn", "message", "spawn"), 5)
             .between("planner", "")
             .on("2")

@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What has to happen in them, or they are no storms: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 44] = [
+const WEATHER: [&str; 45] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -46,6 +46,7 @@ const WEATHER: [&str; 44] = [
     "reply.final-not-alone",
     "reply.stale-lease",
     "reply.too-many-items",
+    "route.not-a-peer",
     "route.unavailable",
     "thread.busy",
     "thread.cancelled",

@@ -218,7 +218,7 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 33] = [
+const WORDS: [&str; 34] = [
     "held",
     "ready",
     "joining",
@@ -242,6 +242,7 @@ const WORDS: [&str; 33] = [
     "thread.cancelled",
     "unknown_thread",
     "thread_ended",
+    "route.not-a-peer",
     "payload.invalid",
     "reply.final-not-alone",
     "reply.too-many-items",

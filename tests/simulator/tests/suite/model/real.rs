@@ -10,7 +10,9 @@ use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, Call, Life, Stand, State};
 use systole::words::codes::Code;
-use systole::words::composition::{ApprovalRule, Composition, Listener, OnUnknown, Reach, Retry, SchemaId};
+use systole::words::composition::{
+    ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
+};
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole::words::ports::{Lease, Seed, Token};
@@ -59,6 +61,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         retry: Retry { attempts: ATTEMPTS, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: if party.repeats_unknown { OnUnknown::Retry } else { OnUnknown::Fail },
         entry: true,
+        describe: Describe::Peers,
     }
 }
 
