@@ -41,7 +41,7 @@ pub(crate) struct Course {
     /// When each delivery reached its listener, where hops are measured one by one.
     stamps: Option<Mutex<Vec<Instant>>>,
     /// What is said, made before anything is measured: writing it is the listeners' work.
-    work: Vec<Item>,
+    work: Vec<Vec<Item>>,
     worked: [Item; 2],
     walked: Item,
     /// The document that a walk begins with.
@@ -52,6 +52,8 @@ pub(crate) struct Course {
 pub(crate) const TOOLS: [&str; 2] =
     ["https://xml-pipeline.org/ns/tool/v1", "https://xml-pipeline.org/ns/tool-b/v1"];
 const WALKER: &str = "https://xml-pipeline.org/ns/walker/v1";
+/// Payloads that a walker sends in turn.
+const DIFFERENT: usize = 64;
 /// The bytes of a tool's payload beside its text.
 pub(crate) const MARKUP: usize = 88;
 
@@ -78,6 +80,13 @@ fn item(document: &[u8]) -> Item {
     Item::plain(Payload::read(document, &Limits::default()).unwrap())
 }
 
+/// Payloads of the same length, more than an organism remembers: one that came again and again would be
+/// taken for a loop.
+fn different(ns: &'static str, text: &str) -> Vec<Item> {
+    let numbered = |n: usize| [text.get(2..).unwrap_or_default(), &format!("{n:02}")].concat();
+    (0..DIFFERENT).map(|n| item(&filled(ns, "work", &numbered(n)))).collect()
+}
+
 impl Course {
     /// A course whose payloads have a text of that length, with one tool or two.
     pub(crate) fn new(text: usize, tools: usize, stage: Stage) -> Arc<Course> {
@@ -95,7 +104,7 @@ impl Course {
             stage: watch::channel(stage).0,
             arrived: Semaphore::new(0),
             stamps,
-            work: TOOLS.iter().take(tools).map(|ns| item(&filled(ns, "work", &text))).collect(),
+            work: TOOLS.iter().take(tools).map(|ns| different(ns, &text)).collect(),
             worked: TOOLS.map(|ns| item(&filled(ns, "worked", &text))),
             // As long as a payload of the tool's.
             walked: item(&counted("walked", length)),
@@ -151,7 +160,12 @@ impl Course {
         }
         let goes_on = matches!(stage, Stage::Walk(turns) if turn <= turns);
         let tool = thread.bytes().last().map_or(0, usize::from) % self.work.len();
-        Said::Items(vec![if goes_on { self.work[tool].clone() } else { self.walked.clone() }])
+        let work = &self.work[tool];
+        Said::Items(vec![if goes_on {
+            work[turn as usize % work.len()].clone()
+        } else {
+            self.walked.clone()
+        }])
     }
 
     /// The document that a walk begins with.

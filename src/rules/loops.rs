@@ -3,15 +3,14 @@
 //! Bounded, and without bodies: payloads are known by a hash.
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::words::ids::Name;
 
 /// Different calls, and different answers, that are remembered; the oldest gives way.
 const REMEMBERED: usize = 16;
 
-/// A payload with the party that it is for or from, as the first eight bytes of a hash: whoever takes the
-/// trouble to find two that are equal is only told of a loop that is none.
+/// A payload with the party that it is for or from, as a number that is quick to make, since every hop
+/// makes it: whoever takes the trouble to find two that are equal meets a loop that is none, in his own call.
 type Mark = u64;
 
 /// What one call remembers.
@@ -30,8 +29,22 @@ pub struct Rounds {
 }
 
 fn mark(party: &Name, payload: &[u8]) -> Mark {
-    let hash = Sha256::new().chain_update(party.as_str()).chain_update([0]).chain_update(payload).finalize();
-    hash.iter().take(8).fold(0, |mark, byte| mark << 8 | u64::from(*byte))
+    // The odd number nearest to two to the sixty-fourth over the golden ratio: its product spreads every
+    // bit upwards, and the shift brings the upper half down again.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let add = |mark: u64, word: u64| {
+        let mark = (mark ^ word).wrapping_mul(SPREAD);
+        mark ^ (mark >> 32)
+    };
+    let of = |mark: u64, bytes: &[u8]| {
+        let words = bytes.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            u64::from_le_bytes(word)
+        });
+        words.fold(add(mark, bytes.len() as u64), add)
+    };
+    of(of(SPREAD, party.as_str().as_bytes()), payload)
 }
 
 impl Rounds {

@@ -97,6 +97,14 @@ impl Lock {
     }
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child between its fork and its program has the file open too, and closing ours would leave the
+        // lock with it. What cannot be released goes with the last of them.
+        let _released = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// The process that has the log open for writing; none where nobody has. Where the process that signed
 /// last is gone nobody has it, and the lock is not touched; else it is asked for as a reader would, so
 /// that any number may look at once.
@@ -172,6 +180,17 @@ mod tests {
             }
         });
         assert!(lock.is_ok() && pauses == 3, "{lock:?} after {pauses}");
+    }
+
+    #[test]
+    fn a_lock_that_is_let_go_is_free_though_a_child_has_the_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("a.db");
+        let lock = Lock::make(&log).unwrap().sign().unwrap();
+        // What a fork shares is one open file with two hands on it, and so is this.
+        let _of_a_child = lock.file.try_clone().unwrap();
+        drop(lock);
+        assert!(take(&log, || panic!("nothing is waited for")).is_ok());
     }
 
     #[test]
