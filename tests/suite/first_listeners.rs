@@ -1,6 +1,7 @@
 //! The two programs of `docs/adding-a-listener.md`, as they stand in the page.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use systole::words::composition::{Program, Reach};
 use systole_kit::Limits;
@@ -64,4 +65,28 @@ async fn d3_the_fifteen_line_program_answers() {
         assert!(payload.contains(answered), "{payload}");
     }
     assert!(stage.stop().await.is_empty());
+}
+
+#[test]
+fn d3_both_answer_in_the_organism_that_stands_beside_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/adding-a-listener.md")).unwrap();
+    let declared = std::fs::read_to_string(root.join("config/first-listeners/organism.yaml")).unwrap();
+    let folder = folder("first_organism");
+    for file in ["organism.yaml", "talk.xsd", "answer.sh", "answer.py"] {
+        std::fs::copy(root.join("config/first-listeners").join(file), folder.join(file)).unwrap();
+    }
+    let ask = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>\n";
+    std::fs::write(folder.join("ask.xml"), ask).unwrap();
+    for listener in ["answer", "answer-py"] {
+        let line = ["  ", listener, ":"].concat();
+        let of = |text: &str| text.lines().find(|l| l.starts_with(&line)).map(str::to_owned);
+        assert_eq!(of(&page), of(&declared), "the page and the file declare {listener} alike");
+        let mut send = Command::new(env!("CARGO_BIN_EXE_systole"));
+        let sent =
+            send.current_dir(&folder).args(["send", "--file", "ask.xml", "--to", listener]).output().unwrap();
+        let (said, talk) = (String::from_utf8_lossy(&sent.stdout), String::from_utf8_lossy(&sent.stderr));
+        assert!(sent.status.success() && said.contains(">You asked: Who?<"), "{said}{talk}");
+        assert!(listener != "answer" || page.contains(said.trim_end()), "{said}");
+    }
 }
