@@ -15,7 +15,7 @@ fn pause(halts: bool) -> Happening {
 }
 
 /// A conversation that visits every kind of record.
-fn busy() -> (Stage, Vec<usize>) {
+pub(crate) fn busy() -> (Stage, Vec<usize>) {
     let mut stage = Stage::new();
     let mut commits = Vec::new();
     let (heat, late) = (root().child("heat").unwrap(), root().child("late").unwrap());

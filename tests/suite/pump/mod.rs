@@ -8,7 +8,7 @@ mod budgets;
 mod calls;
 mod cancelling;
 mod clients;
-mod cut;
+pub(crate) mod cut;
 mod ends;
 mod failures;
 mod introspection;
