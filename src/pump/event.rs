@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
+use super::view::Seen;
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
@@ -56,6 +57,14 @@ pub enum Happening {
     },
     /// A listener's reply, judged.
     Replied(Judged),
+    /// The same, where something in it asks for the view of its call: that was read from the log, as it
+    /// stood when the turn was due, or could not be.
+    Looked {
+        /// The reply.
+        judged: Judged,
+        /// The view.
+        seen: Result<Seen, Refusal>,
+    },
     /// A listener's document that belongs to no delivery.
     Stray(Unconnected),
     /// An attempt will not be answered.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{Heart, Input};
 use crate::pump::event::{Bound, Effect, Happening, Work};
 use crate::pump::state::Thread;
+use crate::pump::view::{self, Seen, Wanted, Whose};
 use crate::pump::wake;
 use crate::words::codes::Code;
 use crate::words::flow::{Receipt, Refused, Unconnected};
@@ -52,6 +53,13 @@ pub enum Lookup {
         /// The record's place in it.
         set: u64,
     },
+    /// The view of a call, and what a reply wants of it.
+    View {
+        /// Whose, as of when.
+        whose: Whose,
+        /// What is wanted.
+        wanted: Wanted,
+    },
     /// Records that a delivery shows.
     Records {
         /// The delivery's work, whose slot is taken.
@@ -67,6 +75,7 @@ impl Lookup {
         match self {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
+            Lookup::View { whose, .. } => whose.thread.stem(),
             Lookup::Records { work, .. } => work.thread.stem(),
         }
     }
@@ -83,6 +92,7 @@ pub struct Answered {
 enum Found {
     Threads(Vec<Thread>, Option<Bound>),
     Timer(Option<Thread>, Option<Arc<Record>>),
+    View(Seen),
     Records(HashMap<u64, Arc<Record>>),
 }
 
@@ -107,6 +117,7 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
+        Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, whose, wanted)?)),
         Lookup::Records { work, seqs } => {
             let mut records = HashMap::with_capacity(seqs.len());
             for seq in seqs {
@@ -159,6 +170,7 @@ impl Heart {
                 self.awaken(thread);
                 self.fire_parked(&lookup.stem(), set);
             }
+            (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
@@ -228,6 +240,9 @@ impl Heart {
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .mended_by("send it again later, with the same key"),
         };
+        if let Lookup::View { .. } = lookup {
+            return self.looked(&lookup.stem(), Err(refusal));
+        }
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
             Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
             Some(Input::Cancel { ticket, by, .. } | Input::End { ticket, by, .. }) => (by, Some(ticket)),

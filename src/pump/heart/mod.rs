@@ -8,6 +8,7 @@ mod holding;
 mod input;
 mod lookup;
 mod timing;
+mod viewing;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

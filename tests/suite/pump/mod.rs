@@ -7,6 +7,7 @@ mod buckets;
 mod budgets;
 mod calls;
 mod cancelling;
+mod clearing;
 mod clients;
 pub(crate) mod cut;
 mod ends;
