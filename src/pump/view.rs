@@ -160,7 +160,7 @@ impl Reading {
     }
 
     fn is_watched(&self, path: &CallPath) -> bool {
-        self.calls.get(&path.steps()).is_some()
+        self.calls.contains_key(&path.steps())
     }
 
     /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier ones
