@@ -16,6 +16,7 @@ pub mod expiries;
 mod failing;
 pub mod fold;
 pub mod heart;
+mod journaling;
 mod looping;
 pub mod pausing;
 mod primitives;
