@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use systole_kit::told::Answer;
+
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
 use super::view::Seen;
@@ -209,6 +211,13 @@ pub enum Effect {
         at: Millis,
         /// How long a person is waited for at most.
         most_ms: u64,
+    },
+    /// A listener's journal entry or question is answered.
+    Answer {
+        /// The listener.
+        listener: Name,
+        /// The answer.
+        answer: Box<Answer>,
     },
     /// What was halted may go out.
     Resumed,

@@ -17,6 +17,7 @@ pub mod expiries;
 mod failing;
 pub mod fold;
 pub mod heart;
+mod journaling;
 mod looping;
 pub mod pausing;
 mod primitives;

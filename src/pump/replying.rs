@@ -8,6 +8,7 @@ use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::failed;
+use super::journaling;
 use super::looping;
 use super::primitives;
 use super::purse;
@@ -117,6 +118,8 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         }
         Said::Notice { code, words } => notice(d, &turn, &code, words),
         Said::Progress { .. } => {}
+        Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
+        Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
     }
 }
 
@@ -160,8 +163,9 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
     if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
         return;
     }
+    let waits = said.waits_for();
     let words = [
-        "the reply is for call ",
+        if waits.is_some() { "this is for call " } else { "the reply is for call " },
         lease.call.as_str(),
         " of thread ",
         lease.thread.as_str(),
@@ -181,7 +185,11 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
         _ => None,
     };
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept };
-    let _told = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    if let Some(id) = waits {
+        let body = core_payload::system_error(&refusal);
+        journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
+    }
 }
 
 fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {

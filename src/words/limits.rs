@@ -12,6 +12,10 @@ pub const MESSAGE_BYTES: usize = 1 << 20;
 pub const REPLY_ITEMS: usize = 64;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
+/// Questions that one delivery may ask.
+pub const ASKS: usize = 64;
+/// Journal entries that one delivery may make.
+pub const JOURNAL: usize = 64;
 /// Words from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
 /// Top calls that may wait behind the open one of a root.

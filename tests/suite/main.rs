@@ -13,6 +13,7 @@ mod clients;
 mod config;
 mod core_schema;
 mod crash_loop;
+mod delivery_answers;
 mod delivery_ends;
 mod delivery_inline;
 mod delivery_once;

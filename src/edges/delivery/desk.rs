@@ -12,9 +12,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use systole_kit::told::Answer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::words::limits;
 use crate::words::ports::{CallBack, Delivery, Token};
 
 /// What is to be brought to the listener next.
@@ -24,7 +26,13 @@ pub(super) enum Errand {
     Deliver(Delivery),
     /// Word that an answer is no longer wanted.
     Cancel(Token),
+    /// The answer to a journal entry or a question.
+    Answer(Answer),
 }
+
+/// Answers that may wait for a listener, for each delivery it may have: as many as it may ask for, and again as
+/// many refusals. One that has not read those waits for none of them.
+const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
 
 /// Why a delivery was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +56,7 @@ struct Papers {
     out: HashMap<Arc<str>, Option<Recall>>,
     cancels: VecDeque<Token>,
     unsent: VecDeque<(Token, CallBack)>,
+    answers: VecDeque<Answer>,
     closed: bool,
 }
 
@@ -103,6 +112,17 @@ impl Desk {
         self.recalled.notify_waiters();
     }
 
+    /// Puts an answer on the desk.
+    pub(super) fn answer(&self, answer: Answer) {
+        let mut papers = self.papers();
+        if papers.closed || papers.answers.len() >= self.room.saturating_mul(ANSWERS) {
+            return;
+        }
+        papers.answers.push_back(answer);
+        drop(papers);
+        self.arrived.notify_one();
+    }
+
     /// The next errand; waits for one. May be dropped while it waits: nothing is lost. For one waiter.
     pub(super) async fn next(&self) -> Errand {
         loop {
@@ -125,6 +145,9 @@ impl Desk {
         let mut papers = self.papers();
         if let Some(token) = papers.cancels.pop_front() {
             return Some(Errand::Cancel(token));
+        }
+        if let Some(answer) = papers.answers.pop_front() {
+            return Some(Errand::Answer(answer));
         }
         let delivery = papers.waiting.pop_front()?;
         papers.out.insert(delivery.lease.token.0.clone(), None);
@@ -189,6 +212,7 @@ impl Desk {
     pub(super) fn settle_all(&self) -> Vec<(Token, Option<CallBack>)> {
         let mut papers = self.papers();
         papers.cancels.clear();
+        papers.answers.clear();
         papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect()
     }
 

@@ -60,6 +60,7 @@ impl Heart {
                     }
                 }
                 Effect::Expires { .. } => self.await_person(effect),
+                Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
                 Effect::Resumed => self.take_up_aside(),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);

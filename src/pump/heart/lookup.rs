@@ -224,7 +224,7 @@ impl Heart {
     /// Tells `sys` what the pump could not do for nobody in particular.
     pub(super) fn tell_sys(&mut self, refusal: Refusal) {
         let refused = Refused { refusal, kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused }));
+        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused, waits: None }));
     }
 
     /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread. What
@@ -254,7 +254,7 @@ impl Heart {
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: to, refused }));
+        self.happened(Happening::Stray(Unconnected { listener: to, refused, waits: None }));
         if let Some(ticket) = ticket {
             self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }

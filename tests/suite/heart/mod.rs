@@ -5,6 +5,7 @@
 mod deliveries;
 mod drain;
 mod holding;
+mod journal;
 mod memory;
 mod parking;
 mod recovery;
@@ -31,8 +32,9 @@ use systole::words::ports::{
 use systole::words::record::Record;
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::told::Answer;
 
-use crate::pump::{composition, name, payload, record_line, root};
+use crate::pump::{answer_line, composition, name, payload, record_line, root};
 
 /// The outside, as the heart sees it.
 #[derive(Default)]
@@ -87,6 +89,10 @@ impl Carrier for Outside {
 
     fn call_back(&self, token: &Token, why: CallBack) {
         self.saw(format!("call back {} {why:?}", short(token)));
+    }
+
+    fn answer(&self, listener: &Name, answer: Answer) {
+        self.saw(format!("{listener}: {}", answer_line(&answer)));
     }
 }
 

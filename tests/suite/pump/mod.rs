@@ -42,6 +42,7 @@ use systole::words::primitive::Primitive;
 use systole::words::record::{Mark, Record};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::told::Answer;
 use systole_kit::{Limits, Payload, QName};
 
 pub(crate) fn name(text: &str) -> Name {
@@ -360,7 +361,18 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Done { .. } => "=> done".to_owned(),
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Resumed => "=> resumed".to_owned(),
+        Effect::Answer { answer, .. } => format!("=> {}", answer_line(answer)),
     }
+}
+
+/// `answer 8` where something is on disk, with the code of a refusal where it is refused.
+pub(crate) fn answer_line(answer: &Answer) -> String {
+    let said = match (answer.refusal(), &answer.payload) {
+        (Some((code, _)), _) => format!(" {code}"),
+        (None, Some(payload)) => format!(" {}", payload.name().local),
+        (None, None) => String::new(),
+    };
+    format!("answer {}{said}", answer.id)
 }
 
 /// Bodies by record, for those tests that read one.
