@@ -35,15 +35,19 @@ pub(super) fn clear(
 
 /// Answers with messages of the view.
 pub(super) fn recall(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: &Arc<[u8]>) -> Option<Refusal> {
-    let unread = || Err(Refusal::new(Code::IngressUnavailable, "these messages were not read"));
-    let answer = seen(turn).and_then(|seen| seen.recalled.get(&ordinal).cloned().unwrap_or_else(unread));
-    match answer {
+    match answer_of(turn, ordinal) {
         Ok(answer) => {
             told(d, turn, ordinal, Role::Recall, item, &answer);
             None
         }
         Err(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(item))),
     }
+}
+
+/// What was read of the view for that item, or for a question.
+pub(super) fn answer_of(turn: &Turn<'_>, ordinal: u32) -> Result<Arc<[u8]>, Refusal> {
+    let unread = || Err(Refusal::new(Code::IngressUnavailable, "this was not read from the log"));
+    seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(unread)
 }
 
 /// What was looked up for this reply. One without it was decided upon by somebody who does not look.

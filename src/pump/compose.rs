@@ -21,7 +21,7 @@ pub(super) fn shown(call: &Call) -> Vec<u64> {
     if call.settled == 0 {
         return vec![call.request];
     }
-    answers(call).chain(inbox(call)).collect()
+    answers(call).map(|(_, seq)| seq).chain(inbox(call)).collect()
 }
 
 /// The items of the last reply in their order. A wait is recorded after the items beside it, wherever its
@@ -32,17 +32,17 @@ pub(super) fn items(call: &Call) -> Vec<&Item> {
     items
 }
 
-/// The records that answer those items, in the same order.
-pub(super) fn answers(call: &Call) -> impl Iterator<Item = u64> {
+/// The records that answer those items, each with the item's ordinal, in the same order.
+pub(super) fn answers(call: &Call) -> impl Iterator<Item = (u32, u64)> {
     items(call).into_iter().filter_map(|item| match item.answer {
-        Answer::Seq(seq) => Some(seq),
+        Answer::Seq(seq) => Some((item.ordinal, seq)),
         Answer::Open | Answer::Recorded => None,
     })
 }
 
 /// What the due turn shows of the inbox: children's ends first, in order of spawning, so that it does not
 /// depend on which ended first; then the rest, in order of the log.
-fn inbox(call: &Call) -> Vec<u64> {
+pub(super) fn inbox(call: &Call) -> Vec<u64> {
     let place = |seq| call.children.iter().position(|child| child.ended == Some(seq)).unwrap_or(usize::MAX);
     let mut shown: Vec<u64> = call.shown_inbox().collect();
     shown.sort_by_key(|seq| (place(*seq), *seq));

@@ -59,10 +59,10 @@ pub enum Happening {
     },
     /// A listener's reply, judged.
     Replied(Judged),
-    /// The same, where something in it asks for the view of its call: that was read from the log, as it
-    /// stood when the turn was due, or could not be.
+    /// A reply or a question that asks for the view of its call: that was read from the log, as it stood
+    /// when the turn was due, or could not be.
     Looked {
-        /// The reply.
+        /// What was said.
         judged: Judged,
         /// The view.
         seen: Result<Seen, Refusal>,

@@ -3,18 +3,21 @@
 
 use std::sync::Arc;
 
-use systole_kit::ask::Question;
+use systole_kit::ask::{Kept, Question, Whose};
 use systole_kit::journal::Entry;
 use systole_kit::payload::Payload;
 use systole_kit::told::Answer;
 
+use super::clearing;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::replying::Turn;
-use crate::rules::core_payload;
+use crate::rules::{core_payload, view_payload};
 use crate::words::codes::Code;
+use crate::words::composition::Listener;
 use crate::words::flow::Refused;
 use crate::words::ids::Name;
+use crate::words::limits;
 use crate::words::ports::Lease;
 use crate::words::record::{Kind, Mark};
 use crate::words::refusal::Refusal;
@@ -42,11 +45,41 @@ pub(super) fn asked(
     id: u64,
     question: Result<Question, Refused>,
 ) {
-    let refused = match question {
-        Ok(question) => not_built(&["<", question.name(), "> is not built yet"].concat()),
-        Err(refused) => refused,
+    let answered = match question {
+        Ok(Question::View { .. } | Question::Blob { .. }) => clearing::answer_of(turn, 0).map_err(bare),
+        Ok(Question::Schema { name, from }) => schema(d, turn, &name, from).map_err(bare),
+        Ok(question) => Err(not_built(&["<", question.name(), "> is not built yet"].concat())),
+        Err(refused) => Err(refused),
     };
-    refuse(d, turn, lease, id, refused);
+    match answered {
+        Ok(body) => answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
+        Err(refused) => refuse(d, turn, lease, id, refused),
+    }
+}
+
+/// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
+/// nothing has and one that is no peer's are told apart by nobody.
+fn schema(d: &Draft<'_>, turn: &Turn<'_>, name: &str, from: u64) -> Result<Arc<[u8]>, Refusal> {
+    let (page, own) = (d.page(turn.config), turn.listener);
+    let is_its_own =
+        |it: &&Listener| own.is_some_and(|own| own.name == it.name || own.peers.contains(&it.name));
+    let named = Name::parse(name).ok();
+    let whose = page.zip(named).and_then(|(page, name)| page.listener(&name)).filter(is_its_own);
+    let text = whose.and_then(|whose| Some((whose, &page?.schemas.get(whose.schema.0)?.text)));
+    let Some((whose, text)) = text else {
+        let names = own.map(|own| [std::slice::from_ref(&own.name), &own.peers].concat()).unwrap_or_default();
+        let names: Vec<&str> = names.iter().map(Name::as_str).collect();
+        let words = "there is no schema of that name among your own and your peers'";
+        return Err(Refusal::new(Code::NotAPeer, words).of_element("schema").expecting(names.join(", ")));
+    };
+    match Kept::page(text, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(Whose::Schema(whose.name.as_str())).bytes().clone()),
+        None => Err(view_payload::past_the_end(from, text.len())),
+    }
+}
+
+fn bare(refusal: Refusal) -> Refused {
+    Refused { refusal, kept: None }
 }
 
 fn not_built(words: &str) -> Refused {

@@ -13,11 +13,14 @@ mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub use reading::{Seen, Wanted, look};
+pub use reading::{Seen, Wanted, Wish, look};
+
+use systole_kit::ask::Spot;
 
 use super::compose;
-use super::state::{Answer, Call, Stand, Thread};
+use super::state::{Answer, Call, Item, Stand, Thread};
 use super::wake;
+use crate::rules::view_payload;
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Header, Kind, Mark, Record, Role};
@@ -42,10 +45,14 @@ pub struct Message {
     pub seq: u64,
     /// Who said it.
     pub from: Name,
+    /// Where in its call it stands.
+    pub spot: Spot,
     /// The leaf of that record.
     pub leaf: Digest,
     /// Characters of its text.
     pub characters: u64,
+    /// The document whose hash it names as that of refused bytes, if the core said it.
+    pub names: Option<Digest>,
     /// Whether a turn begins with it, so that what comes before can be cleared without it.
     pub begins: bool,
 }
@@ -84,14 +91,18 @@ impl View {
 /// What was said in one call of the listener, turn by turn: the request first.
 struct Told {
     caller: Name,
-    turns: Vec<Vec<u64>>,
+    turns: Vec<Turn>,
 }
+
+/// The records of a turn in the order of the view.
+type Turn = Vec<(Spot, u64)>;
 
 /// What is kept of a record that may become a message.
 struct Noted {
     from: Name,
     leaf: Digest,
     characters: u64,
+    names: Option<Digest>,
 }
 
 /// A view that is being read: the records of its thread go in one after the other.
@@ -127,8 +138,9 @@ impl Reading {
         wake::fold_next(&mut self.thread, record, position)?;
         self.watch(h);
         if self.may_be_message(h) {
-            let characters = characters(&record.body);
-            self.noted.insert(h.seq, Noted { from: h.from.clone(), leaf: record.leaf, characters });
+            let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
+            let (leaf, characters) = (record.leaf, characters(&record.body));
+            self.noted.insert(h.seq, Noted { from: h.from.clone(), leaf, characters, names });
         }
         Ok(())
     }
@@ -137,7 +149,7 @@ impl Reading {
     pub fn view(mut self) -> Option<View> {
         let own = self.thread.calls.get(&self.whose.call)?;
         let (_, told) = self.calls.get_mut(&self.whose.call.steps())?;
-        told.turns.extend(turn_before(own, true));
+        told.turns.push(turn_before(own, true));
         let mut messages = Vec::new();
         let mut request = 0;
         for (path, told) in self.calls.values() {
@@ -146,13 +158,15 @@ impl Reading {
                 request = messages.len() as u64 + 1;
             }
             for (n, turn) in told.turns.iter().enumerate() {
-                for (place, seq) in turn.iter().enumerate() {
+                for (place, (spot, seq)) in turn.iter().enumerate() {
                     // An earlier request goes with the turn that it was answered in.
                     let begins = place == 0 && (is_own || n != 1);
-                    let Noted { from, leaf, characters } = self.noted.get(seq)?;
+                    let Noted { from, leaf, characters, names } = self.noted.get(seq)?;
                     // Where a person amended a request it is still its caller's.
-                    let from = if n == 0 { told.caller.clone() } else { from.clone() };
-                    messages.push(Message { seq: *seq, from, leaf: *leaf, characters: *characters, begins });
+                    let from = if *spot == Spot::Request { told.caller.clone() } else { from.clone() };
+                    let (seq, spot, leaf) = (*seq, *spot, *leaf);
+                    let (characters, names) = (*characters, *names);
+                    messages.push(Message { seq, from, spot, leaf, characters, names, begins });
                 }
             }
         }
@@ -208,46 +222,39 @@ fn characters(body: &[u8]) -> u64 {
 
 /// The turns of a call that a record about to be folded is the end of: what was said and shown up to it,
 /// and, where it is the call's final, that.
-fn ends_of_turns(call: &Call, h: &Header) -> Option<Vec<Vec<u64>>> {
+fn ends_of_turns(call: &Call, h: &Header) -> Option<Vec<Turn>> {
     let is_new = h.turn.is_some_and(|turn| turn > call.settled);
     match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(Role::Final))) if is_new => {
-            Some(turn_before(call, true).into_iter().chain([vec![h.seq]]).collect())
-        }
-        // Notes of the same reply were recorded before it.
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            let mut said: Vec<(u32, u64)> = own_items(call).collect();
-            said.push((h.ordinal.unwrap_or(u32::MAX), h.seq));
-            said.sort_unstable();
-            Some(vec![said.into_iter().map(|(_, seq)| seq).chain(compose::answers(call)).collect()])
+            let said = Spot::Said { turn: h.turn?, ordinal: h.ordinal? };
+            let before = is_new.then(|| turn_before(call, true));
+            // Notes of the same reply were recorded before it.
+            let mut last = if is_new { Turn::new() } else { turn_before(call, false) };
+            let after = |(spot, _): &(Spot, u64)| !matches!(spot, Spot::Said { ordinal, .. } if Some(*ordinal) < h.ordinal);
+            let place = last.iter().position(after).unwrap_or(last.len());
+            last.insert(place, (said, h.seq));
+            Some(before.into_iter().chain([last]).collect())
         }
         (Kind::Outcome, Some(Mark::DeadLetter)) => None,
         // What a turn was to show that never came to be due was shown to nobody, but every item has its answer.
-        (Kind::Outcome, _) => {
-            let is_due = matches!(call.stand(), Stand::Ready { .. });
-            Some(turn_before(call, is_due).into_iter().collect())
-        }
-        _ if h.ordinal.is_some() && is_new => Some(turn_before(call, true).into_iter().collect()),
+        (Kind::Outcome, _) => Some(vec![turn_before(call, matches!(call.stand(), Stand::Ready { .. }))]),
+        _ if h.ordinal.is_some() && is_new => Some(vec![turn_before(call, true)]),
         _ => None,
     }
 }
 
-/// The items of the last reply that are records of their own, each with its ordinal.
-fn own_items(call: &Call) -> impl Iterator<Item = (u32, u64)> {
-    let own = |item: &&super::state::Item| item.answer != Answer::Seq(item.seq);
-    compose::items(call).into_iter().filter(own).map(|item| (item.ordinal, item.seq))
-}
-
 /// What stands in the view before the due turn's reply and after what was told of the call so far: at first
-/// the request, then the last reply with its answers, and the inbox if the due turn has shown it.
-fn turn_before(call: &Call, is_shown: bool) -> Option<Vec<u64>> {
+/// the request, then the last reply with its answers, and the inbox if the due turn has shown it. An item
+/// that was refused is no record of its own.
+fn turn_before(call: &Call, is_shown: bool) -> Turn {
     if call.settled == 0 {
-        return Some(vec![call.request]);
+        return vec![(Spot::Request, call.request)];
     }
-    let said = own_items(call).map(|(_, seq)| seq);
-    let turn: Vec<u64> = match is_shown {
-        true => said.chain(compose::shown(call)).collect(),
-        false => said.chain(compose::answers(call)).collect(),
-    };
-    Some(turn)
+    let turn = call.settled;
+    let own = |item: &&Item| item.answer != Answer::Seq(item.seq);
+    let items = compose::items(call).into_iter().filter(own);
+    let said = items.map(|item| (Spot::Said { turn, ordinal: item.ordinal }, item.seq));
+    let answers = compose::answers(call).map(|(ordinal, seq)| (Spot::Answer { turn, ordinal }, seq));
+    let inbox = if is_shown { compose::inbox(call) } else { Vec::new() };
+    said.chain(answers).chain(inbox.into_iter().map(|seq| (Spot::Inbox { turn: turn + 1 }, seq))).collect()
 }

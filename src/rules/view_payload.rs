@@ -4,9 +4,13 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use systole_kit::gate::{Gate, Step};
+use systole_kit::{Limits, namespaces};
 
 use super::core_payload::{attributes, written};
+use crate::words::codes::Code;
 use crate::words::ids::{Digest, Name};
+use crate::words::refusal::Refusal;
 
 /// What a `<clear-context>` cleared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,4 +85,36 @@ pub fn recalled(part: &Part) -> Arc<[u8]> {
             }
         });
     })
+}
+
+/// The hash that a `<system-error>` names as that of the refused bytes, alone or as the end of a child.
+pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut tag = core_tag(&mut gate)?;
+    if tag == "thread-finished" {
+        tag = core_tag(&mut gate)?;
+    }
+    let hash = gate.attribute("hash").filter(|_| tag == "system-error")?;
+    Digest::parse(&hash).ok()
+}
+
+/// The name of the element that opens next, if it is one of the core.
+fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
+    match gate.step() {
+        Ok(Step::Open(tag)) if gate.ns(&tag) == Some(namespaces::CORE) => Some(tag.local),
+        _ => None,
+    }
+}
+
+/// Why a document is not shown, whatever was wrong with what was asked for.
+pub fn no_such_blob() -> Refusal {
+    Refusal::new(Code::Invalid, "no document of this hash is named in your view")
+        .of_element("blob")
+        .expecting("a hash that a refusal in your view names")
+}
+
+/// Why nothing of some bytes is shown.
+pub fn past_the_end(from: u64, bytes: usize) -> Refusal {
+    let (from, bytes) = (from.to_string(), bytes.to_string());
+    Refusal::new(Code::Invalid, ["from: ", &from, " is past the end of these ", &bytes, " bytes"].concat())
 }

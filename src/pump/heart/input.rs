@@ -241,7 +241,7 @@ impl Heart {
         let thread = judged.lease.thread.clone();
         if let Some(lookup) = self.view_wanted(&judged) {
             self.park(lookup, Input::Judged(judged));
-        } else if self.has_line(&thread) && !(is_last && self.has_parked_reply(&thread.stem(), &token)) {
+        } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
             self.happened(Happening::Replied(judged));
         } else if is_last || judged.said.waits_for().is_some() {
             self.park(Lookup::Line(thread), Input::Judged(judged));

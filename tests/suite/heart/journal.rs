@@ -14,7 +14,7 @@ use super::Rig;
 use crate::pump::{final_, name};
 
 fn asks(id: u64) -> Said {
-    Said::Ask { id, question: Ok(Question::View { from_seq: 0 }) }
+    Said::Ask { id, question: Ok(Question::PutBlob { text: String::new() }) }
 }
 
 /// The agent is out with its first turn.

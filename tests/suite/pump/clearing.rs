@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 use systole::edges::log::memory::Memory;
-use systole::pump::view::{Seen, View, Wanted, Whose, look};
+use systole::pump::view::{Seen, View, Wanted, Whose, Wish, look};
 use systole::rules::primitive::{read_clear, read_recall};
 use systole::words::ports::{Batch, LogWriter};
 
@@ -73,7 +73,7 @@ impl Stage {
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
                 Item::Admitted(a) => match a.what() {
-                    What::Primitive(Primitive::Recall(recall)) => Some((ordinal, *recall)),
+                    What::Primitive(Primitive::Recall(recall)) => Some((ordinal, Wish::Recall(*recall))),
                     _ => None,
                 },
                 _ => None,
