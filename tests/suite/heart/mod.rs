@@ -11,6 +11,7 @@ mod parking;
 mod recovery;
 mod throttled;
 mod timers;
+mod viewing;
 mod writer;
 
 use std::collections::VecDeque;
@@ -44,6 +45,7 @@ pub(crate) struct Outside {
     seeds: AtomicU64,
     seen: Mutex<Vec<String>>,
     documents: Mutex<Vec<String>>,
+    answers: Mutex<Vec<Answer>>,
 }
 
 impl Outside {
@@ -93,6 +95,7 @@ impl Carrier for Outside {
 
     fn answer(&self, listener: &Name, answer: Answer) {
         self.saw(format!("{listener}: {}", answer_line(&answer)));
+        self.answers.lock().unwrap().push(answer);
     }
 }
 

@@ -8,11 +8,11 @@ use systole::words::ports::{Batch, LogWriter};
 
 use super::*;
 
-fn clear(keep: u64) -> Item {
+pub(super) fn clear(keep: u64) -> Item {
     primitive(&format!("<clear-context keep=\"{keep}\"/>"), |body| Ok(Primitive::Clear(read_clear(body))))
 }
 
-fn recall(attributes: &str) -> Item {
+pub(super) fn recall(attributes: &str) -> Item {
     primitive(&format!("<recall {attributes}/>"), |body| Ok(Primitive::Recall(read_recall(body))))
 }
 
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     /// A reply that is decided upon as the heart does it: its view is read before.
-    fn looks(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
+    pub(super) fn looks(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
         let wanted: Wanted = (0u32..)
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
