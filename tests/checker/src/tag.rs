@@ -26,6 +26,11 @@ impl Tag<'_> {
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.attribute(name)?.parse().ok()
     }
+
+    /// The same, where it may be larger.
+    pub(crate) fn count(&self, name: &str) -> Option<u64> {
+        self.attribute(name)?.parse().ok()
+    }
 }
 
 /// Reads the root of a body; none if it is no core payload in the form that the core writes.

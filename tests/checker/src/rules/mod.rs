@@ -13,6 +13,7 @@ pub(crate) mod rest;
 pub(crate) mod spawns;
 pub(crate) mod steers;
 pub(crate) mod timers;
+pub(crate) mod views;
 pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
@@ -53,6 +54,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("steer", steers::steer),
     ("wait", waits::wait),
     ("timer", timers::timer),
+    ("view", views::view),
     ("approval", approvals::approval),
     ("used", budgets::used),
     ("warned-once", budgets::warned_once),
