@@ -152,7 +152,7 @@ impl Signs {
             (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::Handled)) => Some(&h.from),
-            (Kind::Outcome | Kind::Terminal | Kind::Approval | Kind::Steer, _) => None,
+            (Kind::Outcome | Kind::Terminal | Kind::Approval | Kind::Steer | Kind::Journal, _) => None,
         };
         if let Some(listener) = over {
             self.freed.insert(listener.clone(), h.time);

@@ -133,6 +133,7 @@ fn what(record: &Record) -> Option<What> {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
             seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), Colour::Dim)
         }
+        (Kind::Journal, _) => seen([&record.from, " ", code].concat(), Colour::Dim),
         (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
     }
 }

@@ -10,7 +10,7 @@ use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{CallBack, Document, Seed};
+use crate::words::ports::{CallBack, Document, Lease, Seed};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
@@ -210,6 +210,8 @@ pub enum Effect {
         /// The answer.
         answer: Box<Answer>,
     },
+    /// A listener's question for the journal of earlier attempts is answered from the log.
+    Recall(Recall),
     /// What was halted may go out.
     Resumed,
     /// The asker's message is taken.
@@ -231,6 +233,19 @@ pub enum Effect {
         /// Where it waits.
         ticket: Ticket,
     },
+}
+
+/// A question for the journal of a turn's earlier attempts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recall {
+    /// The delivery in which it was asked.
+    pub lease: Arc<Lease>,
+    /// The number of the answer.
+    pub id: u64,
+    /// Which entry is the first that was asked for, from 0.
+    pub from: u64,
+    /// The records from that one on.
+    pub seqs: Vec<u64>,
 }
 
 /// When a timer is due.

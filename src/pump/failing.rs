@@ -21,8 +21,10 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
         return;
     };
     let listener = d.listener(call.config, &call.listener);
-    // A failure that the listener itself reports, or its exit code, is a known outcome.
-    let known = matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
+    let begun = begun(call);
+    // What its exit code says is a known outcome, unless it had begun what may have been paid.
+    let known = begun.is_none()
+        && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
     let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
     // The pump's deaths and the listener's failures are counted apart: neither uses up what the other may.
     let allowed = listener.map_or(1, |l| l.retry.attempts);
@@ -31,11 +33,29 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
     } else {
         call.own_attempt() < allowed
     };
-    let failing = Failing { code: lost.code, words: lost.words.clone() };
+    let failing = failing(lost, begun);
     // Trying again changes nothing about an addressee that is not there, or a thread that cannot be read.
     let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
     let more = may_retry && !hopeless && is_left;
     failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
+}
+
+/// The model call that the due attempt began and has no result of: nobody can know what came of it.
+pub(super) fn begun(call: &Call) -> Option<u64> {
+    call.journal.open().next().map(|entry| entry.id)
+}
+
+fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
+    let Some(entry) = begun else { return Failing { code: lost.code, words: lost.words.clone() } };
+    let words = [
+        "lost after its model call began, which may have been paid: entry ",
+        &entry.to_string(),
+        " has no result; ",
+        lost.code.as_str(),
+        ": ",
+        &lost.words,
+    ];
+    Failing { code: Code::UnknownOutcome, words: words.concat() }
 }
 
 /// The turn's attempt failed: another one if there may be more, else the call closes. One that died with

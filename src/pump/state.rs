@@ -3,10 +3,12 @@
 //! its open calls, not by its length.
 
 mod approval;
+mod journal;
 mod purse;
 mod timer;
 
 pub use approval::Approval;
+pub use journal::{Entered, Entry, Journal};
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -169,6 +171,8 @@ pub struct Call {
     pub lost_with_pump: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
+    /// What its listener has on record about models for the due turn.
+    pub journal: Journal,
     /// Records for its inbox that no settled turn has shown.
     pub inbox: Vec<Arrival>,
     /// The record after which the due turn could be delivered: what it shows ends there.
@@ -383,7 +387,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 5;
+const ROW_VERSION: u8 = 7;
 
 impl Thread {
     /// A thread before its first record.

@@ -246,6 +246,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
         | Effect::Answer { .. }
+        | Effect::Recall(_)
         | Effect::Resumed => true,
     });
     waiting

@@ -60,6 +60,7 @@ impl Heart {
                     }
                 }
                 Effect::Expires { .. } => self.await_person(effect),
+                Effect::Recall(recall) => self.recall(recall),
                 Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
                 Effect::Resumed => self.take_up_aside(),
                 Effect::Receipt { ticket, receipt } => {
@@ -90,7 +91,9 @@ impl Heart {
             let paused = pause_ms > 0 && pause_ms <= longest_ms;
             let taken = slots.entry(call.listener.clone()).or_default();
             // Where attempts are recorded before they are sent, the record says whether one was.
-            if !paused && if recorded { call.attempts > 0 } else { *taken < seats } {
+            let was_out = if recorded { call.attempts > 0 } else { *taken < seats };
+            // Whoever wrote in its journal had it in hand.
+            if !paused && (was_out || !call.journal.own.is_empty()) {
                 *taken += 1;
                 self.suspects.insert((thread.clone(), path.clone()));
             }

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::{Heart, Input};
-use crate::pump::event::{Bound, Effect, Happening, Work};
+use crate::pump::event::{Bound, Effect, Happening, Recall, Work};
 use crate::pump::state::Thread;
 use crate::pump::wake;
 use crate::words::codes::Code;
@@ -59,6 +59,8 @@ pub enum Lookup {
         /// Their places in the thread.
         seqs: Vec<u64>,
     },
+    /// Records of a listener's journal.
+    Journal(Recall),
 }
 
 impl Lookup {
@@ -68,6 +70,7 @@ impl Lookup {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
             Lookup::Records { work, .. } => work.thread.stem(),
+            Lookup::Journal(recall) => recall.lease.thread.stem(),
         }
     }
 }
@@ -107,15 +110,18 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
-        Lookup::Records { work, seqs } => {
-            let mut records = HashMap::with_capacity(seqs.len());
-            for seq in seqs {
-                let found = reader.of_thread(&work.thread, *seq, 1)?;
-                records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
-            }
-            Ok(Found::Records(records))
-        }
+        Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
+        Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
     }
+}
+
+fn records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
+    let mut records = HashMap::with_capacity(seqs.len());
+    for seq in seqs {
+        let found = reader.of_thread(thread, *seq, 1)?;
+        records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
+    }
+    Ok(Found::Records(records))
 }
 
 fn bound(record: &Record) -> Bound {
@@ -159,6 +165,7 @@ impl Heart {
                 self.awaken(thread);
                 self.fire_parked(&lookup.stem(), set);
             }
+            (Ok(Found::Records(records)), Lookup::Journal(recall)) => self.recalled(&recall, &records),
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
@@ -224,6 +231,12 @@ impl Heart {
                 return self.undeliverable(work, Code::DamagedThread, &words);
             }
             (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
+            (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
+                return self.unrecalled(recall, Code::DamagedThread, &words);
+            }
+            (Lookup::Journal(recall), _) => {
+                return self.unrecalled(recall, Code::IngressUnavailable, &words);
+            }
             (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .mended_by("send it again later, with the same key"),

@@ -12,6 +12,7 @@ pub(crate) mod cut;
 mod ends;
 mod failures;
 mod introspection;
+pub(crate) mod journal;
 mod loops;
 mod outside;
 mod pauses;
@@ -360,6 +361,7 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Done { .. } => "=> done".to_owned(),
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Resumed => "=> resumed".to_owned(),
+        Effect::Recall(recall) => format!("=> recall {} from {} {:?}", recall.id, recall.from, recall.seqs),
         Effect::Answer { answer, .. } => format!("=> {}", answer_line(answer)),
     }
 }
