@@ -17,7 +17,7 @@ use super::glance::glance;
 use super::posts::{Post, Posts};
 use super::whole::Whole;
 use crate::pump::state::{Call, Life, Stand, Thread};
-use crate::rules::core_payload;
+use crate::rules::{approval_payload, core_payload};
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
@@ -205,7 +205,12 @@ impl Asking<'_> {
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
         let element = request.first().map_or_else(String::new, |(_, record)| glance(&record.body).element);
         let (id, hash, until) = (approval.id, approval.hash, approval.expires);
-        Ok((Cause::Person { id, element, hash, until }, approval.asked))
+        let unknown = match approval.of_attempt {
+            true => self.reader.of_thread(&thread.id, approval.seq, 1)?,
+            false => Vec::new(),
+        };
+        let unknown = unknown.first().and_then(|(_, record)| approval_payload::unknown(&record.body));
+        Ok((Cause::Person { id, element, hash, until, unknown }, approval.asked))
     }
 
     fn due(
@@ -233,8 +238,11 @@ impl Asking<'_> {
             Some(Post::Out { since }) => {
                 // Running out of time is an outcome that nobody knows.
                 let left = call.own_attempt() < listener.retry.attempts;
-                let again = listener.on_unknown == OnUnknown::Retry && left;
-                let then = if again { Then::Attempt(attempt + 1) } else { Then::Fails };
+                let then = match listener.on_unknown {
+                    OnUnknown::Retry if left => Then::Attempt(attempt + 1),
+                    OnUnknown::Ask => Then::Asks,
+                    OnUnknown::Retry | OnUnknown::Fail => Then::Fails,
+                };
                 let deadline = Some(since.plus(listener.timeout_ms));
                 (Cause::Out { deadline, idle_ms: listener.idle_ms, then }, *since)
             }

@@ -165,6 +165,8 @@ pub struct Lost {
     pub words: String,
     /// Whether the pump itself died with the delivery out, which counts against a limit of its own.
     pub with_pump: bool,
+    /// The request of the call, where a person may have to be asked about it.
+    pub request: Option<Arc<Record>>,
 }
 
 /// What a decision brings about once its facts are on disk.

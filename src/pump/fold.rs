@@ -120,14 +120,17 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
     let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match what {
         Approving::Requested => {
-            let asked = h.time;
-            call.approval = approval_payload::read_requested(&record.body)
-                .map(|(id, hash, expires)| Approval { id, hash, asked, expires });
+            let of_attempt = approval_payload::unknown(&record.body).is_some();
+            call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
+                Approval { id, hash, asked: h.time, expires, seq: h.seq, of_attempt }
+            });
         }
         Approving::Amendment => call.request = h.seq,
         Approving::Approved | Approving::Amended => {
-            call.approval = None;
-            call.ready_after(h.seq, h.id, h.time);
+            // Every attempt at a turn shows the same: one more does not move what is shown.
+            if call.approval.take().is_some_and(|approval| !approval.of_attempt) {
+                call.ready_after(h.seq, h.id, h.time);
+            }
         }
         Approving::Rejected | Approving::Expired => {}
     }

@@ -125,7 +125,7 @@ impl Heart {
         let due = now.plus(work.not_before.since(wall).min(longest_ms));
         if let Err(work) = self.desk.take(work, due, now) {
             let words = [work.listener.as_str(), " is not part of the running organism"].concat();
-            self.happened(lost(&work, Code::Unavailable, words, false));
+            self.attempt_lost(lost(&work, Code::Unavailable, words, false));
         }
     }
 
@@ -160,7 +160,7 @@ impl Heart {
         if !self.suspects.is_empty() && self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
             self.desk.unused(&work.listener);
             let words = "the pump stopped while the delivery may have been out".to_owned();
-            return self.happened(lost(work, Code::ListenerLost, words, true));
+            return self.attempt_lost(lost(work, Code::ListenerLost, words, true));
         }
         let thread = self.state.thread(&work.thread);
         let Some((thread, call)) = thread.and_then(|t| Some((t, t.calls.get(&work.call)?))) else {
@@ -215,12 +215,12 @@ impl Heart {
     /// Gives the slot back and closes the call: what it would show is damaged or gone.
     pub(super) fn undeliverable(&mut self, work: &Work, code: Code, words: &str) {
         self.desk.unused(&work.listener);
-        self.happened(lost(work, code, words.to_owned(), false));
+        self.attempt_lost(lost(work, code, words.to_owned(), false));
     }
 }
 
-fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Happening {
-    Happening::Lost(Lost {
+fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Lost {
+    Lost {
         thread: work.thread.clone(),
         call: work.call.clone(),
         turn: work.turn,
@@ -228,5 +228,6 @@ fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Happening {
         code,
         words,
         with_pump,
-    })
+        request: None,
+    }
 }

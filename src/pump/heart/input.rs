@@ -285,7 +285,7 @@ impl Heart {
     }
 
     pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
-        self.happened(Happening::Lost(Lost {
+        self.attempt_lost(Lost {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
             turn: lease.turn,
@@ -293,7 +293,8 @@ impl Heart {
             code,
             words,
             with_pump,
-        }));
+            request: None,
+        });
     }
 
     /// Time has passed: attempts past their deadline are over, timers fire, and work whose pause is over may go.

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::{Heart, Input};
-use crate::pump::event::{Bound, Effect, Happening, Recall, Work};
+use crate::pump::event::{Bound, Effect, Happening, Lost, Recall, Work};
 use crate::pump::state::Thread;
 use crate::pump::wake;
 use crate::words::codes::Code;
@@ -61,6 +61,13 @@ pub enum Lookup {
     },
     /// Records of a listener's journal.
     Journal(Recall),
+    /// The request of a call whose attempt is over: a person may have to decide about it.
+    Request {
+        /// What happened.
+        lost: Lost,
+        /// The record's place in the thread.
+        seq: u64,
+    },
 }
 
 impl Lookup {
@@ -71,6 +78,7 @@ impl Lookup {
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
             Lookup::Records { work, .. } => work.thread.stem(),
             Lookup::Journal(recall) => recall.lease.thread.stem(),
+            Lookup::Request { lost, .. } => lost.thread.stem(),
         }
     }
 }
@@ -112,6 +120,7 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
         }
         Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
         Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
+        Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
     }
 }
 
@@ -166,6 +175,9 @@ impl Heart {
                 self.fire_parked(&lookup.stem(), set);
             }
             (Ok(Found::Records(records)), Lookup::Journal(recall)) => self.recalled(&recall, &records),
+            (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
+                self.happened(Happening::Lost(Lost { request: records.remove(&seq), ..lost }));
+            }
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
@@ -231,6 +243,8 @@ impl Heart {
                 return self.undeliverable(work, Code::DamagedThread, &words);
             }
             (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
+            // Nobody can be asked about what cannot be shown: the call fails as if it were not to be.
+            (Lookup::Request { lost, .. }, _) => return self.happened(Happening::Lost(lost.clone())),
             (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
                 return self.unrecalled(recall, Code::DamagedThread, &words);
             }

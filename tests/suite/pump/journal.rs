@@ -251,7 +251,7 @@ fn a_record_of_another_version_that_holds_no_entry_changes_nothing() {
 
 #[test]
 fn a_recall_names_the_delivery_that_asked() {
-    let mut stage = out();
+    let stage = out();
     let lease = stage.lease(&root(), "1", 1, 1);
     let judged = Judged { lease: lease.clone(), said: asks(7, 0), claimed: None };
     let event = Event { at: Millis(2_000_000), seed: Seed([9; 16]), what: Happening::Replied(judged) };

@@ -319,6 +319,7 @@ impl Stage {
             code,
             words,
             with_pump: false,
+            request: None,
         }))
     }
 }
