@@ -6,6 +6,7 @@ use systole_kit::told::Answer;
 
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
+use super::wall::{Left, Runs};
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
@@ -18,8 +19,10 @@ use crate::words::time::Millis;
 /// Something happened. The moment and the seed are drawn at the edge, so that deciding is pure.
 #[derive(Debug)]
 pub struct Event {
-    /// When.
+    /// When, by the wall clock.
     pub at: Millis,
+    /// When, by the count that nobody sets.
+    pub tick: Millis,
     /// What ids and salts are derived from.
     pub seed: Seed,
     /// What.
@@ -82,6 +85,8 @@ pub enum Happening {
         /// How long ago it was due.
         late_ms: u64,
     },
+    /// The time of a message from outside is mostly used, or over.
+    Elapsed(Runs),
     /// Somebody came without a valid credential, so many times since this was last told.
     Knocked {
         /// From where.
@@ -214,6 +219,13 @@ pub enum Effect {
     },
     /// A listener's question for the journal of earlier attempts is answered from the log.
     Recall(Recall),
+    /// The time of a message from outside runs from here on, or no more.
+    Runs {
+        /// Whose.
+        runs: Runs,
+        /// Until its next mark; none where it stands still.
+        left: Option<Left>,
+    },
     /// What was halted may go out.
     Resumed,
     /// The asker's message is taken.

@@ -29,5 +29,6 @@ mod steering;
 mod timers;
 mod todos;
 pub mod wake;
+pub mod wall;
 pub mod wheel;
 mod wrapping;

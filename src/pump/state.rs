@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use self::purse::{CHILD, Purse, WrapUp, used_under};
 pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
+use super::wall::Running;
 use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
@@ -36,6 +37,8 @@ pub struct State {
     pub book: Book,
     /// What each sender may still have refused one by one. No fold either: it begins full with each start.
     pub buckets: Buckets,
+    /// Whose time runs. No fold either: it is filled again from the fold with each start.
+    pub running: Running,
 }
 
 /// Configurations by hash.

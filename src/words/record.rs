@@ -101,6 +101,9 @@ words! {
         Opens "opens",
         /// It is cancelled because the call that set it is over.
         Cancelled "cancelled",
+        /// No timer of anybody's: the time that a message from outside takes begins to run, stands still
+        /// while nobody but persons and timers is waited for, is mostly used, or is over.
+        Wall "wall",
     }
 }
 

@@ -247,6 +247,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::Expires { .. }
         | Effect::Answer { .. }
         | Effect::Recall(_)
+        | Effect::Runs { .. }
         | Effect::Resumed => true,
     });
     waiting

@@ -62,6 +62,10 @@ impl Heart {
                 Effect::Expires { .. } => self.await_person(effect),
                 Effect::Recall(recall) => self.recall(recall),
                 Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
+                Effect::Runs { runs, left } => {
+                    let now = self.ticks();
+                    self.state.running.put(runs, left, now);
+                }
                 Effect::Resumed => self.take_up_aside(),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);
