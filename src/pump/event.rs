@@ -7,11 +7,12 @@ use systole_kit::told::Answer;
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
 use super::view::Seen;
+use super::wall::{Left, Runs};
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{CallBack, Document, Seed};
+use crate::words::ports::{CallBack, Document, Lease, Seed};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
@@ -19,8 +20,10 @@ use crate::words::time::Millis;
 /// Something happened. The moment and the seed are drawn at the edge, so that deciding is pure.
 #[derive(Debug)]
 pub struct Event {
-    /// When.
+    /// When, by the wall clock.
     pub at: Millis,
+    /// When, by the count that nobody sets.
+    pub tick: Millis,
     /// What ids and salts are derived from.
     pub seed: Seed,
     /// What.
@@ -91,6 +94,8 @@ pub enum Happening {
         /// How long ago it was due.
         late_ms: u64,
     },
+    /// The time of a message from outside is mostly used, or over.
+    Elapsed(Runs),
     /// Somebody came without a valid credential, so many times since this was last told.
     Knocked {
         /// From where.
@@ -174,6 +179,8 @@ pub struct Lost {
     pub words: String,
     /// Whether the pump itself died with the delivery out, which counts against a limit of its own.
     pub with_pump: bool,
+    /// The request of the call, where a person may have to be asked about it.
+    pub request: Option<Arc<Record>>,
 }
 
 /// What a decision brings about once its facts are on disk.
@@ -219,6 +226,15 @@ pub enum Effect {
         /// The answer.
         answer: Box<Answer>,
     },
+    /// A listener's question for the journal of earlier attempts is answered from the log.
+    Recall(Recall),
+    /// The time of a message from outside runs from here on, or no more.
+    Runs {
+        /// Whose.
+        runs: Runs,
+        /// Until its next mark; none where it stands still.
+        left: Option<Left>,
+    },
     /// What was halted may go out.
     Resumed,
     /// The asker's message is taken.
@@ -240,6 +256,19 @@ pub enum Effect {
         /// Where it waits.
         ticket: Ticket,
     },
+}
+
+/// A question for the journal of a turn's earlier attempts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recall {
+    /// The delivery in which it was asked.
+    pub lease: Arc<Lease>,
+    /// The number of the answer.
+    pub id: u64,
+    /// Which entry is the first that was asked for, from 0.
+    pub from: u64,
+    /// The records from that one on.
+    pub seqs: Vec<u64>,
 }
 
 /// When a timer is due.

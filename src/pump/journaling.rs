@@ -3,26 +3,26 @@
 
 use std::sync::Arc;
 
-use systole_kit::ask::{Kept, Question, Whose};
-use systole_kit::journal::Entry;
+use systole_kit::ask::Question;
+use systole_kit::journal::{Entry, Label, Outcome};
 use systole_kit::payload::Payload;
 use systole_kit::told::Answer;
 
-use super::clearing;
 use super::draft::{Draft, Fact};
-use super::event::Effect;
+use super::event::{Effect, Recall};
 use super::replying::Turn;
-use crate::rules::{core_payload, view_payload};
+use super::showing;
+use super::state::{Entered, Journal};
+use crate::rules::core_payload;
 use crate::words::codes::Code;
-use crate::words::composition::Listener;
 use crate::words::flow::Refused;
-use crate::words::ids::Name;
+use crate::words::ids::{Digest, Name};
 use crate::words::limits;
 use crate::words::ports::Lease;
-use crate::words::record::{Kind, Mark};
+use crate::words::record::{Journaling, Kind, Mark};
 use crate::words::refusal::Refusal;
 
-/// Takes an entry.
+/// Takes an entry. The same one again is answered again and changes nothing.
 pub(super) fn entry(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
@@ -30,60 +30,97 @@ pub(super) fn entry(
     id: u64,
     entry: Result<Entry, Refused>,
 ) {
-    let refused = match entry {
-        Ok(_) => not_built("the journal is not built yet; nothing was written"),
-        Err(refused) => refused,
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(refused) => return refuse(d, turn, lease, id, refused),
     };
-    refuse(d, turn, lease, id, refused);
+    let Some(call) = d.call(turn.thread, turn.path) else { return };
+    let label = Label { id, delivery: None, attempt: Some(lease.attempt) };
+    let body: Arc<[u8]> = Arc::from(entry.document(label));
+    let refusal = match call.journal.entry(id) {
+        Some(known) if known.body == Digest::of(&body) => return confirm(d, turn, lease, id),
+        Some(_) => Some(other_bytes(id)),
+        None => match &entry {
+            Entry::Started(_) => full(&call.journal),
+            Entry::Result(outcome) => no_start(&call.journal, id, outcome),
+        },
+    };
+    if let Some(refusal) = refusal {
+        return refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+    }
+    let mark = match entry {
+        Entry::Started(_) => Journaling::Started,
+        Entry::Result(_) => Journaling::Result,
+    };
+    let mut fact = Fact::core(Kind::Journal, Mark::Journaling(mark), body).on(turn.path);
+    fact.from = turn.sender.clone();
+    fact.turn = Some(turn.number);
+    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    confirm(d, turn, lease, id);
+}
+
+/// Why no further model call can be begun in this attempt. There is always room for the results of those
+/// that were: what was bought must not be lost.
+fn full(journal: &Journal) -> Option<Refusal> {
+    let taken = journal.own.len() + journal.open().count();
+    (taken + 2 > limits::JOURNAL).then(|| {
+        let words = "64 journal entries are made, or kept for results, in this delivery, the most there are";
+        Refusal::new(Code::TooManyItems, words).mended_by("answer with what you have")
+    })
+}
+
+/// Why this is no result of a model call that was begun.
+fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
+    let (result, start) = (id.to_string(), outcome.of.to_string());
+    let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
+        Some(Entered::Open) => return None,
+        Some(Entered::Answered) => ["entry ", &start, " has its result already"].concat(),
+        Some(Entered::Result) => ["entry ", &start, " is a result itself"].concat(),
+        None => {
+            ["entry ", &result, " is the result of ", &start, ", which this attempt never began"].concat()
+        }
+    };
+    let open: Vec<String> = journal.open().map(|entry| entry.id.to_string()).collect();
+    let expected = match open.is_empty() {
+        true => "of: no model call of this attempt is without its result".to_owned(),
+        false => ["of: one of ", &open.join(", ")].concat(),
+    };
+    Some(Refusal::new(Code::Invalid, words).expecting(expected).of_element("journal"))
+}
+
+fn other_bytes(id: u64) -> Refusal {
+    let words = ["entry ", &id.to_string(), " of this attempt is on record with other bytes"].concat();
+    Refusal::new(Code::IdConflict, words).mended_by("take a number that this attempt has not used")
+}
+
+fn confirm(d: &mut Draft<'_>, turn: &Turn<'_>, lease: &Lease, id: u64) {
+    answer(d, &turn.sender, lease.token.0.to_string(), id, None);
 }
 
 /// Answers a question.
 pub(super) fn asked(
     d: &mut Draft<'_>,
     turn: &Turn<'_>,
-    lease: &Lease,
+    lease: &Arc<Lease>,
     id: u64,
     question: Result<Question, Refused>,
 ) {
     let answered = match question {
-        Ok(Question::View { .. } | Question::Blob { .. }) => clearing::answer_of(turn, 0).map_err(bare),
-        Ok(Question::Schema { name, from }) => schema(d, turn, &name, from).map_err(bare),
-        Ok(question) => Err(not_built(&["<", question.name(), "> is not built yet"].concat())),
+        Ok(Question::Journal { from }) => {
+            let past = d.call(turn.thread, turn.path).map_or(&[][..], |call| &call.journal.past);
+            let skipped = usize::try_from(from).unwrap_or(usize::MAX);
+            let seqs = past.iter().skip(skipped).copied().collect();
+            return d.effect(Effect::Recall(Recall { lease: lease.clone(), id, from, seqs }));
+        }
+        Ok(question) => {
+            showing::answer(d, turn, &question).map_err(|refusal| Refused { refusal, kept: None })
+        }
         Err(refused) => Err(refused),
     };
     match answered {
         Ok(body) => answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
         Err(refused) => refuse(d, turn, lease, id, refused),
     }
-}
-
-/// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
-/// nothing has and one that is no peer's are told apart by nobody.
-fn schema(d: &Draft<'_>, turn: &Turn<'_>, name: &str, from: u64) -> Result<Arc<[u8]>, Refusal> {
-    let (page, own) = (d.page(turn.config), turn.listener);
-    let is_its_own =
-        |it: &&Listener| own.is_some_and(|own| own.name == it.name || own.peers.contains(&it.name));
-    let named = Name::parse(name).ok();
-    let whose = page.zip(named).and_then(|(page, name)| page.listener(&name)).filter(is_its_own);
-    let text = whose.and_then(|whose| Some((whose, &page?.schemas.get(whose.schema.0)?.text)));
-    let Some((whose, text)) = text else {
-        let names = own.map(|own| [std::slice::from_ref(&own.name), &own.peers].concat()).unwrap_or_default();
-        let names: Vec<&str> = names.iter().map(Name::as_str).collect();
-        let words = "there is no schema of that name among your own and your peers'";
-        return Err(Refusal::new(Code::NotAPeer, words).of_element("schema").expecting(names.join(", ")));
-    };
-    match Kept::page(text, from, limits::ANSWER_BYTES) {
-        Some(page) => Ok(page.payload(Whose::Schema(whose.name.as_str())).bytes().clone()),
-        None => Err(view_payload::past_the_end(from, text.len())),
-    }
-}
-
-fn bare(refusal: Refusal) -> Refused {
-    Refused { refusal, kept: None }
-}
-
-fn not_built(words: &str) -> Refused {
-    Refused { refusal: Refusal::new(Code::NotBuilt, words.to_owned()), kept: None }
 }
 
 /// Answers with a refusal, which is recorded in the call, or only counted where its sender makes too many.

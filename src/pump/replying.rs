@@ -7,7 +7,7 @@ use super::approving::hold_if_due;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
-use super::failing::failed;
+use super::failing::{self, failed};
 use super::journaling;
 use super::looping;
 use super::primitives;
@@ -20,7 +20,7 @@ use super::{steering, todos};
 use crate::rules::core_payload;
 use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
-use crate::words::composition::Listener;
+use crate::words::composition::{Listener, OnUnknown};
 use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, What};
 use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::words::limits;
@@ -81,7 +81,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
     else {
         return stale(d, &lease, said);
     };
-    let own_attempt = call.own_attempt();
+    let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
     let turn = Turn {
         thread: &lease.thread,
         path: &lease.call,
@@ -104,8 +104,12 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         Said::Failure { code, retry, words } => {
             let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
             let words = [code.as_str(), ": ", &words].concat();
-            let failing = Failing { code: Code::ListenerFailed, words };
-            failed(d, turn.thread, turn.path, &failing, retry && own_attempt < allowed, false);
+            // It says that it may be tried again, but not what became of the model call that it began.
+            let may_retry =
+                begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
+            let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
+            let failing = Failing { code, words };
+            failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
         }
         Said::Again { code, words } => {
             let refusal = Refusal::new(Code::ListenerFailed, words);

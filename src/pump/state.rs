@@ -3,10 +3,12 @@
 //! its open calls, not by its length.
 
 mod approval;
+mod journal;
 mod purse;
 mod timer;
 
 pub use approval::Approval;
+pub use journal::{Entered, Entry, Journal};
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use self::purse::{CHILD, Purse, WrapUp, used_under};
 pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
+use super::wall::Running;
 use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
@@ -34,6 +37,8 @@ pub struct State {
     pub book: Book,
     /// What each sender may still have refused one by one. No fold either: it begins full with each start.
     pub buckets: Buckets,
+    /// Whose time runs. No fold either: it is filled again from the fold with each start.
+    pub running: Running,
 }
 
 /// Configurations by hash.
@@ -169,6 +174,8 @@ pub struct Call {
     pub lost_with_pump: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
+    /// What its listener has on record about models for the due turn.
+    pub journal: Journal,
     /// Records for its inbox that no settled turn has shown.
     pub inbox: Vec<Arrival>,
     /// The record after which the due turn could be delivered: what it shows ends there.
@@ -385,7 +392,7 @@ impl Life {
 }
 
 /// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 6;
+const ROW_VERSION: u8 = 8;
 
 impl Thread {
     /// A thread before its first record.

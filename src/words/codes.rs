@@ -65,8 +65,10 @@ codes! {
     ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed";
     ListenerDown "listener.down" false "the listener's program does not stay up";
     ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one";
+    UnknownOutcome "model.unknown-outcome" false "a model call was begun, and nobody can know what came of it; it may have been paid";
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
     ChildrenBudget "budget.children" false "more children are open than allowed";
+    TimeBudget "budget.time" false "the time that this request may take is used up";
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
     RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
     PingPong "loop.ping-pong" false "two parties went round too often without a new payload";

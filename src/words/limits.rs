@@ -16,6 +16,8 @@ pub const NOTICES: usize = 64;
 pub const ASKS: usize = 64;
 /// Journal entries that one delivery may make.
 pub const JOURNAL: usize = 64;
+/// Bytes of an answer to a question; what is more comes with the next one.
+pub const PAGE_BYTES: usize = 256 << 10;
 /// Words from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
 /// Top calls that may wait behind the open one of a root.

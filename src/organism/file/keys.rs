@@ -76,7 +76,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.on_unknown",
         "retry",
-        "after an attempt whose outcome nobody knows: `retry` or `fail`",
+        "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person",
     ),
     key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it"),
     key(
@@ -84,7 +84,11 @@ pub const KEYS: &[Key] = &[
         "dangerous",
         "`dangerous`: what its schema or its sender marks as dangerous; `always`: everything",
     ),
-    key("listeners.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d"),
+    key(
+        "listeners.NAME.approval.expires",
+        "1h",
+        "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one",
+    ),
     key(
         "listeners.NAME.approval.tell",
         "[]",
@@ -133,7 +137,11 @@ pub const KEYS: &[Key] = &[
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000"),
     key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16"),
     key("budgets.children", "32", "child threads, at all depths together, 1 to 1000"),
-    later("budgets.wall", "time at work"),
+    key(
+        "budgets.wall",
+        "none",
+        "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
+    ),
     later("budgets.tokens", "tokens of models"),
     later("budgets.money", "what models cost"),
     later("threads", "when an idle thread ends"),

@@ -246,6 +246,8 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
         | Effect::Answer { .. }
+        | Effect::Recall(_)
+        | Effect::Runs { .. }
         | Effect::Resumed => true,
     });
     waiting

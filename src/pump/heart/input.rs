@@ -287,7 +287,7 @@ impl Heart {
     }
 
     pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
-        self.happened(Happening::Lost(Lost {
+        self.attempt_lost(Lost {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
             turn: lease.turn,
@@ -295,7 +295,8 @@ impl Heart {
             code,
             words,
             with_pump,
-        }));
+            request: None,
+        });
     }
 
     /// Time has passed: attempts past their deadline are over, timers fire, and work whose pause is over may go.
@@ -313,6 +314,7 @@ impl Heart {
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
         self.expire();
+        self.elapse();
         self.tell_counts(now);
         self.fire_ripe();
         self.dispatch();

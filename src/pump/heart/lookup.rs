@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::{Heart, Input};
-use crate::pump::event::{Bound, Effect, Happening, Work};
+use crate::pump::event::{Bound, Effect, Happening, Lost, Recall, Work};
 use crate::pump::state::Thread;
 use crate::pump::view::{self, Seen, Wanted, Whose};
 use crate::pump::wake;
@@ -67,6 +67,15 @@ pub enum Lookup {
         /// Their places in the thread.
         seqs: Vec<u64>,
     },
+    /// Records of a listener's journal.
+    Journal(Recall),
+    /// The request of a call whose attempt is over: a person may have to decide about it.
+    Request {
+        /// What happened.
+        lost: Lost,
+        /// The record's place in the thread.
+        seq: u64,
+    },
 }
 
 impl Lookup {
@@ -77,6 +86,8 @@ impl Lookup {
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
             Lookup::View { whose, .. } => whose.thread.stem(),
             Lookup::Records { work, .. } => work.thread.stem(),
+            Lookup::Journal(recall) => recall.lease.thread.stem(),
+            Lookup::Request { lost, .. } => lost.thread.stem(),
         }
     }
 }
@@ -118,15 +129,19 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
         Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, whose, wanted)?)),
-        Lookup::Records { work, seqs } => {
-            let mut records = HashMap::with_capacity(seqs.len());
-            for seq in seqs {
-                let found = reader.of_thread(&work.thread, *seq, 1)?;
-                records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
-            }
-            Ok(Found::Records(records))
-        }
+        Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
+        Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
+        Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
     }
+}
+
+fn records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
+    let mut records = HashMap::with_capacity(seqs.len());
+    for seq in seqs {
+        let found = reader.of_thread(thread, *seq, 1)?;
+        records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
+    }
+    Ok(Found::Records(records))
 }
 
 fn bound(record: &Record) -> Bound {
@@ -171,6 +186,10 @@ impl Heart {
                 self.fire_parked(&lookup.stem(), set);
             }
             (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
+            (Ok(Found::Records(records)), Lookup::Journal(recall)) => self.recalled(&recall, &records),
+            (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
+                self.happened(Happening::Lost(Lost { request: records.remove(&seq), ..lost }));
+            }
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
@@ -236,6 +255,14 @@ impl Heart {
                 return self.undeliverable(work, Code::DamagedThread, &words);
             }
             (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
+            // Nobody can be asked about what cannot be shown: the call fails as if it were not to be.
+            (Lookup::Request { lost, .. }, _) => return self.happened(Happening::Lost(lost.clone())),
+            (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
+                return self.unrecalled(recall, Code::DamagedThread, &words);
+            }
+            (Lookup::Journal(recall), _) => {
+                return self.unrecalled(recall, Code::IngressUnavailable, &words);
+            }
             (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .mended_by("send it again later, with the same key"),

@@ -7,6 +7,7 @@ mod deliver;
 mod holding;
 mod input;
 mod lookup;
+mod recalling;
 mod timing;
 mod viewing;
 
@@ -142,13 +143,14 @@ impl Heart {
         self.happened(Happening::Booted { listeners });
         self.await_persons();
         self.take_up_timers();
+        self.take_up_running();
         self.take_up();
     }
 
     /// Decides upon something that happened, and folds in what was decided.
     fn happened(&mut self, what: Happening) {
-        let (at, seed) = (self.now(), self.ports.seeds.draw());
-        let decision = super::decide::decide(&self.state, Event { at, seed, what });
+        let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
+        let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
         self.ports.steps.passed(Step::Decided);
         self.take(decision);
     }
@@ -198,7 +200,8 @@ impl Heart {
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.wheel.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
-        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).min()
+        let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
+        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
     /// Why the pump must stop at once, if it must.

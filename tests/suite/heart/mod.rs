@@ -12,6 +12,7 @@ mod recovery;
 mod throttled;
 mod timers;
 mod viewing;
+mod wall;
 mod writer;
 
 use std::collections::VecDeque;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::Approval;
 pub(crate) use self::thread::{Call, Spawn, Thread};
-pub(crate) use self::timers::{Firing, Timer};
+pub(crate) use self::timers::{Clocked, Firing, Timer};
 
 use self::firsts::Firsts;
 use self::thread::{Child, End, Item, Warning};
@@ -140,6 +140,7 @@ impl Ledger {
             top_calls: 0,
             calls: BTreeMap::new(),
             timers: BTreeMap::new(),
+            clocks: BTreeMap::new(),
             used: (0, 0),
             ended: None,
             child: None,
@@ -165,6 +166,7 @@ impl Ledger {
             }),
             Some(Act::Fires { call }) => self.fired(step, call),
             Some(Act::Unset { .. }) => self.unset(step),
+            Some(Act::Clocks { call }) => self.clocked(step, call),
             Some(Act::Asks { call }) => self.asks(step, call),
             Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
             Some(Act::Amends { call }) => self.amends(step, call),

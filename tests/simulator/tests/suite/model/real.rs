@@ -132,7 +132,7 @@ impl Real {
     fn happens(&mut self, what: Happening) {
         self.events += 1;
         let at = Millis(1_000_000 + self.events * 10);
-        let event = Event { at, seed: Seed(u128::from(self.events).to_be_bytes()), what };
+        let event = Event { at, tick: at, seed: Seed(u128::from(self.events).to_be_bytes()), what };
         let Decision { facts, effects, .. } = decide(&self.state, event);
         for fact in facts {
             apply(&mut self.state, &fact);
@@ -218,7 +218,16 @@ impl Real {
     pub(crate) fn is_lost(&mut self, thread: &str, path: &str, code: Code, with_pump: bool) {
         let Lease { thread, call, turn, attempt, .. } = (*self.lease(thread, path)).clone();
         let words = "as drawn".into();
-        self.happens(Happening::Lost(Lost { thread, call, turn, attempt, code, words, with_pump }));
+        self.happens(Happening::Lost(Lost {
+            thread,
+            call,
+            turn,
+            attempt,
+            code,
+            words,
+            with_pump,
+            request: None,
+        }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {
