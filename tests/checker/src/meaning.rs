@@ -16,6 +16,8 @@ pub(crate) enum Act<'r> {
     Answer { caller: &'r str, turn: u32, ordinal: u32 },
     /// A payload for the inbox of a call.
     Inbox { call: &'r str },
+    /// Refuses what a listener said or asked while it is at work.
+    Refuses { call: &'r str },
     /// Tells a call that a budget is used up, and that it may only answer.
     Wraps { call: &'r str },
     /// A timer that fired into the inbox of the call that set it.
@@ -95,6 +97,7 @@ impl<'r> Act<'r> {
             Act::Item { call, .. }
             | Act::Answer { caller: call, .. }
             | Act::Inbox { call }
+            | Act::Refuses { call }
             | Act::Wraps { call }
             | Act::Fires { call }
             | Act::Unset { call }
@@ -165,6 +168,9 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
             Ok(Act::Decides { call: call(record)? })
         }
         ("steer", Some("paused" | "resumed")) => Ok(Act::Aside),
+        ("refusal", Some(_)) if record.call.is_some() && record.turn.is_none() => {
+            Ok(Act::Refuses { call: call(record)? })
+        }
         ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),
         ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),

@@ -11,6 +11,7 @@ mod log;
 mod steering;
 mod threads;
 mod todos;
+mod views;
 mod waits;
 
 use systole::edges::schemas::{Judge, Source, Verdict};

@@ -185,7 +185,7 @@ impl Ledger {
                 });
             }
             Some(Act::Terminal) => self.end(step),
-            Some(Act::Aside) | None => {}
+            Some(Act::Refuses { .. } | Act::Aside) | None => {}
         }
     }
 

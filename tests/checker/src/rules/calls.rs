@@ -111,6 +111,7 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         Act::Outcome { .. } => (Some("core"), caller),
         Act::Answer { .. }
         | Act::Inbox { .. }
+        | Act::Refuses { .. }
         | Act::Wraps { .. }
         | Act::Fires { .. }
         | Act::DeadLetter { .. }

@@ -66,7 +66,7 @@ pub(crate) fn recalled(from: u64, to: u64, part: &str) -> String {
 }
 
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 90;
+pub(crate) const RECORDS: u64 = 91;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -396,6 +396,10 @@ fn child_of_f() -> Vec<Line> {
             .on("2/2.0")
             .because("f-spawn")
             .says(&spawned(F1, F, "f-begin")),
+        later(f("f-asks", "refusal", "route.not-a-peer"), 5)
+            .between("core", "planner")
+            .on("2")
+            .because("f-spawned"),
         later(f("f-steer", "message", "steer"), 5)
             .between("planner", "")
             .on("2")

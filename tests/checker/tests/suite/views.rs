@@ -27,6 +27,13 @@ planted! {
         script.line("f-cleared").body = cleared(1, 2, 3).replace("kept_messages", "kept");
     };
 
+    a_refused_question_of_somebody_else finds ["party"] by |script| script.line("f-asks").from = "planner";
+
+    a_refused_question_to_a_call_that_is_over finds ["call-open"] by |script| {
+        let asks = script.remove("f-asks");
+        script.after("f-done", asks);
+    };
+
     a_recall_that_is_answered_otherwise finds ["view", "wait"] by |script| {
         script.line("f-recalled").body = over("done", 0, 0);
     };
