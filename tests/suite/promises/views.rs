@@ -113,7 +113,7 @@ async fn wrong_numbers_are_refused_with_a_mend() {
 fn b7_what_was_cleared_before_a_restart_is_recalled_after_it() {
     let folder =
         cast(&[("boss", "peers: [echo], turns: 9, entry: true, timeout: 1h", BOSS), ("echo", "", ECHO)]);
-    let held = "lambda turn: [time.sleep(0.02) for _ in iter(lambda: os.path.exists('gate'), True)] and [] or [recall(1, 7)]";
+    let held = "lambda turn: [time.sleep(0.02) for _ in iter(lambda: os.path.exists('gate'), True)] and [] or [recall(1, 6)]";
     let plan = format!(
         "[{}, {held}, lambda turn: [said(turn.line + ask(turn.delivery, '<view/>'))]]",
         CLEARS.replace("clear(1)", "clear(0)")
