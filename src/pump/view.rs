@@ -105,12 +105,19 @@ struct Noted {
     names: Option<Digest>,
 }
 
+/// Where a call stands in the order of the view.
+type Key = (Vec<(u32, u32)>, CallPath);
+
+fn key(path: &CallPath) -> Key {
+    (path.steps(), path.clone())
+}
+
 /// A view that is being read: the records of its thread go in one after the other.
 pub struct Reading {
     whose: Whose,
     thread: Thread,
     /// The listener's calls that belong to the view, in the order of the view.
-    calls: BTreeMap<Vec<(u32, u32)>, (CallPath, Told)>,
+    calls: BTreeMap<Key, Told>,
     noted: HashMap<u64, Noted>,
 }
 
@@ -131,7 +138,7 @@ impl Reading {
         let h = &record.header;
         if let Some(path) = h.call.as_ref().filter(|path| self.is_watched(path))
             && let Some(turns) = self.thread.calls.get(path).and_then(|call| ends_of_turns(call, h))
-            && let Some((_, told)) = self.calls.get_mut(&path.steps())
+            && let Some(told) = self.calls.get_mut(&key(path))
         {
             told.turns.extend(turns);
         }
@@ -148,11 +155,11 @@ impl Reading {
     /// The view; none where the call was never opened, or is no longer open.
     pub fn view(mut self) -> Option<View> {
         let own = self.thread.calls.get(&self.whose.call)?;
-        let (_, told) = self.calls.get_mut(&self.whose.call.steps())?;
+        let told = self.calls.get_mut(&key(&self.whose.call))?;
         told.turns.push(turn_before(own, true));
         let mut messages = Vec::new();
         let mut request = 0;
-        for (path, told) in self.calls.values() {
+        for ((_, path), told) in &self.calls {
             let is_own = *path == self.whose.call;
             if is_own {
                 request = messages.len() as u64 + 1;
@@ -174,7 +181,7 @@ impl Reading {
     }
 
     fn is_watched(&self, path: &CallPath) -> bool {
-        self.calls.contains_key(&path.steps())
+        self.calls.contains_key(&key(path))
     }
 
     /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier ones
@@ -188,10 +195,10 @@ impl Reading {
         let Some(call) = self.thread.calls.get(&path).filter(|call| call.opened_by(h.seq)) else { return };
         let is_own = path == self.whose.call;
         let is_earlier = || call.listener == self.whose.listener && path.precedes(&self.whose.call);
-        let is_inside = || self.calls.values().any(|(other, _)| path.is_within(other));
+        let is_inside = || self.calls.keys().any(|(_, other)| path.is_within(other));
         if is_own || is_earlier() && !is_inside() {
             let told = Told { caller: call.caller.clone(), turns: Vec::new() };
-            self.calls.insert(path.steps(), (path, told));
+            self.calls.insert(key(&path), told);
         }
     }
 

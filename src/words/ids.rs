@@ -453,6 +453,27 @@ mod tests {
     }
 
     #[test]
+    fn a_call_precedes_what_was_asked_for_when_it_was_over() {
+        let precedes =
+            |one: &str, other: &str| CallPath::parse(one).unwrap().precedes(&CallPath::parse(other).unwrap());
+        for (one, other) in [
+            ("1", "2"),
+            ("9", "10"),
+            ("1/3.0", "2"),
+            ("1", "2/1.0"),
+            ("2/1.5", "2/2.0"),
+            ("2/1.0/7.1", "2/10.0/1.0"),
+        ] {
+            assert!(precedes(one, other) && !precedes(other, one), "{one} {other}");
+        }
+        for (one, other) in
+            [("1", "1"), ("1", "1/1.0"), ("2/1.0", "2/1.1"), ("2/1.0/1.0", "2/1.1/2.0"), ("1/0.0", "2")]
+        {
+            assert!(!precedes(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
     fn a_digest_is_lower_case_hex_of_every_byte() {
         let bytes: [u8; 32] = std::array::from_fn(|n| u8::try_from(n * 8 + n % 8).unwrap());
         let digest = Digest(bytes);

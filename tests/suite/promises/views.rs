@@ -58,16 +58,21 @@ fn digest(records: &[&Record]) -> String {
     Digest(hash(6, &leaves)).to_string()
 }
 
+/// Answers once the log holds the answer of the other.
+const LATE: &str = r#"
+log = sqlite3.connect("file:hello.db?mode=ro", uri=True)
+query = "SELECT count(*) FROM line WHERE code = 'final' AND body LIKE '%heard two%'"
+for turn in turns():
+    while not log.execute(query).fetchone()[0]: time.sleep(0.01)
+    reply(turn.delivery, said(turn.text))
+"#;
+
 #[tokio::test]
 async fn b7_whoever_has_the_log_computes_the_digest_of_a_clear() {
     let house = House::open(&[
         ("boss", "peers: [echo, late], turns: 9, entry: true", BOSS),
         ("echo", "in_flight: 4", ECHO),
-        (
-            "late",
-            "",
-            "\nfor turn in turns():\n    time.sleep(0.1)\n    reply(turn.delivery, said(turn.text))\n",
-        ),
+        ("late", "", LATE),
     ])
     .await;
     let plan =

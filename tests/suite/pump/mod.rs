@@ -21,6 +21,7 @@ mod steering;
 mod threads;
 mod timers;
 mod todos;
+mod views;
 mod wall;
 mod wrapping;
 
