@@ -1,16 +1,18 @@
 //! The view of a call: what is in it, in which order, and under which number.
 
+use super::approvals::amendment;
 use super::clearing::{calls, ends, thinks};
 use super::*;
 
-/// An agent that asks two tools and another at once, spawns two children and waits for them; the answers
-/// come in the order given.
+/// An agent that asks two tools and another at once, waits, and spawns the two children that it waits for; the
+/// answers come in the order given.
 fn conversation(answers: &[u32], children: &[&str]) -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let spawns = children_in_order().map(|label| spawn(Some(label), "tool"));
     let items = [thinks("first"), calls("tool", "a"), calls("other", "b"), calls("tool", "c"), refused()];
-    stage.replies("1", 1, items.into_iter().chain(spawns).chain([wait("all", &[])]).collect());
+    // The wait is recorded last, wherever it stands.
+    stage.replies("1", 1, items.into_iter().chain([wait("all", &[])]).chain(spawns).collect());
     for ordinal in answers {
         let said = ends(&format!("answer {ordinal}"));
         stage.replies(&format!("1/1.{ordinal}"), 1, vec![said]);
@@ -40,16 +42,16 @@ fn the_view_of_a_conversation_with_parallel_calls() {
             "3  agent: <tool>a</tool>",
             "4  agent: <other>b</other>",
             "5  agent: <tool>c</tool>",
-            "6  agent: <spawn-thread/>",
+            "6  agent: <await-threads mode=\"all\"></await-threads>",
             "7  agent: <spawn-thread/>",
-            "8  agent: <await-threads mode=\"all\"></await-threads>",
+            "8  agent: <spawn-thread/>",
             "9  tool: <done>answer 1</done>",
             "10  other: <done>answer 2</done>",
             "11  tool: <done>answer 3</done>",
             "12  core: <system-error code=\"payload.invalid\" retry_allowed=\"true\" message=\"wrong\"/>",
-            "13  core: <thread-spawned assigned_id=\"root.early\" parent_id=\"root\" head=\"…\"/>",
-            "14  core: <thread-spawned assigned_id=\"root.late\" parent_id=\"root\" head=\"…\"/>",
-            "15  core: <await-over reason=\"done\" finished=\"2\" open=\"0\"/>",
+            "13  core: <await-over reason=\"done\" finished=\"2\" open=\"0\"/>",
+            "14  core: <thread-spawned assigned_id=\"root.early\" parent_id=\"root\" head=\"…\"/>",
+            "15  core: <thread-spawned assigned_id=\"root.late\" parent_id=\"root\" head=\"…\"/>",
             "16  core: <thread-finished id=\"root.early\" outcome=\"answered\" head=\"…\"><done>end of early</done></thread-finished>",
             "17  core: <thread-finished id=\"root.late\" outcome=\"answered\" head=\"…\"><done>end of late</done></thread-finished>",
             "18- agent: <other>d</other>",
@@ -172,4 +174,14 @@ fn of_an_earlier_call_that_failed_stands_what_was_said_and_answered() {
             "5- operator: <agent/>",
         ]
     );
+}
+
+#[test]
+fn a_request_that_a_person_amended_is_still_its_callers() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![calls("guarded", "wild")]);
+    let mild = Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &Limits::default()).unwrap();
+    stage.rules(1, None, amendment("guarded", mild));
+    assert_eq!(stage.sees(&root(), "1/1.0"), ["1- agent: <guarded>mild</guarded>"]);
 }
