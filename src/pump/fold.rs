@@ -132,8 +132,8 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
 }
 
 /// Keys that `Thread::recent` holds: more than can be on their way between a look into the log and a
-/// decision, since no more top calls than that may wait.
-const RECENT_KEYS: usize = 2 * limits::QUEUED_TOP_CALLS;
+/// decision, since no more top calls and no more words for the open one than that may wait.
+const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
 
 fn remember_key(thread: &mut Thread, record: &Record) {
     let h = &record.header;
