@@ -11,7 +11,6 @@ use crate::rules::admit::excerpt;
 use crate::words::codes::Code;
 use crate::words::flow::{Admitted, Asked, Receipt, Refused, What};
 use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
-use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
@@ -132,8 +131,7 @@ fn go_on(
             Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false };
         return Ok(receipt);
     }
-    let waiting = state.calls.values().filter(|c| c.held).count();
-    if waiting >= limits::QUEUED_TOP_CALLS {
+    if !state.has_room() {
         let words = "16 messages wait behind the one that is being answered, the most that may";
         return Err(Refusal::new(Code::BusyThread, words).mended_by("wait for an answer, then send it again"));
     }

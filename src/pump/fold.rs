@@ -309,7 +309,9 @@ fn close(thread: &mut Thread, record: &Record) {
     // Calls under it were closed by records of their own; should a log be cut between those and this
     // one, they go with it all the same.
     thread.calls.retain(|other, _| !other.is_within(path));
-    timers::closed(thread, path, call.ready_seq);
+    // Where items of the same reply have settled its turn, what is left in the inbox was shown by none.
+    let shown_up_to = if h.turn == Some(call.settled) { 0 } else { call.ready_seq };
+    timers::closed(thread, path, shown_up_to);
     answer_item(thread, path, h);
     if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
         caller.rounds.heard(&call.listener, &record.body);

@@ -155,14 +155,16 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Option<u64> {
 }
 
 /// Something was begun that used this much: where most of a limit is used by it and was not before, every
-/// open call under that limit is told that has a further turn to read it in.
-pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
+/// open call under that limit is told that has a further turn to read it in, and so is the call of a child
+/// whose parent does not know of it yet.
+pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use, begun: Option<(&ThreadId, &CallPath)>) {
     for limit in limits {
         let then = limit.with(more);
         if is_mostly_used(&limit.of) || !is_mostly_used(&then) {
             continue;
         }
-        for (thread, path) in calls_under(d, &limit.thread, limit.purse) {
+        let begun = begun.map(|(thread, path)| (thread.clone(), path.clone()));
+        for (thread, path) in calls_under(d, &limit.thread, limit.purse).into_iter().chain(begun) {
             let Some(call) = d.call(&thread, &path) else { continue };
             if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
                 continue;

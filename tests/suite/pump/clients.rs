@@ -115,3 +115,13 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
     }
     assert!(rules("carol").contains(&"=> done".to_owned()));
 }
+
+#[test]
+fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
+    let mut stage = stage();
+    asks(&mut stage, "alice", "k", "guarded", None);
+    let (by, approval, hash) = (name("carol"), ApprovalId(1), Some(Digest([9; 32])));
+    let ruling = Ruling { ticket: Ticket(4), by, approval, hash, note: None, says: Says::Approve };
+    let told = stage.happens(Happening::Ruled(ruling));
+    assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
+}
