@@ -276,19 +276,7 @@ async fn cancel(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    let thread = match ThreadId::parse(&thread) {
-        Ok(thread) => thread,
-        Err(malformed) => {
-            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
-        }
-    };
-    match desk.front.cancel(client, thread.clone()).await {
-        Some(Reply::Done | Reply::Receipt(..)) => {
-            Json(told::Cancelled { cancelled: thread.to_string() }).into_response()
-        }
-        Some(Reply::Refused(refusal)) => refused(&refusal),
-        None => stopping(),
-    }
+    over(&thread, |id| desk.front.cancel(client, id), |cancelled| Json(told::Cancelled { cancelled })).await
 }
 
 async fn end(
@@ -296,16 +284,23 @@ async fn end(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    let thread = match ThreadId::parse(&thread) {
-        Ok(thread) => thread,
+    over(&thread, |id| desk.front.end(client, id), |ended| Json(told::Ended { ended })).await
+}
+
+/// Has a thread be over in one way or the other, and says so.
+async fn over<T: IntoResponse>(
+    thread: &str,
+    order: impl AsyncFnOnce(ThreadId) -> Option<Reply>,
+    done: impl FnOnce(String) -> T,
+) -> Response {
+    let id = match ThreadId::parse(thread) {
+        Ok(id) => id,
         Err(malformed) => {
             return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
         }
     };
-    match desk.front.end(client, thread.clone()).await {
-        Some(Reply::Done | Reply::Receipt(..)) => {
-            Json(told::Ended { ended: thread.to_string() }).into_response()
-        }
+    match order(id).await {
+        Some(Reply::Done | Reply::Receipt(..)) => done(thread.to_owned()).into_response(),
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
     }

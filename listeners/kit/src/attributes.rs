@@ -21,6 +21,16 @@ pub struct Attribute<'d> {
     pub offset: usize,
     /// The binding of its prefix; an attribute without a prefix is in no namespace.
     pub(crate) binding: Option<usize>,
+    /// The end and the length of its name as one number: names whose numbers differ, differ, and
+    /// comparing all names of a tag with each other is mostly comparing these.
+    pub(crate) mark: u64,
+}
+
+/// The mark of a name as written.
+pub(crate) fn mark(name: &str) -> u64 {
+    let mut word = [0; 8];
+    word.iter_mut().zip(name.bytes().rev()).for_each(|(to, from)| *to = from);
+    u64::from_le_bytes(word).rotate_left(8) ^ name.len() as u64
 }
 
 impl<'d> Attribute<'d> {

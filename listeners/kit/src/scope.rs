@@ -25,34 +25,42 @@ pub(crate) struct Binding<'d> {
 #[derive(Debug)]
 pub(crate) struct Scope<'d> {
     bindings: Vec<Binding<'d>>,
+    /// What no prefix is bound to. Apart from the others, because nearly every element asks for it.
+    default: Option<usize>,
     innermost: BTreeMap<&'d str, usize>,
 }
 
 impl<'d> Scope<'d> {
     pub(crate) fn new() -> Self {
-        let mut scope = Self { bindings: Vec::with_capacity(4), innermost: BTreeMap::new() };
+        let mut scope = Self { bindings: Vec::with_capacity(4), default: None, innermost: BTreeMap::new() };
         scope.declare("xml", Cow::Borrowed(namespaces::XML), 0);
         scope
     }
 
     pub(crate) fn declare(&mut self, prefix: &'d str, uri: Cow<'d, str>, depth: usize) {
-        let shadows = self.innermost.insert(prefix, self.bindings.len());
+        let shadows = self.bind(prefix, Some(self.bindings.len()));
         self.bindings.push(Binding { prefix, uri, depth, shadows });
     }
 
     /// Forgets what elements at `depth` and deeper declared.
     pub(crate) fn leave(&mut self, depth: usize) {
         while let Some(binding) = self.bindings.pop_if(|binding| binding.depth >= depth) {
-            match binding.shadows {
-                Some(outer) => self.innermost.insert(binding.prefix, outer),
-                None => self.innermost.remove(binding.prefix),
-            };
+            self.bind(binding.prefix, binding.shadows);
+        }
+    }
+
+    /// Binds a prefix to that number, or to nothing, and gives what it was bound to.
+    fn bind(&mut self, prefix: &'d str, number: Option<usize>) -> Option<usize> {
+        match number {
+            _ if prefix.is_empty() => std::mem::replace(&mut self.default, number),
+            Some(number) => self.innermost.insert(prefix, number),
+            None => self.innermost.remove(prefix),
         }
     }
 
     /// The number of the binding of `prefix`, if it has one.
     pub(crate) fn find(&self, prefix: &str) -> Option<usize> {
-        self.innermost.get(prefix).copied()
+        if prefix.is_empty() { self.default } else { self.innermost.get(prefix).copied() }
     }
 
     pub(crate) fn binding(&self, number: usize) -> Option<&Binding<'d>> {

@@ -1,5 +1,9 @@
-//! Choices that can be made again: the same seed gives the same ones. SplitMix64, which is as random as
-//! a choice of moments has to be, and fits into a number.
+//! Choices that can be made again: the same seed gives the same ones, in the same order. Never asks the
+//! machine for anything. A seed comes in, numbers go out. SplitMix64, which is as random as a choice of
+//! moments has to be, and fits into a number.
+//!
+//! Every concern of a run throws dice of its own, made with `apart`, so that a new choice in one of them
+//! does not shift the choices of all others.
 
 /// Dice, thrown in a fixed order for a seed.
 #[derive(Clone, Debug)]
@@ -11,12 +15,13 @@ impl Dice {
         Dice(seed)
     }
 
-    /// Other dice that depend on these and on a number, so that no two throwers share theirs.
+    /// Other dice that depend on these and on a number.
     pub fn apart(&self, number: u64) -> Dice {
-        Dice(Dice(self.0 ^ number.wrapping_mul(0xd134_2543_de82_ef95)).next())
+        let mut mixed = Dice(self.0 ^ number.wrapping_mul(0xd134_2543_de82_ef95));
+        Dice(mixed.throw())
     }
 
-    fn next(&mut self) -> u64 {
+    fn throw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -25,7 +30,12 @@ impl Dice {
 
     /// A number below a limit; 0 where the limit is.
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next().checked_rem(limit).unwrap_or(0)
+        self.throw().checked_rem(limit).unwrap_or(0)
+    }
+
+    /// A number from `least` to `most`, both included.
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most.saturating_sub(least) + 1)
     }
 
     /// Whether something happens that happens so often in a hundred.
@@ -33,10 +43,36 @@ impl Dice {
         self.below(100) < often
     }
 
+    /// Whether something happens that happens so often in a thousand.
+    pub fn permille(&mut self, often: u64) -> bool {
+        self.below(1000) < often
+    }
+
+    /// A delay: mostly short, now and then long, rarely far too long.
+    pub fn delay_ms(&mut self, usual_ms: u64) -> u64 {
+        match self.below(100) {
+            0 => self.between(usual_ms, usual_ms * 200),
+            1..10 => self.between(usual_ms, usual_ms * 10),
+            _ => self.below(usual_ms + 1),
+        }
+    }
+
     /// One of several; none where there is none.
     pub fn one_of<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let place = self.below(choices.len() as u64);
         choices.get(usize::try_from(place).unwrap_or(0))
+    }
+
+    /// The place of a weight, drawn as often as it weighs among all.
+    pub fn weighed(&mut self, weights: &[u64]) -> usize {
+        let mut left = self.below(weights.iter().sum());
+        for (place, weight) in weights.iter().enumerate() {
+            match left.checked_sub(*weight) {
+                None => return place,
+                Some(rest) => left = rest,
+            }
+        }
+        0
     }
 }
 
@@ -53,5 +89,13 @@ mod tests {
         let mut dice = Dice::new(1);
         assert!((0..1000).all(|_| dice.below(3) < 3) && dice.below(0) == 0);
         assert_eq!(dice.one_of::<u8>(&[]), None);
+    }
+
+    #[test]
+    fn what_weighs_nothing_is_never_drawn() {
+        let mut dice = Dice::new(3);
+        let drawn: Vec<usize> = (0..200).map(|_| dice.weighed(&[0, 1, 0, 3])).collect();
+        assert!(drawn.contains(&1) && drawn.contains(&3));
+        assert!(!drawn.contains(&0) && !drawn.contains(&2));
     }
 }

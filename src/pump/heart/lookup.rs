@@ -17,6 +17,9 @@ use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
+/// How long waits what the log could not be read for.
+pub(super) const AGAIN_MS: u64 = 10_000;
+
 /// A question to the log.
 #[derive(Clone, Debug)]
 pub enum Lookup {
@@ -197,14 +200,30 @@ impl Heart {
         }
     }
 
+    /// The log could not be read for a turn, which has not gone out: it is tried again, and `sys` is told.
+    fn put_off(&mut self, work: Work, words: String) {
+        self.desk.unused(&work.listener);
+        let now = self.ticks();
+        // Its listener is seated: it had a slot.
+        let _seated = self.desk.take(work, now.plus(AGAIN_MS), now);
+        self.tell_sys(Refusal::new(Code::IngressUnavailable, words));
+    }
+
+    /// Tells `sys` what the pump could not do for nobody in particular.
+    pub(super) fn tell_sys(&mut self, refusal: Refusal) {
+        let refused = Refused { refusal, kept: None };
+        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused }));
+    }
+
     /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread. What
     /// is parked behind has its own answer coming.
     fn unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
         let words = fault.to_string();
         let refusal = match (lookup, fault) {
-            (Lookup::Records { work, .. }, _) => {
+            (Lookup::Records { work, .. }, LogFault::Damaged { .. }) => {
                 return self.undeliverable(work, Code::DamagedThread, &words);
             }
+            (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
             (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .mended_by("send it again later, with the same key"),

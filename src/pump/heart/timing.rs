@@ -3,18 +3,15 @@
 
 use std::sync::Arc;
 
+use super::lookup::AGAIN_MS;
 use super::{Heart, Input, Lookup};
 use crate::pump::event::{Happening, Until};
 use crate::pump::timers;
 use crate::pump::wheel::Ripe;
 use crate::words::codes::Code;
-use crate::words::flow::{Refused, Unconnected};
-use crate::words::ids::{Name, ThreadId, TimerId};
+use crate::words::ids::{ThreadId, TimerId};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
-
-/// How long a timer waits when the log could not be read for it.
-const AGAIN_MS: u64 = 10_000;
 
 impl Heart {
     /// Waits for a timer, or no more.
@@ -77,7 +74,6 @@ impl Heart {
             let at = self.ticks().plus(AGAIN_MS);
             self.wheel.again(ripe.thread, ripe.timer, at);
         }
-        let refused = Refused { refusal, kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused }));
+        self.tell_sys(refusal);
     }
 }

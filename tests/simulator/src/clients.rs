@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use systole::cli::soak::dice::Dice;
 use systole::pump::heart::Input;
 use systole::words::codes::Code;
 use systole::words::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
@@ -15,7 +16,6 @@ use systole_checker::record::{Hash, Id};
 use systole_kit::Payload;
 
 use crate::cast;
-use crate::dice::Dice;
 
 /// A message of a client, under one key.
 struct Message {

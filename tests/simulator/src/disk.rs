@@ -1,10 +1,10 @@
 //! The disk under the log in memory: what is synced stays, what is not may be gone when the power fails.
 //! The log itself is the real one. Batches come in, and how their commits end is drawn from dice.
 
+use systole::cli::soak::dice::Dice;
 use systole::edges::log::memory::{Ending, Memory};
 use systole::words::ports::{Batch, Commit, LogReader as _, LogWriter as _, Position, ReadBack};
 
-use crate::dice::Dice;
 use crate::plant::Plant;
 use crate::weather::Weather;
 

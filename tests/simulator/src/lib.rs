@@ -14,7 +14,6 @@
 mod agenda;
 mod cast;
 mod clients;
-mod dice;
 mod disk;
 mod glass;
 mod listeners;
@@ -26,7 +25,6 @@ mod watch;
 mod weather;
 mod world;
 
-pub use dice::Dice;
 pub use plant::Plant;
 pub use sweep::{Sweep, sweep};
 pub use watch::Finding;

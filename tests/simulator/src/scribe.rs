@@ -1,9 +1,9 @@
 //! The writer of the log, as the thread that owns it works: one batch at a time, settled before the next.
 //! It has no time of its own; the world says when it tries.
 
+use systole::cli::soak::dice::Dice;
 use systole::words::ports::{Batch, Commit, Position, ReadBack};
 
-use crate::dice::Dice;
 use crate::disk::Disk;
 use crate::plant::Plant;
 use crate::weather::Weather;

@@ -1,7 +1,7 @@
 //! How bad a run is: how often each fault strikes. Every seed draws its own, many of them none at all,
 //! because faults hide one another where all of them strike all the time.
 
-use crate::dice::Dice;
+use systole::cli::soak::dice::Dice;
 
 /// How often in a thousand each fault strikes where it can.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -111,6 +111,23 @@ fn a_record_that_cannot_be_read_is_not_blamed_on_the_addressee() {
 }
 
 #[test]
+fn a_log_that_cannot_be_read_for_a_moment_costs_a_pause_and_no_attempt() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "tool", None);
+    rig.settle();
+    let mut rig = rig.killed_unread();
+    rig.reader.fails.store(1, Ordering::Relaxed);
+    rig.settle();
+    let lines = rig.lines();
+    assert!(lines.iter().any(|l| l.starts_with("sys") && l.contains("ingress.unavailable")), "{lines:?}");
+    assert!(!lines.iter().any(|l| l.contains("outcome/")), "{lines:?}");
+    assert!(rig.seen().is_empty());
+    rig.passes(10_000);
+    rig.settle();
+    assert_eq!(rig.seen(), ["tool 1 t1 a2"], "the attempt that died with the pump was the first");
+}
+
+#[test]
 fn notices_of_one_turn_are_kept_up_to_a_limit_and_the_listener_is_told() {
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);

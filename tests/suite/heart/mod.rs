@@ -139,7 +139,7 @@ impl LogReader for Shaky {
     }
     fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let limit = if self.deaf.load(Ordering::Relaxed) { 0 } else { limit };
-        self.log.of_thread(id, seq, limit)
+        self.look(self.log.of_thread(id, seq, limit))
     }
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         self.log.after(position, limit)

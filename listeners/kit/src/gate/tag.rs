@@ -4,7 +4,7 @@
 //! stands at a start tag comes in; the tag with its namespace, or a fault, goes out.
 
 use super::{Gate, Step, Tag, words};
-use crate::attributes::{Attribute, Walk};
+use crate::attributes::{self, Attribute, Walk};
 use crate::place::Fault;
 use crate::{characters, name, namespaces};
 
@@ -68,11 +68,14 @@ impl<'d> Gate<'d> {
             if self.attributes.len() == most {
                 return self.refuse(written.offset, |place| words::too_many("attributes", most, place));
             }
-            if self.attributes.iter().any(|other| other.local == local && other.prefix == prefix) {
+            let mark = attributes::mark(written.name);
+            let is_same =
+                |other: &Attribute<'_>| other.mark == mark && other.local == local && other.prefix == prefix;
+            if self.attributes.iter().any(is_same) {
                 return Err(words::duplicate(written.name, self.ruler.place(written.offset)));
             }
             let attribute =
-                Attribute { prefix, local, raw: written.raw, offset: written.offset, binding: None };
+                Attribute { prefix, local, raw: written.raw, offset: written.offset, binding: None, mark };
             self.attributes.push(attribute);
         }
         Ok(())

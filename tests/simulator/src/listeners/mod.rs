@@ -8,6 +8,7 @@ mod worker;
 
 use std::collections::HashMap;
 
+use systole::cli::soak::dice::Dice;
 use systole::words::codes::Code;
 use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
 use systole::words::ids::{CallPath, Name, ThreadId};
@@ -16,7 +17,6 @@ use systole::words::refusal::Refusal;
 use systole_kit::Payload;
 
 use crate::cast;
-use crate::dice::Dice;
 use crate::weather::Weather;
 
 /// One item of a reply.

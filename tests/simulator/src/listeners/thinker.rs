@@ -3,7 +3,7 @@
 
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::cast;
-use crate::dice::Dice;
+use systole::cli::soak::dice::Dice;
 
 /// Whom it asks, those more often that stand here twice.
 const PEERS: [&str; 7] =

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use systole::cli::soak::dice::Dice;
 use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
@@ -24,7 +25,6 @@ use systole::words::ports::{Lease, Position, Token};
 use crate::agenda::Agenda;
 use crate::cast;
 use crate::clients::{Crowd, Pending, Word};
-use crate::dice::Dice;
 use crate::disk::Disk;
 use crate::listeners::{Speech, Troupe};
 use crate::outside::Outside;
