@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::closing::{Outcome, close};
-use super::decide::{may_act, refuse_outside_calls};
+use super::decide::refuse_asker;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::state::Approval;
@@ -85,12 +85,7 @@ pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
     };
     match outcome {
         Ok(()) => d.effect(Effect::Done { ticket }),
-        Err((thread, refused)) => {
-            // Who only decides about what waits has no part in the thread of others.
-            let thread = thread.filter(|thread| may_act(d, &by, thread));
-            let refusal = refuse_outside_calls(d, thread.as_ref(), &by, refused);
-            d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
-        }
+        Err((thread, refused)) => refuse_asker(d, ticket, &by, thread.as_ref(), refused),
     }
 }
 

@@ -207,3 +207,18 @@ pub(super) fn depth(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> usize 
     }
     depth
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b15_most_of_a_limit_is_four_fifths_of_it() {
+        let is_most = |used, limit| is_mostly_used(&Exceeded { what: Measure::Messages, used, limit });
+        assert_eq!(
+            [is_most(79, 100), is_most(80, 100), is_most(3, 4), is_most(4, 5)],
+            [false, true, false, true]
+        );
+        assert!(is_most(u64::MAX, u64::MAX));
+    }
+}
