@@ -155,14 +155,16 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Option<u64> {
 }
 
 /// Something was begun that used this much: where most of a limit is used by it and was not before, every
-/// open call under that limit is told that has a further turn to read it in.
-pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
+/// open call under that limit is told that has a further turn to read it in, and so is the call of a child
+/// whose parent does not know of it yet.
+pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use, begun: Option<(&ThreadId, &CallPath)>) {
     for limit in limits {
         let then = limit.with(more);
         if is_mostly_used(&limit.of) || !is_mostly_used(&then) {
             continue;
         }
-        for (thread, path) in calls_under(d, &limit.thread, limit.purse) {
+        let begun = begun.map(|(thread, path)| (thread.clone(), path.clone()));
+        for (thread, path) in calls_under(d, &limit.thread, limit.purse).into_iter().chain(begun) {
             let Some(call) = d.call(&thread, &path) else { continue };
             if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
                 continue;
@@ -204,4 +206,19 @@ pub(super) fn depth(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> usize 
         id = parent;
     }
     depth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b15_most_of_a_limit_is_four_fifths_of_it() {
+        let is_most = |used, limit| is_mostly_used(&Exceeded { what: Measure::Messages, used, limit });
+        assert_eq!(
+            [is_most(79, 100), is_most(80, 100), is_most(3, 4), is_most(4, 5)],
+            [false, true, false, true]
+        );
+        assert!(is_most(u64::MAX, u64::MAX));
+    }
 }

@@ -14,7 +14,7 @@ pub const REPLY_ITEMS: usize = 64;
 pub const NOTICES: usize = 64;
 /// Words from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
-/// Top calls that may wait behind the open one of a root.
+/// Top calls that may wait behind the open one of a root, whoever opened them.
 pub const QUEUED_TOP_CALLS: usize = 16;
 /// How deep calls and spawns may nest at most, both counted together, whatever the file allows.
 pub const DEPTH: usize = 16;

@@ -18,10 +18,9 @@ pub use lookup::{Answered, Lookup, answer};
 
 use super::desk::Desk;
 use super::event::{Decision, Effect, Event, Happening, Work};
-use super::expiries::Expiries;
 use super::state::State;
 use super::wake::Recovered;
-use super::wheel::Wheel;
+use super::wheel::{Timers, Wheel};
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
     Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
@@ -51,7 +50,7 @@ pub struct Ports {
 pub struct Heart {
     state: State,
     desk: Desk,
-    wheel: Wheel,
+    timers: Timers,
     ports: Ports,
     /// Records and effects that wait for the writer.
     filling: commit::Filling,
@@ -69,7 +68,7 @@ pub struct Heart {
     /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests for approval, until they expire.
-    expiries: Expiries,
+    expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
     /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
@@ -96,7 +95,7 @@ impl Heart {
         let mut heart = Heart {
             state,
             desk: Desk::default(),
-            wheel: Wheel::default(),
+            timers: Timers::default(),
             ports,
             filling: commit::Filling::default(),
             writing: None,
@@ -106,7 +105,7 @@ impl Heart {
             since_checkpoint,
             suspects: HashSet::new(),
             reserved: HashSet::new(),
-            expiries: Expiries::default(),
+            expiries: Wheel::default(),
             aside: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
@@ -196,7 +195,7 @@ impl Heart {
 
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
-        let timer = self.wheel.next_moment().filter(|_| !self.stopping);
+        let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
         self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()

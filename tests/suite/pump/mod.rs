@@ -13,6 +13,7 @@ mod ends;
 mod failures;
 mod introspection;
 mod loops;
+mod meetings;
 mod outside;
 mod pauses;
 mod steering;
