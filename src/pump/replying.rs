@@ -320,7 +320,7 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             fact.from = turn.sender.clone();
             let over = purse::over(d, turn.thread, turn.path);
             d.record(turn.thread, fact);
-            purse::warn(d, &over, Use::CALL, None);
+            purse::warn(d, &over, Use::CALL);
             looping::tell(d, turn, to, admitted.bytes());
             let (path, request) =
                 (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));

@@ -112,8 +112,8 @@ fn b15_the_spawn_that_uses_most_of_the_budget_warns_its_child_and_its_callers_ne
             "root 8 message/spawn agent -> - 1 t2.0",
             "heat 1 message/begin agent -> agent 1",
             "root 9 message/inbox core -> agent 1",
-            "heat 2 message/inbox core -> agent 1",
             "root 10 message/answer core -> agent 1/2.0",
+            "heat 2 message/inbox core -> agent 1",
             "=> agent 1 t3 a1",
             "=> agent heat:1 t1 a1",
         ]
