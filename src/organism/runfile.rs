@@ -29,7 +29,7 @@ impl Credential {
     }
 
     /// One that was drawn by somebody else.
-    pub(super) fn given(token: String) -> Credential {
+    pub fn given(token: String) -> Credential {
         Credential(token)
     }
 
