@@ -201,8 +201,8 @@ pub enum Effect {
         /// How long a person is waited for at most.
         most_ms: u64,
     },
-    /// What was halted may go out.
-    Resumed,
+    /// What was halted by a pause of that thread may go out; one of `sys` halts everything.
+    Resumed(ThreadId),
     /// The asker's message is taken.
     Receipt {
         /// Where it waits.

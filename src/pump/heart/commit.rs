@@ -245,7 +245,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::Wait { .. }
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
-        | Effect::Resumed => true,
+        | Effect::Resumed(_) => true,
     });
     waiting
 }

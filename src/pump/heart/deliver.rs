@@ -60,7 +60,7 @@ impl Heart {
                     }
                 }
                 Effect::Expires { .. } => self.await_person(effect),
-                Effect::Resumed => self.take_up_aside(),
+                Effect::Resumed(thread) => self.take_up_aside(&thread),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);
                     self.ports.steps.passed(Step::Acknowledged);

@@ -358,7 +358,7 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Refused { refusal, .. } => format!("=> refused {}", refusal.code),
         Effect::Done { .. } => "=> done".to_owned(),
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
-        Effect::Resumed => "=> resumed".to_owned(),
+        Effect::Resumed(_) => "=> resumed".to_owned(),
     }
 }
 

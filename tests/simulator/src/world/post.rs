@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sha2::Digest as _;
 
 use systole::pump::heart::Input;
+use systole::pump::pausing::halted;
 use systole::words::codes::Code;
 use systole::words::composition::OnUnknown;
 use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
@@ -28,7 +29,7 @@ impl World {
         }
         if let Some(input) = self.crowd.opened(ticket) {
             self.asked.insert(ticket);
-            self.count(if matches!(input, Input::Cancel { .. }) { "cancels" } else { "requests" });
+            self.count(if matches!(input, Input::Asked(_)) { "requests" } else { "orders" });
             self.input(input);
         }
     }
@@ -83,7 +84,7 @@ impl World {
 
     /// An order that was carried out has ended its thread.
     fn done(&mut self, ticket: Ticket) {
-        let Some(named) = self.crowd.thread_of(ticket) else { return };
+        let Some(named) = self.crowd.ends(ticket) else { return };
         if !self.folds.durable().get(named).is_some_and(|thread| thread.ended) {
             let words = format!("{named} is said to be cancelled, and on disk it has not ended");
             self.find("cancelled", words);
@@ -130,6 +131,10 @@ impl World {
         // What was recorded before it is sent counts as out already.
         let is_promised = pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
+        let halted = halted(|id| self.folds.durable().get(id), &lease.thread);
+        if let Some((by, _)) = halted.filter(|_| !is_promised) {
+            self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
+        }
         if !is_promised && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
             self.find("drain", format!("{} goes out after the pump was told to stop", lease.token.0));
         }

@@ -12,7 +12,7 @@ const WEATHER: [&str; 45] = [
     "blind looks",
     "broken logs",
     "call-backs",
-    "cancels",
+    "orders",
     "checkpoints",
     "deaths",
     "deaths at a step",
