@@ -9,8 +9,8 @@ use systole::pump::heart::Input;
 use systole::pump::pausing::halted;
 use systole::words::codes::Code;
 use systole::words::composition::OnUnknown;
-use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
-use systole::words::ids::{Name, ThreadId};
+use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected, What};
+use systole::words::ids::{Key, Name, ThreadId};
 use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
 use systole::words::refusal::Refusal;
 
@@ -27,8 +27,11 @@ impl World {
         if self.life.is_none() {
             return;
         }
-        if let Some(input) = self.crowd.opened(ticket) {
-            self.asked.insert(ticket);
+        if let Some(mut input) = self.crowd.opened(ticket) {
+            let is_again = !self.asked.insert(ticket);
+            if self.plant == Some(Plant::WordTwice) && is_again {
+                take_for_another(&mut input);
+            }
             self.count(if matches!(input, Input::Asked(_)) { "requests" } else { "orders" });
             self.input(input);
         }
@@ -228,6 +231,16 @@ impl World {
             known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
         }
         self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None }));
+    }
+}
+
+/// A word that comes again under another key.
+fn take_for_another(input: &mut Input) {
+    if let Input::Asked(asked) = input
+        && asked.payload.as_ref().is_ok_and(|admitted| matches!(admitted.what(), What::Steer { .. }))
+        && let Ok(other) = Key::parse(&[asked.key.as_str(), "-again"].concat())
+    {
+        asked.key = other;
     }
 }
 
