@@ -246,7 +246,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
         | Effect::Runs { .. }
-        | Effect::Resumed => true,
+        | Effect::Resumed(_) => true,
     });
     waiting
 }

@@ -71,6 +71,8 @@ pub struct Heart {
     expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
+    /// Threads that may go on once that is on disk, each as often as it was decided.
+    resuming: Vec<ThreadId>,
     /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
     /// a question of its own, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
@@ -107,6 +109,7 @@ impl Heart {
             reserved: HashSet::new(),
             expiries: Wheel::default(),
             aside: Vec::new(),
+            resuming: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             fresh: deliver::Fresh::default(),
@@ -175,6 +178,9 @@ impl Heart {
             _ => None,
         };
         for effect in effects {
+            if let Effect::Resumed(thread) = &effect {
+                self.resuming.push(thread.clone());
+            }
             let place = first_new(&effect, &self.filling.batch.records);
             self.filling.effects.push((effect, place));
         }

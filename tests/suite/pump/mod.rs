@@ -367,7 +367,7 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
         Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),
-        Effect::Resumed => "=> resumed".to_owned(),
+        Effect::Resumed(_) => "=> resumed".to_owned(),
     }
 }
 
