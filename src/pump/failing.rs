@@ -86,7 +86,7 @@ pub(super) fn failed(
     }
     dead_letter(d, thread, path);
     if d.call(thread, path).is_some_and(Call::is_wrapping_up) {
-        return wrapping::close(d, thread, path);
+        return wrapping::close(d, thread, path, turn);
     }
     let words = [to.as_str(), ": ", &failing.words].concat();
     close_failed(d, thread, path, &Refusal::new(failing.code, words));

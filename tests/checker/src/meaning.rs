@@ -44,6 +44,10 @@ pub(crate) enum Act<'r> {
     Attempt { call: &'r str, turn: u32 },
     /// Ends a thread.
     Terminal,
+    /// Nothing new of a thread and of those below it goes out; in `sys`, of any thread.
+    Pauses,
+    /// It goes on.
+    Resumes,
     /// Belongs to no call: what the core tells `sys`, and refusals of what came from outside.
     Aside,
 }
@@ -109,7 +113,8 @@ impl<'r> Act<'r> {
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
-            Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal | Act::Aside => None,
+            Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
+            Act::Pauses | Act::Resumes | Act::Aside => None,
         }
     }
 
@@ -167,7 +172,8 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
             Ok(Act::Decides { call: call(record)? })
         }
-        ("steer", Some("paused" | "resumed")) => Ok(Act::Aside),
+        ("steer", Some("paused")) => Ok(Act::Pauses),
+        ("steer", Some("resumed")) => Ok(Act::Resumes),
         ("refusal", Some(_)) if record.call.is_some() && record.turn.is_none() => {
             Ok(Act::Refuses { call: call(record)? })
         }

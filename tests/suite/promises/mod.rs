@@ -13,6 +13,7 @@ mod threads;
 mod todos;
 mod views;
 mod waits;
+mod wrong_primitives;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::CORE_XSD;

@@ -15,6 +15,7 @@ mod failures;
 mod introspection;
 pub(crate) mod journal;
 mod loops;
+mod meetings;
 mod outside;
 mod pauses;
 mod steering;
@@ -371,7 +372,7 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
         Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),
-        Effect::Resumed => "=> resumed".to_owned(),
+        Effect::Resumed(_) => "=> resumed".to_owned(),
         Effect::Recall(recall) => format!("=> recall {} from {} {:?}", recall.id, recall.from, recall.seqs),
         Effect::Answer { answer, .. } => format!("=> {}", answer_line(answer)),
     }
