@@ -20,6 +20,7 @@ pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
 use super::wall::Running;
 use crate::rules::loops::Rounds;
+use crate::words::budget::Ceiling;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
@@ -217,8 +218,8 @@ pub struct Child {
     pub id: ThreadId,
     /// The record that told of its end, if it has ended.
     pub ended: Option<u64>,
-    /// How many messages it may use, with all below it, where that is limited.
-    pub ceiling: Option<u64>,
+    /// What it may use, with all below it.
+    pub ceiling: Ceiling,
 }
 
 /// What reached a call unasked.

@@ -254,7 +254,12 @@ fn a_recall_names_the_delivery_that_asked() {
     let stage = out();
     let lease = stage.lease(&root(), "1", 1, 1);
     let judged = Judged { lease: lease.clone(), said: asks(7, 0), claimed: None };
-    let event = Event { at: Millis(2_000_000), tick: Millis(1), seed: Seed([9; 16]), what: Happening::Replied(judged) };
+    let event = Event {
+        at: Millis(2_000_000),
+        tick: Millis(1),
+        seed: Seed([9; 16]),
+        what: Happening::Replied(judged),
+    };
     let decision = decide(&stage.state, event);
     assert!(decision.facts.is_empty(), "a question leaves no trace");
     let [Effect::Recall(recall)] = decision.effects.as_slice() else { panic!("{:?}", decision.effects) };

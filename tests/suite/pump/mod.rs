@@ -14,12 +14,14 @@ mod failures;
 mod introspection;
 pub(crate) mod journal;
 mod loops;
+mod models;
 mod outside;
 mod pauses;
 mod steering;
 mod threads;
 mod timers;
 mod todos;
+pub(crate) mod unknown;
 mod wall;
 mod wrapping;
 
