@@ -45,6 +45,7 @@ pub(crate) struct Outside {
     seeds: AtomicU64,
     seen: Mutex<Vec<String>>,
     documents: Mutex<Vec<String>>,
+    answers: Mutex<Vec<Answer>>,
 }
 
 impl Outside {
@@ -94,6 +95,7 @@ impl Carrier for Outside {
 
     fn answer(&self, listener: &Name, answer: Answer) {
         self.saw(format!("{listener}: {}", answer_line(&answer)));
+        self.answers.lock().unwrap().push(answer);
     }
 }
 
@@ -355,6 +357,11 @@ impl Rig {
     /// The documents that were handed out, oldest first.
     pub(crate) fn documents(&self) -> Vec<String> {
         self.outside.documents.lock().unwrap().clone()
+    }
+
+    /// What listeners were answered while they worked, oldest first.
+    pub(crate) fn answers_given(&self) -> Vec<Answer> {
+        self.outside.answers.lock().unwrap().clone()
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {

@@ -180,10 +180,9 @@ fn b15_money_is_counted_in_millionths_and_in_one_currency() {
     assert_eq!(stage.writes(1, start(None, Some("0.000003 USD")))[1], "=> answer 8");
     stage.writes(1, outcome(8, None, Some("0.000002 USD")));
     let told = stage.writes(1, numbered(10, start(None, Some("0.000002 USD"))));
-    assert_eq!(
-        told[0],
-        "root 5 message/wrap-up core -> agent 1".replace("5 message/wrap-up", "4 message/inbox")
-    );
+    assert_eq!(told[0], "root 4 refusal/budget.money core -> agent 1");
+    let words = "0.000002 USD of 0.000003 USD are used or kept, and 0.000002 USD are wanted";
+    assert!(bodies(&stage)[&4].contains(words), "{}", bodies(&stage)[&4]);
 }
 
 #[test]
