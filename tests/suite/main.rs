@@ -33,6 +33,7 @@ mod log_format;
 mod log_records;
 mod log_writer;
 mod organism;
+mod paid;
 mod program;
 mod promises;
 mod pump;
