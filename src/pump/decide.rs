@@ -82,6 +82,20 @@ pub(super) fn refuse_outside_calls(
     refusal
 }
 
+/// Refuses what somebody outside asked for, and tells the asker. In a thread upon which that client may not
+/// act nothing of it stands.
+pub(super) fn refuse_asker(
+    d: &mut Draft<'_>,
+    ticket: Ticket,
+    who: &Name,
+    about: Option<&ThreadId>,
+    refused: Refused,
+) {
+    let place = about.filter(|thread| may_act(d, who, thread));
+    let refusal = refuse_outside_calls(d, place, who, refused);
+    d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+}
+
 /// The thread itself while it lives, else its nearest living ancestor, else `sys`.
 fn living(d: &Draft<'_>, thread: Option<&ThreadId>) -> ThreadId {
     let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
@@ -150,6 +164,5 @@ fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
         closing::end_thread(d, thread, by);
         return d.effect(Effect::Done { ticket });
     };
-    let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });
-    d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+    refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
 }

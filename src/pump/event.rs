@@ -226,8 +226,8 @@ pub enum Effect {
         /// Until its next mark; none where it stands still.
         left: Option<Left>,
     },
-    /// What was halted may go out.
-    Resumed,
+    /// What was halted by a pause of that thread may go out; one of `sys` halts everything.
+    Resumed(ThreadId),
     /// The asker's message is taken.
     Receipt {
         /// Where it waits.

@@ -89,7 +89,7 @@ pub(super) fn failed(
     let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
     let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
     if d.call(thread, path).is_some_and(is_over) {
-        return wrapping::close(d, thread, path);
+        return wrapping::close(d, thread, path, turn);
     }
     let words = [to.as_str(), ": ", &failing.words].concat();
     close_failed(d, thread, path, &Refusal::new(failing.code, words));

@@ -12,7 +12,6 @@ pub mod desk;
 mod draft;
 mod ending;
 pub mod event;
-pub mod expiries;
 mod failing;
 pub mod fold;
 pub mod heart;

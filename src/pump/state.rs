@@ -357,9 +357,10 @@ impl Call {
         })
     }
 
-    /// How many inbox records came after the due turn could be delivered, and wait for the one after it.
-    pub fn unshown_inbox(&self) -> usize {
-        self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq).count()
+    /// How many notices came after the due turn could be delivered, and wait for the one after it.
+    pub fn unshown_notices(&self) -> usize {
+        let unshown = self.inbox.iter().rev().take_while(|arrival| arrival.seq > self.ready_seq);
+        unshown.filter(|arrival| arrival.sort == Sort::Notice).count()
     }
 
     /// The inbox records that the due turn shows.
@@ -390,8 +391,9 @@ impl Life {
     }
 }
 
-/// The version of a row's encoding. Rows of another are dropped and folded again.
-const ROW_VERSION: u8 = 7;
+/// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
+/// again.
+const ROW_VERSION: u8 = 8;
 
 impl Thread {
     /// A thread before its first record.

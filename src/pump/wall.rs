@@ -150,6 +150,7 @@ fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
     for path in top_calls(d, thread, purse) {
         wrapping::begin(d, thread, &path, of, None);
         let Some(call) = d.call(thread, &path) else { continue };
+        let turn = call.settled + 1;
         let has_begun = call.settled > 0 || matches!(call.stand(), Stand::Ready { .. });
         if has_begun && !is_single(d, call) {
             let children: Vec<ThreadId> = call.running().cloned().collect();
@@ -160,7 +161,7 @@ fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
                 call: path.clone(),
                 why: CallBack::TimedOut,
             });
-            wrapping::close(d, thread, &path);
+            wrapping::close(d, thread, &path, turn);
         }
     }
 }

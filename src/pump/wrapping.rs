@@ -72,16 +72,17 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
     Refusal::new(what.code(), words).expecting(["one of: ", &finals.join(", ")].concat())
 }
 
-/// Closes a call that gave no final although it was told that this was its last turn.
-pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+/// Closes a call that gave no final in that turn, although it was told that it was its last.
+pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     let Some(call) = d.call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
     let body = core_payload::final_report("synthetic", "failure", code.as_str(), &report(call));
-    let fact = Fact::core(Kind::Outcome, Mark::Code(code), body)
+    let mut fact = Fact::core(Kind::Outcome, Mark::Code(code), body)
         .to(&call.caller.clone())
         .on(path)
         .because(call.ready_cause)
         .under(call.config);
+    fact.turn = Some(turn);
     closing::close(d, thread, path, Outcome::Budget, fact);
 }
 

@@ -10,6 +10,8 @@ pub const THREAD_ID_BYTES: usize = 640;
 pub const MESSAGE_BYTES: usize = 1 << 20;
 /// Most items in one reply.
 pub const REPLY_ITEMS: usize = 64;
+/// Bytes of a body that stand in its record; a longer one is stored once under its hash.
+pub const LARGE_BODY: usize = 64 << 10;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
 /// Questions that one delivery may ask.
@@ -20,7 +22,7 @@ pub const JOURNAL: usize = 64;
 pub const PAGE_BYTES: usize = 256 << 10;
 /// Words from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
-/// Top calls that may wait behind the open one of a root.
+/// Top calls that may wait behind the open one of a root, whoever opened them.
 pub const QUEUED_TOP_CALLS: usize = 16;
 /// How deep calls and spawns may nest at most, both counted together, whatever the file allows.
 pub const DEPTH: usize = 16;

@@ -206,6 +206,12 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
     if ran.code == Some(6) {
         let why = systole(folder.path(), &["why"]);
         assert!(why.stdout.contains("approval a1 (say, echo)"), "{why:?}");
+        let why = systole(folder.path(), &["why", "@last"]);
+        let one_line = why.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(one_line.contains("what is unknown: attempt 1: "), "{why:?}");
+        assert!(one_line.contains("of 200000 tokens used or kept"), "{why:?}");
+        let log = systole(folder.path(), &["log", "@last"]);
+        assert!(log.stdout.contains("calls model counting in attempt 1, entry 2"), "{log:?}");
         let unknown = if point == "journaled" { "listener.lost" } else { "model.unknown-outcome" };
         let told = systole(folder.path(), &["approve"]);
         assert!(told.stdout.contains(&format!("attempt 1: {unknown}")), "{told:?}");
@@ -214,8 +220,17 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
         ran = send(folder.path());
     }
     organism.interrupt();
+    judged(&folder.path().join("hello.db"));
     let calls = *model.calls.lock().unwrap();
     Came { calls, codes: codes(folder.path()), ran }
+}
+
+/// The judge of its own finds nothing wrong with the log.
+fn judged(log: &Path) {
+    let log = systole_checker::log::Log::read(log).unwrap();
+    let terms = systole_checker::Terms { tokens: Some(200_000), ..systole_checker::Terms::default() };
+    let report = systole_checker::check_under(&log, &[], &terms);
+    assert!(report.is_clean(), "{report}");
 }
 
 /// Every point of a call, and who dies there.

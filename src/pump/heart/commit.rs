@@ -248,7 +248,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::Answer { .. }
         | Effect::Recall(_)
         | Effect::Runs { .. }
-        | Effect::Resumed => true,
+        | Effect::Resumed(_) => true,
     });
     waiting
 }

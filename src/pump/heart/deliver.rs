@@ -66,7 +66,7 @@ impl Heart {
                     let now = self.ticks();
                     self.state.running.put(runs, left, now);
                 }
-                Effect::Resumed => self.take_up_aside(),
+                Effect::Resumed(thread) => self.take_up_aside(&thread),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);
                     self.ports.steps.passed(Step::Acknowledged);

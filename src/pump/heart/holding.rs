@@ -3,10 +3,18 @@
 
 use super::{Heart, Lookup};
 use crate::pump::event::{Effect, Happening, Lost, Work};
-use crate::pump::expiries::Overdue;
 use crate::pump::pausing::halted;
+use crate::words::approval::ApprovalId;
 use crate::words::composition::OnUnknown;
-use crate::words::ids::ThreadId;
+use crate::words::ids::{CallPath, ThreadId};
+
+/// A request for approval that expires, unless it is decided before.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Overdue {
+    approval: ApprovalId,
+    thread: ThreadId,
+    call: CallPath,
+}
 
 impl Heart {
     /// Waits for the expiry of every request for approval that recovery found.
@@ -35,14 +43,14 @@ impl Heart {
         let Effect::Expires { thread, call, approval, at, most_ms } = effect else { return };
         // However the wall clock was set while nothing ran, nobody waits longer than was said at first.
         let left_ms = at.since(self.now()).min(most_ms);
-        let now = self.ticks();
-        self.expiries.put(Overdue { thread, call, approval }, left_ms, now);
+        let tick = self.ticks().plus(left_ms);
+        self.expiries.put(tick, Overdue { approval, thread, call });
     }
 
     /// Closes the calls that waited for a person too long.
     pub(super) fn expire(&mut self) {
         let now = self.ticks();
-        while let Some(Overdue { thread, call, approval }) = self.expiries.due(now) {
+        while let Some((_, Overdue { approval, thread, call })) = self.expiries.due(now) {
             self.happened(Happening::Expired { thread, call, approval });
         }
     }
@@ -63,9 +71,15 @@ impl Heart {
         (listener.on_unknown == OnUnknown::Ask).then_some(call.request)
     }
 
-    /// Whether nothing new of a thread may go out.
+    /// Whether nothing new of a thread may go out: it is paused, or is so on disk until the word that it
+    /// may go on is there as well.
     pub(super) fn is_paused(&self, thread: &ThreadId) -> bool {
-        halted(|id| self.state.thread(id), thread).is_some()
+        halted(|id| self.state.thread(id), thread).is_some() || self.resumes(thread)
+    }
+
+    fn resumes(&self, thread: &ThreadId) -> bool {
+        let above = || std::iter::successors(Some(thread.clone()), ThreadId::parent);
+        self.resuming.iter().any(|id| id.is_sys() || above().any(|one| one == *id))
     }
 
     /// Lays work of a paused thread aside.
@@ -73,8 +87,12 @@ impl Heart {
         self.aside.push(work);
     }
 
-    /// Takes up what was laid aside; what is still paused by another order is laid aside again.
-    pub(super) fn take_up_aside(&mut self) {
+    /// That a thread may go on is on disk. Takes up what was laid aside; what is still paused by another
+    /// order is laid aside again.
+    pub(super) fn take_up_aside(&mut self, thread: &ThreadId) {
+        if let Some(place) = self.resuming.iter().position(|id| id == thread) {
+            self.resuming.remove(place);
+        }
         for work in std::mem::take(&mut self.aside) {
             self.ready(work);
         }

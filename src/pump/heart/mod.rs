@@ -19,10 +19,9 @@ pub use lookup::{Answered, Lookup, answer};
 
 use super::desk::Desk;
 use super::event::{Decision, Effect, Event, Happening, Work};
-use super::expiries::Expiries;
 use super::state::State;
 use super::wake::Recovered;
-use super::wheel::Wheel;
+use super::wheel::{Timers, Wheel};
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
     Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
@@ -52,7 +51,7 @@ pub struct Ports {
 pub struct Heart {
     state: State,
     desk: Desk,
-    wheel: Wheel,
+    timers: Timers,
     ports: Ports,
     /// Records and effects that wait for the writer.
     filling: commit::Filling,
@@ -70,9 +69,11 @@ pub struct Heart {
     /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests for approval, until they expire.
-    expiries: Expiries,
+    expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
+    /// Threads that may go on once that is on disk, each as often as it was decided.
+    resuming: Vec<ThreadId>,
     /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
     /// a question of its own, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
@@ -97,7 +98,7 @@ impl Heart {
         let mut heart = Heart {
             state,
             desk: Desk::default(),
-            wheel: Wheel::default(),
+            timers: Timers::default(),
             ports,
             filling: commit::Filling::default(),
             writing: None,
@@ -107,8 +108,9 @@ impl Heart {
             since_checkpoint,
             suspects: HashSet::new(),
             reserved: HashSet::new(),
-            expiries: Expiries::default(),
+            expiries: Wheel::default(),
             aside: Vec::new(),
+            resuming: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             fresh: deliver::Fresh::default(),
@@ -177,6 +179,9 @@ impl Heart {
             _ => None,
         };
         for effect in effects {
+            if let Effect::Resumed(thread) = &effect {
+                self.resuming.push(thread.clone());
+            }
             let place = first_new(&effect, &self.filling.batch.records);
             self.filling.effects.push((effect, place));
         }
@@ -197,7 +202,7 @@ impl Heart {
 
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
-        let timer = self.wheel.next_moment().filter(|_| !self.stopping);
+        let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
         self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()

@@ -2,8 +2,9 @@
 //! sets, so a clock set back or forward while the organism runs neither takes time from a message nor
 //! gives it any. Pure: every tick is given. What runs costs an entry; only the first is ever looked at.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
+use crate::pump::wheel::Wheel;
 use crate::words::ids::ThreadId;
 use crate::words::time::Millis;
 
@@ -29,7 +30,7 @@ pub struct Left {
 #[derive(Default, Debug)]
 pub struct Running {
     entries: HashMap<Runs, Entry>,
-    order: BTreeSet<(Millis, Runs)>,
+    wheel: Wheel<Runs>,
 }
 
 #[derive(Debug)]
@@ -46,11 +47,11 @@ impl Running {
     /// From this tick on it runs so long, or no more.
     pub fn put(&mut self, runs: Runs, left: Option<Left>, tick: Millis) {
         if let Some(known) = self.entries.remove(&runs) {
-            self.order.remove(&(known.until, runs.clone()));
+            self.wheel.remove(known.until, runs.clone());
         }
         let Some(Left { ran_ms, until_ms }) = left else { return };
         let until = tick.plus(until_ms);
-        self.order.insert((until, runs.clone()));
+        self.wheel.put(until, runs.clone());
         self.entries.insert(runs, Entry { from: tick, before_ms: ran_ms, until });
     }
 
@@ -62,13 +63,11 @@ impl Running {
 
     /// The next that has reached its mark; each is given once, until it is put here again.
     pub fn due(&mut self, tick: Millis) -> Option<Runs> {
-        let (until, runs) = self.order.first().filter(|(until, _)| *until <= tick)?.clone();
-        self.order.remove(&(until, runs.clone()));
-        Some(runs)
+        self.wheel.due(tick).map(|(_, runs)| runs)
     }
 
     /// The tick at which the first reaches its mark.
     pub fn next_moment(&self) -> Option<Millis> {
-        self.order.first().map(|(until, _)| *until)
+        self.wheel.next_moment()
     }
 }

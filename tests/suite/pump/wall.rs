@@ -168,7 +168,7 @@ fn when_it_is_over_every_call_that_can_may_only_answer_and_the_rest_closes() {
             "heat 3 message/wrap-up core -> agent 1",
             "heat 4 outcome/thread.cancelled core -> agent 1/1.0",
             "led 2 message/wrap-up core -> tool 1",
-            "led 3 outcome/budget.time core -> agent 1",
+            "led 3 outcome/budget.time core -> agent 1 t1",
             "root 10 message/inbox core -> agent 1",
             "=> call back 1/2.0",
             "=> call back 1/1.0",
@@ -193,7 +193,7 @@ fn after_its_end_a_final_is_taken_and_nothing_else() {
     assert!(told.contains(&"root 13 message/final agent -> operator 1 t3.1".to_owned()), "{told:?}");
     let (mut stage, _) = over();
     let told = stage.replies("1", 3, vec![note()]);
-    assert!(told.contains(&"root 13 outcome/budget.time core -> operator 1".to_owned()), "{told:?}");
+    assert!(told.contains(&"root 13 outcome/budget.time core -> operator 1 t3".to_owned()), "{told:?}");
     let report = bodies(&stage)[&13].clone();
     assert!(
         report.contains("agent gave no final in its last turn, 3, after its time was used up"),
@@ -213,7 +213,7 @@ fn a_listener_with_one_turn_is_over_at_once() {
         [
             "root 2 timer/wall core -> - 1",
             "root 3 message/wrap-up core -> tool 1",
-            "root 4 outcome/budget.time core -> operator 1",
+            "root 4 outcome/budget.time core -> operator 1 t1",
             "=> call back 1",
             "=> time stands",
         ]
@@ -232,7 +232,7 @@ fn a_turn_that_is_out_is_left_to_its_reply_and_the_next_is_the_last() {
     let told = stage.replies("1", 1, vec![call("tool")]);
     assert_eq!(told, ["root 4 refusal/budget.time core -> agent 1 t1.0", "=> agent 1 t2 a1"]);
     let told = stage.replies("1", 2, vec![]);
-    assert_eq!(told[0], "root 5 outcome/budget.time core -> operator 1");
+    assert_eq!(told[0], "root 5 outcome/budget.time core -> operator 1 t2");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the ledger keeps of timers. Whether one repeats is known to its setter's own bytes alone, which
 //! are in any form and not read here: what is kept holds for both sorts.
 
-use super::{Ledger, Step};
+use super::{Ledger, Step, Thread};
 use crate::record::{Id, read_moment};
 use crate::tag::Tag;
 
@@ -12,6 +12,8 @@ pub(crate) struct Timer {
     pub(crate) set: Id,
     pub(crate) call: String,
     pub(crate) listener: String,
+    /// The purse that a call which it opens uses.
+    pub(crate) purse: u32,
     /// From its setting to its first due moment.
     pub(crate) span_ms: u64,
     /// When it may fire next, if it repeats; before its first firing, when it may fire at all.
@@ -54,6 +56,7 @@ impl Ledger {
                 set,
                 call: caller.to_owned(),
                 listener: call.listener.clone(),
+                purse: self.thread(thread).and_then(Thread::purse_at_work).unwrap_or_default(),
                 span_ms: due_ms.saturating_sub(item.time_ms),
                 due_ms,
                 fired: None,

@@ -6,6 +6,29 @@ use crate::ledger::{Clocked, Ledger, Step};
 use crate::meaning::{Act, Sort};
 use crate::path;
 
+/// What a message from outside begins, in all its threads, is no more and no deeper than it may be.
+pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+    let thread = &step.record.thread;
+    let (call, children) = match step.act? {
+        Act::Item { call, sort: Sort::Call { .. }, .. } => (call, 0),
+        Act::Answer { caller, .. } if step.core_named("thread-spawned").is_some() => (caller, 1),
+        _ => return None,
+    };
+    let depth = before.depth_below(thread, call);
+    if let Some(most) = terms.depth.filter(|most| depth >= *most) {
+        return Some(format!(
+            "it begins something {depth} calls and spawns deep, of less than {most} allowed"
+        ));
+    }
+    let used = before.purse(thread)?;
+    let (messages, children) = (used.messages + 1, used.children + children);
+    if let Some(most) = terms.messages.filter(|most| messages > *most) {
+        return Some(format!("its message from outside uses {messages} messages, of {most} allowed"));
+    }
+    let most = terms.children.filter(|most| children > *most)?;
+    Some(format!("its message from outside has {children} children, of {most} allowed"))
+}
+
 /// What a parent is told that a child has used is what the child and all below it did use. Logs from before
 /// there were budgets say nothing of it.
 pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
@@ -15,7 +38,12 @@ pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
     if messages.is_none() && children.is_none() {
         return None;
     }
-    let used = before.thread(id)?.used;
+    let thread = before.thread(id)?;
+    let used = thread.used;
+    let ceiling = thread.child.as_ref().and_then(|child| child.ceiling);
+    if let Some(ceiling) = ceiling.filter(|ceiling| used.0 > *ceiling) {
+        return Some(format!("{id} used {} messages, and might use {ceiling}", used.0));
+    }
     let told = (messages.unwrap_or(0), children.unwrap_or(0));
     (told != used).then(|| {
         let (count, of) = used;

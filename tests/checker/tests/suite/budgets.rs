@@ -3,6 +3,7 @@
 use crate::good::{B, HEAT, WARM, finished};
 use crate::planted;
 use crate::script::{Line, line};
+use systole_checker::Terms;
 
 /// A word on a budget for the open call of thread B.
 fn told(name: &'static str, code: &'static str, element: &str) -> Line {
@@ -90,4 +91,32 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
     script.line("b-final").ordinal = Some(1);
     let report = crate::book::Book::of(&script).check();
     assert!(report.found.is_empty(), "{report}");
+}
+
+/// A message from outside brings about no more than its terms allow, wherever in its tree, and no deeper.
+#[test]
+fn what_is_begun_beyond_a_budget_is_found() {
+    let book = crate::book::Book::of(&crate::good::script());
+    let under = |terms: Terms| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
+    // Most in one message: the call and the spawn of threads A and D, those of the second one of thread F.
+    let none = Terms { messages: Some(2), children: Some(1), depth: Some(2), ..Terms::default() };
+    assert_eq!(under(none), []);
+    assert_eq!(under(Terms { messages: Some(1), ..none }), [("budget", 3)]);
+    assert_eq!(under(Terms { children: Some(0), ..none }), [("budget", 4)]);
+    assert_eq!(under(Terms { depth: Some(1), ..none }), [("budget", 7)]);
+}
+
+planted! {
+    a_child_that_used_more_than_it_might finds ["used"] by |script| {
+        let spawned = script.line("spawned");
+        spawned.body = spawned.body.replacen(" head=", " messages=\"0\" head=", 1);
+        let call = line("more", HEAT, "message", "call").between("helper", "search").on("1").at(1, 0);
+        script.after("spawned", call.because("begin").says("<s/>"));
+        let found = line("found-more", HEAT, "message", "final").between("search", "helper").on("1/1.0").at(1, 0);
+        script.after("more", found.because("more").says("<f/>"));
+        script.line("warm").turn = Some(2);
+        script.line("warm").cause = Some("found-more");
+        let body = finished(HEAT, "answered", "warm", WARM);
+        script.line("finished").body = body.replacen(" head=", " messages=\"1\" head=", 1);
+    };
 }
