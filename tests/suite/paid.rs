@@ -212,6 +212,7 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
         assert!(one_line.contains("of 200000 tokens used or kept"), "{why:?}");
         let log = systole(folder.path(), &["log", "@last"]);
         assert!(log.stdout.contains("calls model counting in attempt 1, entry 2"), "{log:?}");
+        assert!(log.stdout.contains("unknown: attempt 1: "), "{log:?}");
         let unknown = if point == "journaled" { "listener.lost" } else { "model.unknown-outcome" };
         let told = systole(folder.path(), &["approve"]);
         assert!(told.stdout.contains(&format!("attempt 1: {unknown}")), "{told:?}");
