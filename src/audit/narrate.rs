@@ -215,7 +215,8 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
         let what = [" (", &name(&request.element), ", ", &name(request.to.as_str()), ")"].concat();
         let until = [", expires at ", &columns::clock(request.expires)].concat();
         let head = [" waits for a person: approval ", &request.id.to_string(), &what, &until, &path];
-        return wrapped(lead, INDENT, &head.concat());
+        let unknown = request.unknown.map(|words| ["unknown: ", &plain(&words)].concat());
+        return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
     }
     let Some(decided) = approval_payload::read_decided(&record.body) else {
         let seen = glance(&record.body);

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use systole_kit::money::Money;
+
 use super::glance::attribute;
 use crate::pump::state::{Book, State, Thread};
 use crate::pump::{pausing, wake};
@@ -110,6 +112,13 @@ impl Whole {
     /// How long a message from outside may be worked on under that configuration, where it says so.
     pub(super) fn wall_ms(&self, config: Digest) -> Option<u64> {
         self.state.book.page(config)?.budgets?.wall_ms
+    }
+
+    /// The most tokens that the models of a message from outside may use under that configuration, and the most
+    /// that they may cost.
+    pub(super) fn limits_of_models(&self, config: Digest) -> (Option<u64>, Option<Money>) {
+        let budgets = self.state.book.page(config).and_then(|page| page.budgets);
+        budgets.map_or((None, None), |budgets| (budgets.tokens, budgets.money))
     }
 
     /// Why a configuration cannot be read, if it cannot.

@@ -145,8 +145,9 @@ fn approval(record: &Record, to: &str) -> Option<What> {
     if let Some(request) = approval_payload::read_request(body) {
         let id = request.id.to_string();
         let what = [" (", &request.element, ", ", request.to.as_str(), "): systole approve ", &id].concat();
+        let unknown = request.unknown.map_or_else(String::new, |words| ["; unknown: ", &words].concat());
         return Some(What {
-            words: ["waits for a person: approval ", &id, &what].concat(),
+            words: ["waits for a person: approval ", &id, &what, &unknown].concat(),
             colour: Colour::None,
         });
     }

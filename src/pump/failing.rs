@@ -85,7 +85,10 @@ pub(super) fn failed(
         return;
     }
     dead_letter(d, thread, path);
-    if d.call(thread, path).is_some_and(Call::is_wrapping_up) {
+    // What has one turn alone was not told that it is the last.
+    let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
+    let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
+    if d.call(thread, path).is_some_and(is_over) {
         return wrapping::close(d, thread, path, turn);
     }
     let words = [to.as_str(), ": ", &failing.words].concat();

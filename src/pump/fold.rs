@@ -289,15 +289,19 @@ fn inbox(thread: &mut Thread, record: &Record) {
     let Some(call) = thread.calls.get_mut(path) else { return };
     let seq = record.header.seq;
     let child = core_payload::finished_child(&record.body);
+    let warning = budget_payload::read_warning(&record.body);
     let sort = match &child {
         Some(_) => Sort::Finished,
-        None if budget_payload::is_warning(&record.body) => Sort::Budget,
+        None if warning.is_some() => Sort::Budget,
         None => Sort::Notice,
     };
     call.inbox.push(Arrival { seq, sort });
     if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
         child.ended = Some(seq);
         thread.charge(path, budget_payload::used_by_child(&record.body));
+    }
+    if let Some(of) = warning {
+        thread.warned(path, of);
     }
 }
 

@@ -11,6 +11,7 @@ use systole_kit::told::Answer;
 use super::draft::{Draft, Fact};
 use super::event::{Effect, Recall};
 use super::replying::Turn;
+use super::reserving;
 use super::showing;
 use super::state::{Entered, Journal};
 use crate::rules::core_payload;
@@ -45,8 +46,14 @@ pub(super) fn entry(
             Entry::Result(outcome) => no_start(&call.journal, id, outcome),
         },
     };
-    if let Some(refusal) = refusal {
+    if let Some(refusal) = refusal.or_else(|| reserving::foreign_money(d, turn, &entry)) {
         return refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+    }
+    if let Entry::Started(started) = &entry
+        && let Some((of, refusal)) = reserving::refusal(d, turn, started)
+    {
+        refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+        return reserving::wrap_up(d, turn, &of);
     }
     let mark = match entry {
         Entry::Started(_) => Journaling::Started,
@@ -56,6 +63,9 @@ pub(super) fn entry(
     fact.from = turn.sender.clone();
     fact.turn = Some(turn.number);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    if mark == Journaling::Result {
+        reserving::settled(d, turn.thread, turn.path);
+    }
     confirm(d, turn, lease, id);
 }
 
@@ -73,7 +83,7 @@ fn full(journal: &Journal) -> Option<Refusal> {
 fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
     let (result, start) = (id.to_string(), outcome.of.to_string());
     let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
-        Some(Entered::Open) => return None,
+        Some(Entered::Open(_)) => return None,
         Some(Entered::Answered) => ["entry ", &start, " has its result already"].concat(),
         Some(Entered::Result) => ["entry ", &start, " is a result itself"].concat(),
         None => {

@@ -22,6 +22,7 @@ pub mod pausing;
 mod primitives;
 mod purse;
 mod replying;
+mod reserving;
 pub mod run;
 mod showing;
 mod spawning;

@@ -54,6 +54,12 @@ impl Turn<'_> {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
+    /// Whether nothing comes after it because a budget is used up: it was told that it is the last, or there is
+    /// no other.
+    fn is_past_budget(&self) -> bool {
+        self.is_wrap_up || self.wrap_up.is_some() && self.is_single()
+    }
+
     /// Of several refusals the first counts, unless one says that the call has no room left.
     fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
         let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
@@ -199,7 +205,7 @@ fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
     if turn.listener.is_some_and(|l| l.returns.is_empty()) {
         return handled(d, turn);
     }
-    if turn.is_wrap_up {
+    if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
     close_failed(d, turn.thread, turn.path, &silent(turn));
@@ -392,7 +398,7 @@ pub(super) fn no_thread(
 /// After a reply without a final: a call with one turn is over; so is one whose wrap-up turn this was. One
 /// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
 pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
-    if turn.is_wrap_up {
+    if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
     if turn.is_single() {

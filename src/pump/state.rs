@@ -20,6 +20,7 @@ pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
 use super::wall::Running;
 use crate::rules::loops::Rounds;
+use crate::words::budget::Ceiling;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
@@ -219,8 +220,8 @@ pub struct Child {
     pub id: ThreadId,
     /// The record that told of its end, if it has ended.
     pub ended: Option<u64>,
-    /// How many messages it may use, with all below it, where that is limited.
-    pub ceiling: Option<u64>,
+    /// What it may use, with all below it.
+    pub ceiling: Ceiling,
 }
 
 /// What reached a call unasked.
@@ -394,7 +395,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 9;
+const ROW_VERSION: u8 = 10;
 
 impl Thread {
     /// A thread before its first record.

@@ -33,6 +33,10 @@ pub const BUDGET_MESSAGES: u32 = 1_000_000;
 /// Most child threads that a file may allow one message from outside. The tree's use is added up over
 /// those that run, and a call's fold names all of its own.
 pub const BUDGET_CHILDREN: u32 = 1_000;
+/// Most tokens that a file may allow one message from outside.
+pub const BUDGET_TOKENS: u64 = 1_000_000_000_000;
+/// The most that a file may allow one message from outside to cost, in millionths of the currency's unit.
+pub const BUDGET_MICROS: u64 = 1_000_000 * 1_000_000;
 /// Of a hundred parts of a budget, how many are used when its warning is given.
 pub const WARNING_PERCENT: u64 = 80;
 /// Characters of messages that one `<recalled>` shows: a model's share of a turn. 64 of them, escaped in the

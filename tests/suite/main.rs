@@ -34,6 +34,7 @@ mod log_large;
 mod log_records;
 mod log_writer;
 mod organism;
+mod paid;
 mod program;
 mod promises;
 mod pump;

@@ -29,6 +29,12 @@ impl Currency {
         letters.iter().all(u8::is_ascii_uppercase).then_some(Self(letters))
     }
 
+    /// Its three letters, as bytes.
+    #[must_use]
+    pub const fn letters(self) -> [u8; 3] {
+        self.0
+    }
+
     /// Its three letters.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -43,6 +43,10 @@ pub(super) enum Refused {
     Full,
 }
 
+/// Deliveries that died and are still known, for each that a listener may have: an answer to one of them comes
+/// within moments of its end.
+const DEAD: usize = 16;
+
 pub(super) struct Desk {
     room: usize,
     papers: Mutex<Papers>,
@@ -57,6 +61,9 @@ struct Papers {
     cancels: VecDeque<Token>,
     unsent: VecDeque<(Token, CallBack)>,
     answers: VecDeque<Answer>,
+    /// Deliveries that ended with a life of the listener: whoever asked in them waits no more, and the next
+    /// life must not be told what it never asked.
+    dead: VecDeque<Arc<str>>,
     closed: bool,
 }
 
@@ -115,7 +122,8 @@ impl Desk {
     /// Puts an answer on the desk.
     pub(super) fn answer(&self, answer: Answer) {
         let mut papers = self.papers();
-        if papers.closed || papers.answers.len() >= self.room.saturating_mul(ANSWERS) {
+        let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
+        if papers.closed || is_full || papers.dead.iter().any(|token| **token == *answer.delivery) {
             return;
         }
         papers.answers.push_back(answer);
@@ -213,7 +221,12 @@ impl Desk {
         let mut papers = self.papers();
         papers.cancels.clear();
         papers.answers.clear();
-        papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect()
+        let out: Vec<_> =
+            papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect();
+        papers.dead.extend(out.iter().map(|(token, _)| token.0.clone()));
+        let surplus = papers.dead.len().saturating_sub(self.room.saturating_mul(DEAD));
+        papers.dead.drain(..surplus);
+        out
     }
 
     /// Takes every delivery off the desk that never left it; each is owed a report.
@@ -298,6 +311,30 @@ mod tests {
         assert!(desk.settle("a"));
         assert!(matches!(desk.next_now(), Some(Errand::Cancel(token)) if &*token.0 == "b"));
         assert!(desk.next_now().is_none());
+    }
+
+    #[test]
+    fn an_answer_does_not_outlive_the_life_that_asked() {
+        let answer = |delivery: &str| Answer { delivery: delivery.to_owned(), id: 1, payload: None };
+        let desk = desk(&["a", "b"], 1);
+        desk.answer(answer("a"));
+        assert_eq!(desk.settle_all(), [(Token("a".into()), None)]);
+        desk.answer(answer("a"));
+        desk.answer(answer("b"));
+        assert!(matches!(desk.next_now(), Some(Errand::Answer(answer)) if answer.delivery == "b"));
+        assert!(matches!(desk.next_now(), Some(Errand::Deliver(_))));
+    }
+
+    #[test]
+    fn answers_that_nobody_reads_do_not_pile_up() {
+        let desk = desk(&["a"], 1);
+        let answer = Answer { delivery: "a".to_owned(), id: 1, payload: None };
+        (0..3 * ANSWERS).for_each(|_| desk.answer(answer.clone()));
+        let mut left = 0;
+        while desk.next_now().is_some() {
+            left += 1;
+        }
+        assert_eq!(left, 2 * ANSWERS, "the listener may have one delivery, and one more");
     }
 
     #[test]

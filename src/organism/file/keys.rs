@@ -142,8 +142,12 @@ pub const KEYS: &[Key] = &[
         "none",
         "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
     ),
-    later("budgets.tokens", "tokens of models"),
-    later("budgets.money", "what models cost"),
+    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`"),
+    key(
+        "budgets.money",
+        "none",
+        "what models may cost: an amount with at most six decimals, and its currency: `2 USD`",
+    ),
     later("threads", "when an idle thread ends"),
     key("loops", "as its keys", "when a call that repeats itself is told and refused"),
     key(

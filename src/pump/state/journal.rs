@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::budget::Use;
 use crate::words::ids::Digest;
 
 /// The journal of the due turn.
@@ -30,8 +31,8 @@ pub struct Entry {
 /// What an entry stands for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Entered {
-    /// A model call without a result so far.
-    Open,
+    /// A model call without a result so far, and what is kept for it.
+    Open(Use),
     /// A model call that has its result.
     Answered,
     /// A result.
@@ -46,6 +47,6 @@ impl Journal {
 
     /// The model calls of the due attempt without a result.
     pub fn open(&self) -> impl Iterator<Item = &Entry> {
-        self.own.iter().filter(|entry| entry.sort == Entered::Open)
+        self.own.iter().filter(|entry| matches!(entry.sort, Entered::Open(_)))
     }
 }

@@ -16,8 +16,6 @@ pub(crate) enum Act<'r> {
     Answer { caller: &'r str, turn: u32, ordinal: u32 },
     /// A payload for the inbox of a call.
     Inbox { call: &'r str },
-    /// Refuses what a listener said or asked while it is at work.
-    Refuses { call: &'r str },
     /// Tells a call that a budget is used up, and that it may only answer.
     Wraps { call: &'r str },
     /// A timer that fired into the inbox of the call that set it.
@@ -42,6 +40,10 @@ pub(crate) enum Act<'r> {
     DeadLetter { call: &'r str, turn: u32 },
     /// A further attempt at a turn.
     Attempt { call: &'r str, turn: u32 },
+    /// An entry of a listener's journal.
+    Writes { call: &'r str, turn: u32 },
+    /// Refuses what a listener said while it worked; the turn is out all the same.
+    Denies { call: &'r str },
     /// Ends a thread.
     Terminal,
     /// Nothing new of a thread and of those below it goes out; in `sys`, of any thread.
@@ -101,7 +103,6 @@ impl<'r> Act<'r> {
             Act::Item { call, .. }
             | Act::Answer { caller: call, .. }
             | Act::Inbox { call }
-            | Act::Refuses { call }
             | Act::Wraps { call }
             | Act::Fires { call }
             | Act::Unset { call }
@@ -112,6 +113,8 @@ impl<'r> Act<'r> {
             | Act::Steers { call }
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
+            | Act::Writes { call, .. }
+            | Act::Denies { call }
             | Act::Attempt { call, .. } => Some(call),
             Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
             Act::Pauses | Act::Resumes | Act::Aside => None,
@@ -174,8 +177,11 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         }
         ("steer", Some("paused")) => Ok(Act::Pauses),
         ("steer", Some("resumed")) => Ok(Act::Resumes),
-        ("refusal", Some(_)) if record.call.is_some() && record.turn.is_none() => {
-            Ok(Act::Refuses { call: call(record)? })
+        ("journal", Some("model-started" | "model-result")) => {
+            Ok(Act::Writes { call: call(record)?, turn: turn(record)? })
+        }
+        ("refusal", Some(_)) if record.call.is_some() && record.ordinal.is_none() => {
+            Ok(Act::Denies { call: call(record)? })
         }
         ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),

@@ -372,6 +372,11 @@ impl Rig {
         self.outside.documents.lock().unwrap().clone()
     }
 
+    /// What listeners were answered while they worked, oldest first.
+    pub(crate) fn answers_given(&self) -> Vec<Answer> {
+        self.outside.answers.lock().unwrap().clone()
+    }
+
     pub(crate) fn records(&self) -> Vec<Record> {
         self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
     }

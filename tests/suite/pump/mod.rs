@@ -16,12 +16,14 @@ mod introspection;
 pub(crate) mod journal;
 mod loops;
 mod meetings;
+mod models;
 mod outside;
 mod pauses;
 mod steering;
 mod threads;
 mod timers;
 mod todos;
+pub(crate) mod unknown;
 mod views;
 mod wall;
 mod wrapping;
@@ -372,9 +374,9 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
         Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),
-        Effect::Resumed(_) => "=> resumed".to_owned(),
         Effect::Recall(recall) => format!("=> recall {} from {} {:?}", recall.id, recall.from, recall.seqs),
         Effect::Answer { answer, .. } => format!("=> {}", answer_line(answer)),
+        Effect::Resumed(_) => "=> resumed".to_owned(),
     }
 }
 

@@ -30,9 +30,10 @@ fn needs_cause(act: Act<'_>) -> bool {
     match act {
         Act::Opens { by, .. } => by != By::Client,
         Act::Item { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
-        Act::Fires { .. } | Act::Unset { .. } | Act::Refuses { .. } => true,
+        Act::Fires { .. } | Act::Unset { .. } => true,
         Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,
+        Act::Writes { .. } | Act::Denies { .. } => true,
         Act::Inbox { .. } | Act::Steers { .. } | Act::Clocks { .. } | Act::Terminal => false,
         Act::Pauses | Act::Resumes | Act::Aside => false,
     }

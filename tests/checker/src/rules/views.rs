@@ -27,7 +27,7 @@ pub(crate) fn view(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
 
 fn cleared(tag: &Tag<'_>, before: u64) -> Option<String> {
     let (Some(kept), Some(from), Some(to)) =
-        (tag.count("kept_messages"), tag.count("from_seq"), tag.count("to_seq"))
+        (tag.large("kept_messages"), tag.large("from_seq"), tag.large("to_seq"))
     else {
         return Some("a clear counts nothing".into());
     };
@@ -42,13 +42,13 @@ fn cleared(tag: &Tag<'_>, before: u64) -> Option<String> {
 }
 
 fn recalled(tag: &Tag<'_>) -> Option<String> {
-    let (Some(from), Some(to)) = (tag.count("from_seq"), tag.count("to_seq")) else {
+    let (Some(from), Some(to)) = (tag.large("from_seq"), tag.large("to_seq")) else {
         return Some("a recall counts nothing".into());
     };
     if from == 0 || to < from {
         return Some(format!("{from} to {to} are recalled, which is no range"));
     }
-    let (total, offset) = (tag.count("total").unwrap_or(0), tag.count("offset").unwrap_or(0));
-    let end = tag.count("next").unwrap_or(total);
+    let (total, offset) = (tag.large("total").unwrap_or(0), tag.large("offset").unwrap_or(0));
+    let end = tag.large("next").unwrap_or(total);
     (offset >= end || end > total).then(|| format!("{offset} to {end} of {total} characters are no part"))
 }
