@@ -2,7 +2,12 @@
 //! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
 //! hashes, and shares no code with the real one; what both say must be equal.
 
+mod threads;
+
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use threads::{Enough, Verdict};
+use threads::{Lists, Wait, is_kept};
 
 /// A party as the table sees it.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +16,8 @@ pub(crate) struct Party {
     pub(crate) turns: u32,
     pub(crate) owes_answer: bool,
     pub(crate) repeats_unknown: bool,
+    /// Whether what goes to it waits for a person.
+    pub(crate) asks_a_person: bool,
 }
 
 /// Attempts at one turn.
@@ -32,6 +39,10 @@ pub(crate) enum Thrown {
     Spawn(Option<&'static str>, Party, u64),
     Refused,
     ForThread(String),
+    Wait(Enough, Vec<String>),
+    Todo(u8, bool),
+    Ends(String),
+    Steers(String, Party, u64),
 }
 
 /// What answers an item, in the words of the next delivery.
@@ -42,6 +53,8 @@ pub(crate) struct Call {
     party: Party,
     request: u64,
     held: bool,
+    /// Whether it waits for a person.
+    asks: bool,
     turn: u32,
     attempt: u32,
     /// How many of the attempts before it died with the pump.
@@ -54,6 +67,8 @@ pub(crate) struct Call {
     showing: Vec<(usize, Shown)>,
     waiting: Vec<(usize, Shown)>,
     children: Vec<(String, bool)>,
+    waits: Vec<Wait>,
+    lists: Lists,
     nudged: bool,
     /// Whether it was told that only a final is taken any more.
     wraps_up: bool,
@@ -84,6 +99,7 @@ impl Call {
     pub(crate) fn stand(&self) -> Stand {
         let open = self.items.iter().filter(|item| item.is_none()).count();
         match (self.held, open) {
+            _ if self.asks => "asking".to_owned(),
             (true, _) => "held".to_owned(),
             (false, 0) => format!("ready({}, {})", self.turn, self.attempt),
             (false, open) => format!("joining({open})"),
@@ -91,7 +107,7 @@ impl Call {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        !self.held && self.items.iter().all(Option::is_some)
+        !self.held && !self.asks && self.items.iter().all(Option::is_some)
     }
 
     /// What makes a due turn another one than before.
@@ -167,6 +183,7 @@ impl Naive {
             party,
             request,
             held,
+            asks: party.asks_a_person,
             turn: 1,
             attempt: 1,
             lost_with_pump: 0,
@@ -175,6 +192,8 @@ impl Naive {
             showing: Vec::new(),
             waiting: Vec::new(),
             children: Vec::new(),
+            waits: Vec::new(),
+            lists: Lists::new(),
             nudged: false,
             wraps_up: false,
         };
@@ -282,10 +301,14 @@ impl Naive {
             call.items.push(Some("reply.too-many-items".to_owned()));
             return self.goes_on(thread, path, turn, Some("reply.too-many-items".to_owned()));
         }
-        let steps = thrown.iter().filter(|item| !matches!(item, Thrown::Note)).count();
-        let nudges = turn < party.turns && !call.nudged && !call.running().is_empty();
-        if let (1, false) = (steps, nudges)
-            && let Some(Thrown::Final(number)) = thrown.iter().find(|item| !matches!(item, Thrown::Note))
+        let steps = thrown.iter().filter(|item| !is_kept(item)).count();
+        for item in thrown {
+            if let Thrown::Todo(condition, is_done) = item {
+                call.lists.insert(*condition, !is_done);
+            }
+        }
+        if let (1, None) = (steps, call.nudge(turn))
+            && let Some(Thrown::Final(number)) = thrown.iter().find(|item| !is_kept(item))
         {
             return self.closes(thread, path, "answered", format!("n{number}"));
         }
@@ -298,6 +321,16 @@ impl Naive {
             }
             if let Some(call) = self.call_mut(thread, path) {
                 call.items.push(shown);
+            }
+        }
+        // Waits come last, so that each sees what the other items began and ended.
+        for (ordinal, item) in thrown.iter().enumerate() {
+            let Thrown::Wait(enough, named) = item else { continue };
+            if let Some(code) = self.waits(thread, path, ordinal, *enough, named) {
+                refused.get_or_insert(code.clone());
+                if let Some(call) = self.call_mut(thread, path) {
+                    call.items[ordinal] = Some(code);
+                }
             }
         }
         self.goes_on(thread, path, turn, refused);
@@ -332,12 +365,16 @@ impl Naive {
             return Some(("budget.depth".to_owned(), true));
         }
         match item {
-            Thrown::Note => Some(("-".to_owned(), false)),
+            Thrown::Note | Thrown::Todo(..) => Some(("-".to_owned(), false)),
+            Thrown::Wait(..) => None,
+            Thrown::Ends(id) => Some(self.ends_child(thread, path, id)),
+            Thrown::Steers(id, to, number) => Some(self.steers(thread, path, id, *to, *number)),
             Thrown::Refused => Some(("payload.invalid".to_owned(), true)),
             Thrown::Final(_) if steps > 1 => Some(("reply.final-not-alone".to_owned(), true)),
             Thrown::Final(_) => {
+                let word = call.nudge(turn).unwrap_or("children-open");
                 call.nudged = true;
-                Some(("children-open".to_owned(), true))
+                Some((word.to_owned(), true))
             }
             Thrown::Call(party, number) => {
                 self.opens(thread, &nested(path, turn, ordinal), *party, *number, false);
@@ -409,17 +446,20 @@ impl Naive {
         let below: Vec<String> = here.calls.keys().filter(|p| p.starts_with(&below)).cloned().collect();
         for call in &below {
             let children = self.call(thread, call).map(Call::running).unwrap_or_default();
-            children.iter().for_each(|child| self.cancels(child));
+            for child in &children {
+                self.cancels(child);
+            }
             self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
         }
         let Some(here) = self.threads.get_mut(thread) else { return };
         here.calls.retain(|p, _| !below.contains(p));
         let Some(call) = here.calls.get_mut(path) else { return };
         call.wraps_up = true;
+        call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
+        call.ends_waits();
         call.items.iter_mut().filter(|item| item.is_none()).for_each(|item| {
             *item = Some("thread.cancelled".to_owned());
         });
-        call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
         call.turns_to(turn + 1);
     }
 
@@ -438,7 +478,9 @@ impl Naive {
             here.calls.keys().filter(|p| *p == path || p.starts_with(&format!("{path}/"))).cloned().collect();
         for call in &below {
             let children = self.call(thread, call).map(Call::running).unwrap_or_default();
-            children.iter().for_each(|child| self.cancels(child));
+            for child in &children {
+                self.cancels(child);
+            }
             if call != path {
                 self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
             }
@@ -464,15 +506,16 @@ impl Naive {
         }
     }
 
-    /// Ends a thread, and everything below it.
-    pub(crate) fn cancels(&mut self, thread: &str) {
-        let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return };
+    /// Ends a thread, and everything below it; how many threads ended.
+    pub(crate) fn cancels(&mut self, thread: &str) -> usize {
+        let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return 0 };
         here.ended = true;
         let calls = std::mem::take(&mut here.calls);
         let children: Vec<String> = calls.values().flat_map(Call::running).collect();
-        children.iter().for_each(|child| self.cancels(child));
+        let ended = 1 + children.iter().map(|child| self.cancels(child)).sum::<usize>();
         self.closed.insert((thread.to_owned(), String::new(), "cancelled".to_owned()));
         self.tells_parent(thread, "cancelled", "");
+        ended
     }
 
     fn tells_parent(&mut self, child: &str, outcome: &str, inner: &str) {
@@ -484,6 +527,7 @@ impl Naive {
             };
             call.children[place].1 = true;
             call.waiting.push((place, format!("finished {child} {outcome}{inner}")));
+            call.heard();
         }
     }
 }
