@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::closing::{Outcome, close};
-use super::decide::refuse_outside_calls;
+use super::decide::refuse_asker;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::state::Approval;
@@ -85,10 +85,7 @@ pub(super) fn ruled(d: &mut Draft<'_>, ruling: Ruling) {
     };
     match outcome {
         Ok(()) => d.effect(Effect::Done { ticket }),
-        Err((thread, refused)) => {
-            let refusal = refuse_outside_calls(d, thread.as_ref(), &by, refused);
-            d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
-        }
+        Err((thread, refused)) => refuse_asker(d, ticket, &by, thread.as_ref(), refused),
     }
 }
 

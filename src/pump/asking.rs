@@ -2,7 +2,7 @@
 //! receipt of the same key and bytes, or is refused; each of these is recorded but the repeat.
 
 use super::approving::hold_if_due;
-use super::decide::{may_act, refuse_outside_calls};
+use super::decide::{may_act, refuse_asker};
 use super::draft::{Draft, Fact};
 use super::event::{Bound, Effect};
 use super::state::{Life, Opener};
@@ -11,30 +11,24 @@ use crate::rules::admit::excerpt;
 use crate::words::codes::Code;
 use crate::words::flow::{Admitted, Asked, Receipt, Refused, What};
 use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
-use crate::words::limits;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
 pub(super) fn asked(d: &mut Draft<'_>, asked: Asked, bound: Option<Bound>) {
     let Asked { ticket, client, key, thread, payload } = asked;
-    // What a client is refused stands in no thread that it may not act upon.
-    let place = thread.clone().filter(|thread| may_act(d, &client, thread));
     let outcome = match payload {
         Err(refused) => Err(refused),
         Ok(admitted) => {
-            let receipt = match thread {
+            let receipt = match &thread {
                 None => open_root(d, &client, &key, &admitted),
-                Some(thread) => go_on(d, &thread, &client, &key, &admitted, bound),
+                Some(thread) => go_on(d, thread, &client, &key, &admitted, bound),
             };
             receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes(), 0)) })
         }
     };
     match outcome {
         Ok(receipt) => d.effect(Effect::Receipt { ticket, receipt }),
-        Err(refused) => {
-            let refusal = refuse_outside_calls(d, place.as_ref(), &client, refused);
-            d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
-        }
+        Err(refused) => refuse_asker(d, ticket, &client, thread.as_ref(), refused),
     }
 }
 
@@ -132,8 +126,7 @@ fn go_on(
             Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false };
         return Ok(receipt);
     }
-    let waiting = state.calls.values().filter(|c| c.held).count();
-    if waiting >= limits::QUEUED_TOP_CALLS {
+    if !state.has_room() {
         let words = "16 messages wait behind the one that is being answered, the most that may";
         return Err(Refusal::new(Code::BusyThread, words).mended_by("wait for an answer, then send it again"));
     }

@@ -6,7 +6,7 @@ use super::buckets::Telling;
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{approving, asking, closing, ending, failing, pausing, replying, timers};
+use super::{approving, asking, closing, ending, failing, pausing, replying, timers, wall};
 use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
 use crate::words::client;
@@ -19,7 +19,7 @@ use crate::words::refusal::Refusal;
 
 /// Decides upon one event.
 pub fn decide(state: &State, event: Event) -> Decision {
-    let mut draft = Draft::new(state, event.at, event.seed);
+    let mut draft = Draft::new(state, (event.at, event.tick), event.seed);
     let d = &mut draft;
     match event.what {
         Happening::Booted { listeners } => {
@@ -37,6 +37,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Lost(lost) => failing::lost(d, &lost),
         Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
+        Happening::Elapsed(runs) => wall::elapsed(d, &runs),
         Happening::Knocked { source, count } => knocked(d, source, count),
         Happening::Throttled(telling) => throttled(d, &telling),
         Happening::Ruled(ruling) => approving::ruled(d, ruling),
@@ -79,6 +80,20 @@ pub(super) fn refuse_outside_calls(
     let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(to).under(config);
     d.record(&place, fact);
     refusal
+}
+
+/// Refuses what somebody outside asked for, and tells the asker. In a thread upon which that client may not
+/// act nothing of it stands.
+pub(super) fn refuse_asker(
+    d: &mut Draft<'_>,
+    ticket: Ticket,
+    who: &Name,
+    about: Option<&ThreadId>,
+    refused: Refused,
+) {
+    let place = about.filter(|thread| may_act(d, who, thread));
+    let refusal = refuse_outside_calls(d, place, who, refused);
+    d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
 }
 
 /// The thread itself while it lives, else its nearest living ancestor, else `sys`.
@@ -145,6 +160,5 @@ fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
         closing::end_thread(d, thread, by);
         return d.effect(Effect::Done { ticket });
     };
-    let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });
-    d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+    refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
 }

@@ -1,13 +1,14 @@
 //! Deciding on ends that somebody asks for.
 //!
 //! A person ends a root at rest: nothing is open in it, so nothing but its timers goes with it. What is at
-//! work is cancelled, and by that word alone. `<cancel-thread>`: a call ends a child of its own, and everything below it, in one commit
-//! with the answer. The child's end reaches the inbox as every other one does.
+//! work is cancelled, and by that word alone. `<cancel-thread>`: a call ends a child of its own, and
+//! everything below it, in one commit with the answer. The child's end reaches the inbox as every other
+//! one does.
 
 use std::sync::Arc;
 
 use super::closing::{end_thread, not_alive};
-use super::decide::{may_act, refuse_outside_calls};
+use super::decide::{may_act, refuse_asker};
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::replying::{Turn, no_thread};
@@ -35,9 +36,7 @@ pub(super) fn end(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadI
         life => not_alive(life, "end"),
     };
     if let Some(refusal) = refusal {
-        let place = found.is_some().then_some(thread);
-        let refusal = refuse_outside_calls(d, place, by, Refused { refusal, kept: None });
-        return d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+        return refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
     }
     let fact = Fact::core(Kind::Terminal, Mark::Ended, core_payload::thread_ended(thread));
     let fact = fact.to(by).under(d.current_config());

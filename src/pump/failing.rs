@@ -68,7 +68,7 @@ pub(super) fn failed(
     letter.turn = Some(turn);
     d.record(thread, letter);
     if d.call(thread, path).is_some_and(Call::is_wrapping_up) {
-        return wrapping::close(d, thread, path);
+        return wrapping::close(d, thread, path, turn);
     }
     let words = [to.as_str(), ": ", &failing.words].concat();
     close_failed(d, thread, path, &Refusal::new(failing.code, words));

@@ -69,7 +69,8 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             let held = !thread.calls.is_empty();
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             open(thread, h, h.call.clone(), held, number);
-            thread.purses.insert(number, Purse { config: h.config, used: Use::default() });
+            let runs = (role == Role::Request && !held).then_some(h.time);
+            thread.purses.insert(number, Purse::new(h.config, runs));
         }
         Role::Call => {
             settle(thread, h, Answer::Open);
@@ -132,8 +133,8 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
 }
 
 /// Keys that `Thread::recent` holds: more than can be on their way between a look into the log and a
-/// decision, since no more top calls than that may wait.
-const RECENT_KEYS: usize = 2 * limits::QUEUED_TOP_CALLS;
+/// decision, since no more top calls and no more words for the open one than that may wait.
+const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
 
 fn remember_key(thread: &mut Thread, record: &Record) {
     let h = &record.header;
@@ -309,7 +310,9 @@ fn close(thread: &mut Thread, record: &Record) {
     // Calls under it were closed by records of their own; should a log be cut between those and this
     // one, they go with it all the same.
     thread.calls.retain(|other, _| !other.is_within(path));
-    timers::closed(thread, path, call.ready_seq);
+    // Where items of the same reply have settled its turn, what is left in the inbox was shown by none.
+    let shown_up_to = if h.turn == Some(call.settled) { 0 } else { call.ready_seq };
+    timers::closed(thread, path, shown_up_to);
     answer_item(thread, path, h);
     if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
         caller.rounds.heard(&call.listener, &record.body);

@@ -2,7 +2,7 @@
 //! somebody lets it go on. What is out may land, and what comes in is recorded as ever.
 
 use super::closing;
-use super::decide::{may_act, refuse_outside_calls};
+use super::decide::{may_act, refuse_asker};
 use super::draft::{Draft, Fact};
 use super::event::{Effect, Pause};
 use super::state::Thread;
@@ -20,8 +20,7 @@ pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
     let found = d.thread(&place).filter(|t| t.seq > 0 && thread.is_some() != t.id.is_sys());
     let found = found.filter(|t| may_act(d, by, &t.id));
     if let Some(refusal) = closing::not_alive(found.map(Thread::life), "pause or resume") {
-        let refusal = refuse_outside_calls(d, None, by, Refused { refusal, kept: None });
-        return d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+        return refuse_asker(d, ticket, by, Some(&place), Refused { refusal, kept: None });
     }
     if found.is_some_and(|t| t.paused.is_some() != *halts) {
         let config = found.and_then(|t| t.calls.values().next()).map(|call| call.config);

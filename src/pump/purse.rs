@@ -94,7 +94,7 @@ impl Limit {
         let more = match self.of.what {
             Measure::Messages => more.messages,
             Measure::Children => more.children,
-            Measure::Turns => 0,
+            Measure::Turns | Measure::Time => 0,
         };
         Exceeded { used: self.of.used.saturating_add(more), ..self.of }
     }
@@ -118,15 +118,13 @@ pub(super) fn refusal(d: &Draft<'_>, thread: &ThreadId, path: &CallPath, more: U
         return Some(Refusal::new(Code::DepthBudget, words));
     }
     let Exceeded { what, used, limit } = exceeded(&over(d, thread, path), more)?;
-    let words = [
-        &used.to_string(),
-        " of ",
-        &limit.to_string(),
-        " ",
-        what.as_str(),
-        " are used, which is all that there are for this request",
-    ]
-    .concat();
+    let so_far = [&used.to_string(), " of ", &limit.to_string(), " ", what.as_str(), " are used"].concat();
+    if used < limit {
+        let words = [&so_far, ", and this takes ", &more.messages.to_string()].concat();
+        let mend = "address fewer of them, each in an envelope with <to>";
+        return Some(Refusal::new(what.code(), words).mended_by(mend));
+    }
+    let words = [&so_far, ", which is all that there are for this request"].concat();
     Some(Refusal::new(what.code(), words).mended_by(match what {
         Measure::Children => "go on without another child",
         _ => "answer with what you have",
@@ -157,23 +155,35 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Option<u64> {
 /// Something was begun that used this much: where most of a limit is used by it and was not before, every
 /// open call under that limit is told that has a further turn to read it in.
 pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
-    for limit in limits {
-        let then = limit.with(more);
-        if is_mostly_used(&limit.of) || !is_mostly_used(&then) {
-            continue;
-        }
+    for (limit, then) in crossed(limits, more) {
         for (thread, path) in calls_under(d, &limit.thread, limit.purse) {
-            let Some(call) = d.call(&thread, &path) else { continue };
-            if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
-                continue;
-            }
-            let body = budget_payload::warning(&then);
-            let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body);
-            let fact = fact.to(&call.listener.clone()).on(&path).because(call.ready_cause).under(call.config);
-            d.record(&thread, fact);
-            awaiting::arrived(d, &thread, &path);
+            warn_call(d, &thread, &path, &then);
         }
     }
+}
+
+/// The same for the call of a child that was just begun, which its parent did not know of before.
+pub(super) fn warn_child(d: &mut Draft<'_>, limits: &[Limit], more: Use, child: &ThreadId) {
+    for (_, then) in crossed(limits, more) {
+        warn_call(d, child, &CallPath::top(1), &then);
+    }
+}
+
+/// The limits of which this much more uses most, and how they stand then.
+fn crossed(limits: &[Limit], more: Use) -> impl Iterator<Item = (&Limit, Exceeded)> {
+    let with = limits.iter().map(move |limit| (limit, limit.with(more)));
+    with.filter(|(limit, then)| !is_mostly_used(&limit.of) && is_mostly_used(then))
+}
+
+fn warn_call(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, of: &Exceeded) {
+    let Some(call) = d.call(thread, path) else { return };
+    if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
+        return;
+    }
+    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), budget_payload::warning(of));
+    let fact = fact.to(&call.listener.clone()).on(path).because(call.ready_cause).under(call.config);
+    d.record(thread, fact);
+    awaiting::arrived(d, thread, path);
 }
 
 fn is_mostly_used(of: &Exceeded) -> bool {
@@ -204,4 +214,19 @@ pub(super) fn depth(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> usize 
         id = parent;
     }
     depth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b15_most_of_a_limit_is_four_fifths_of_it() {
+        let is_most = |used, limit| is_mostly_used(&Exceeded { what: Measure::Messages, used, limit });
+        assert_eq!(
+            [is_most(79, 100), is_most(80, 100), is_most(3, 4), is_most(4, 5)],
+            [false, true, false, true]
+        );
+        assert!(is_most(u64::MAX, u64::MAX));
+    }
 }

@@ -119,12 +119,11 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
 /// on the limit, and what comes after that leaves no trace: a call's inbox is kept in memory and shown
 /// whole.
 fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
-    let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_inbox);
+    let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     let body = match kept.cmp(&limits::NOTICES) {
         Ordering::Less => core_payload::system_error_coded(code, &Refusal::new(Code::ListenerFailed, words)),
         Ordering::Equal => {
-            let words =
-                "64 messages wait for the next turn, the most that may; notices after them are not kept";
+            let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
             core_payload::system_error(&Refusal::new(Code::TooManyItems, words))
         }
         Ordering::Greater => return,
@@ -184,7 +183,7 @@ fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
         return handled(d, turn);
     }
     if turn.is_wrap_up {
-        return wrapping::close(d, turn.thread, turn.path);
+        return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
     close_failed(d, turn.thread, turn.path, &silent(turn));
 }
@@ -377,7 +376,7 @@ pub(super) fn no_thread(
 /// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
 pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
     if turn.is_wrap_up {
-        return wrapping::close(d, turn.thread, turn.path);
+        return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
     if turn.is_single() {
         match refused {

@@ -65,6 +65,8 @@ pub(super) fn spawn(
     begin.origin = d.last_leaf();
     d.record(&child, begin);
     let head = d.thread(&child).map_or_else(|| crate::words::record::head_zero(&child), |t| t.head);
+    // Before the answer, after which the sender's next turn is ready: that turn shows the warning.
+    purse::warn(d, &over, Use::SPAWN);
     let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
     let ceiling = purse::ceiling(&over, share_percent.into());
     let body = core_payload::thread_spawned(&child, turn.thread, head, ceiling);
@@ -74,7 +76,8 @@ pub(super) fn spawn(
         .because(spawned_by)
         .under(turn.config);
     d.record(turn.thread, answer);
-    purse::warn(d, &over, Use::SPAWN);
+    // After it: nothing more stands in a child before its parent was told of it.
+    purse::warn_child(d, &over, Use::SPAWN, &child);
     // Payloads that were judged begin with an element.
     let element =
         Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());

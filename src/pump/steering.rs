@@ -68,7 +68,11 @@ pub(super) fn item(
     let found = from_parent(&turn.sender, &admitted).and_then(|word| Ok((room(d, child, &word)?, word)));
     let (path, word) = match found {
         Ok(found) => found,
-        Err(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(payload))),
+        Err(refusal) => {
+            // What the child has no room for says nothing about the budget of the sender.
+            let _told = refuse_item(d, turn, ordinal, refusal, Some(payload));
+            return None;
+        }
     };
     let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Steer), payload.clone());
     fact.from = turn.sender.clone();
@@ -117,7 +121,8 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
             Refusal::new(Code::NotBuilt, words).mended_by("send it as a message or a call of its own")
         );
     }
-    if shown_at(call) > listener.map_or(1, |l| l.turns) {
+    let last = if call.is_wrapping_up() { call.settled + 1 } else { listener.map_or(1, |l| l.turns) };
+    if shown_at(call) > last {
         let words = [call.listener.as_str(), " has no turn left in which it could be shown this"].concat();
         return Err(Refusal::new(Code::MessagesBudget, words)
             .mended_by("wait for its answer, or raise `turns` of this listener in the organism's file"));

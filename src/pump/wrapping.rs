@@ -64,22 +64,25 @@ pub(super) fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, what: Measure, items: Ve
 }
 
 fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
-    let words = ["the ", what.as_str(), " of this request are used up; only one final is taken now"].concat();
+    let be = if what.is_plural() { "are" } else { "is" };
+    let words =
+        ["the ", what.as_str(), " of this request ", be, " used up; only one final is taken now"].concat();
     let returns = turn.listener.map_or(&[][..], |listener| &listener.returns).iter().map(|q| &*q.local);
     let finals: Vec<&str> = returns.chain(["final-report"]).collect();
     Refusal::new(what.code(), words).expecting(["one of: ", &finals.join(", ")].concat())
 }
 
-/// Closes a call that gave no final although it was told that this was its last turn.
-pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+/// Closes a call that gave no final in that turn, although it was told that it was its last.
+pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     let Some(call) = d.call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
     let body = core_payload::final_report("synthetic", "failure", code.as_str(), &report(call));
-    let fact = Fact::core(Kind::Outcome, Mark::Code(code), body)
+    let mut fact = Fact::core(Kind::Outcome, Mark::Code(code), body)
         .to(&call.caller.clone())
         .on(path)
         .because(call.ready_cause)
         .under(call.config);
+    fact.turn = Some(turn);
     closing::close(d, thread, path, Outcome::Budget, fact);
 }
 
@@ -87,15 +90,12 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
 /// named by its place.
 fn report(call: &Call) -> String {
     let what = call.wrap_up.map_or(Measure::Turns, |of| of.what);
-    let mut words = [
-        call.listener.as_str(),
-        " gave no final in its last turn, ",
-        &call.settled.to_string(),
-        ", after its ",
-        what.as_str(),
-        " were used up",
-    ]
-    .concat();
+    let (listener, turn) = (call.listener.as_str(), call.settled.to_string());
+    let used_up = [what.as_str(), if what.is_plural() { " were" } else { " was" }, " used up"].concat();
+    let mut words = match call.settled {
+        0 => [listener, " had not answered when its ", &used_up].concat(),
+        _ => [listener, " gave no final in its last turn, ", &turn, ", after its ", &used_up].concat(),
+    };
     let Steps { open, total } = call.todos.values().fold(Steps::default(), |all, list| all.and(*list));
     if open > 0 {
         words = [&words, "; ", &open.to_string(), " of ", &total.to_string(), " steps are open"].concat();

@@ -10,11 +10,13 @@ pub const THREAD_ID_BYTES: usize = 640;
 pub const MESSAGE_BYTES: usize = 1 << 20;
 /// Most items in one reply.
 pub const REPLY_ITEMS: usize = 64;
+/// Bytes of a body that stand in its record; a longer one is stored once under its hash.
+pub const LARGE_BODY: usize = 64 << 10;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
 /// Words from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
-/// Top calls that may wait behind the open one of a root.
+/// Top calls that may wait behind the open one of a root, whoever opened them.
 pub const QUEUED_TOP_CALLS: usize = 16;
 /// How deep calls and spawns may nest at most, both counted together, whatever the file allows.
 pub const DEPTH: usize = 16;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use systole::edges::log::sqlite;
 use systole::words::ports::{LogReader as _, Position};
 
@@ -13,26 +13,30 @@ use crate::program::{Answer, Running, ask, ask_as, kept_from_events, run_file, s
 
 const ALICE: &str = "alice-token-0123456789";
 const BOB: &str = "bob-token-0123456789";
-const TOKENS: [(&str, &str); 2] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB)];
+const CAROL: &str = "carol-token-0123456789";
+const TOKENS: [(&str, &str); 3] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB), ("CAROL_TOKEN", CAROL)];
 
-/// alice may send to echo alone; bob operates and reads.
+/// alice may send to echo alone; bob operates and reads; carol decides.
 const CLIENTS: &str =
     "  shy: {run: [python3, echo.py], schema: shy.xsd, accepts: [say], returns: [said], entry: true}
   hidden: {run: [python3, echo.py], schema: hidden.xsd, accepts: [say], returns: [said]}
+  guarded: {run: [python3, echo.py], schema: guarded.xsd, accepts: [say], returns: [said], entry: true, approval: {when: always}}
 clients:
   alice: {token_env: ALICE_TOKEN, may: [echo]}
   bob: {token_env: BOB_TOKEN, roles: [read, operate]}
+  carol: {token_env: CAROL_TOKEN, roles: [approve]}
 ";
 
 fn house() -> tempfile::TempDir {
     let file = HOUSE.replace("log: {", &[CLIENTS, "log: {"].concat());
     let schema = |name: &str| ECHO_XSD.replace("ns/echo/v1", &format!("ns/{name}/v1"));
-    let (shy, hidden) = (schema("shy"), schema("hidden"));
+    let (shy, hidden, guarded) = (schema("shy"), schema("hidden"), schema("guarded"));
     folder(&[
         ("organism.yaml", &file),
         ("echo.xsd", ECHO_XSD),
         ("shy.xsd", &shy),
         ("hidden.xsd", &hidden),
+        ("guarded.xsd", &guarded),
         ("echo.py", ECHO_PY),
     ])
 }
@@ -120,6 +124,72 @@ fn a12_a_client_without_roles_sees_and_ends_what_it_opened_itself_and_nothing_el
     organism.interrupt();
     let ends: Vec<_> = stored(folder.path()).into_iter().filter(|r| r.0 == other && r.1 == "alice").collect();
     assert!(ends.is_empty(), "nothing that alice was refused stands in bob's thread: {ends:?}");
+}
+
+/// Waits until a thread has its answer.
+fn rests(folder: &Path, token: &str, thread: &str) {
+    let query = format!("?from=0&thread={thread}");
+    let mut events = crate::program::Events::open_as(&run_file(folder), token, &query);
+    while text(&events.next().expect("it is answered").2, "code") != "final" {}
+}
+
+#[test]
+fn a12_an_order_about_a_thread_of_others_is_refused_as_for_one_that_never_was() {
+    let folder = house();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    let opens = |token| {
+        let thread = text(&sends(folder.path(), token, "", &say("hello")).json, "thread").to_owned();
+        rests(folder.path(), token, &thread);
+        thread
+    };
+    let (own, other) = (opens(ALICE), opens(BOB));
+    let order = |token, thread: &str, order: &str| {
+        let answer = asks(folder.path(), token, "POST", &format!("/v1/threads/{thread}/{order}"), "");
+        (answer.status, answer.json.to_string())
+    };
+    for word in ["end", "cancel", "pause", "resume"] {
+        let told = order(ALICE, &other, word);
+        assert_eq!(told, order(ALICE, "sess-0123456789ab", word), "{word}");
+        assert!(told.0 == 422 && told.1.contains("thread.unknown"), "{told:?}");
+    }
+    assert_eq!(order(ALICE, &own, "end").0, 200, "her own");
+    assert_eq!(order(BOB, &other, "end").0, 200);
+    organism.interrupt();
+    let hers: Vec<_> = stored(folder.path()).into_iter().filter(|r| r.0 == other && r.1 == "alice").collect();
+    assert!(hers.is_empty(), "nothing that alice was refused stands in bob's thread: {hers:?}");
+}
+
+#[test]
+fn g4_a_client_without_the_role_decides_nothing_and_does_not_learn_whether_anything_waits() {
+    let folder = house();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    let guarded = |words: &str| say(words).replace("ns/echo/v1", "ns/guarded/v1");
+    let held = sends(folder.path(), BOB, "", &guarded("drop it"));
+    assert_eq!(held.status, 202);
+    let rules = |token, id: &str, ruling: &Value| {
+        let path = format!("/v1/approvals/{id}");
+        let answer = asks(folder.path(), token, "POST", &path, &ruling.to_string());
+        (answer.status, answer.json.to_string())
+    };
+    for ruling in [
+        json!({"outcome": "approved"}),
+        json!({"outcome": "approved", "hash": "0".repeat(64)}),
+        json!({"outcome": "rejected", "note": "no"}),
+        json!({"outcome": "amended", "payload": guarded("keep it")}),
+        json!({"outcome": "amended", "payload": "<a xmlns='urn:a'/>"}),
+    ] {
+        for token in [ALICE, BOB] {
+            let told = rules(token, "a1", &ruling);
+            assert_eq!(told, rules(token, "a2", &ruling), "{ruling}");
+            assert!(told.0 == 403 && told.1.contains("ingress.forbidden"), "{told:?}");
+        }
+    }
+    assert_eq!(rules(CAROL, "a2", &json!({"outcome": "approved"})).0, 404);
+    assert_eq!(rules(CAROL, "a1", &json!({"outcome": "approved"})).0, 200);
+    organism.interrupt();
+    let thread = text(&held.json, "thread");
+    let refused = stored(folder.path()).into_iter().filter(|r| r.2 == "ingress.forbidden");
+    assert!(refused.map(|r| r.0).all(|place| place != thread), "what was refused stands in sys");
 }
 
 #[test]

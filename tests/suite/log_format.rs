@@ -15,7 +15,7 @@ use crate::log_records::{Author, Folder, batch, root};
 use crate::pump::cut::busy;
 use crate::pump::record_line;
 
-fn fixture(format: u32) -> PathBuf {
+pub(crate) fn fixture(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("log-v{format}.db"))
 }
 
@@ -49,6 +49,12 @@ fn batches() -> [Batch; 2] {
     [before, batch([refusal, terminal])]
 }
 
+/// What the fixture of format 2 holds beside that: two large bodies that are one.
+fn large() -> Batch {
+    let mut author = Author::default();
+    batch([7, 8].map(|n| author.note(&root(n), 66_000)))
+}
+
 /// Run by hand, once, when a format number is new:
 /// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
@@ -60,7 +66,7 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    for batch in batches() {
+    for batch in batches().into_iter().chain([large()]) {
         assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
     }
     drop(opened);
@@ -93,6 +99,24 @@ fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     assert!(matches!(opened.writer.commit(&batch(again)), Commit::Conflict(_)));
     let next = Author::default().record(&root(9), b"", |_| {});
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(7)));
+}
+
+#[test]
+fn c13_a_log_of_format_2_opens_verifies_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(2), folder.log()).unwrap();
+    let saw = Summary { records: 8, threads: 5, documents: 2, last: Position(8) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let [before, after] = batches();
+    let wrote: Vec<_> = [before, after, large()].into_iter().flat_map(|batch| batch.records).collect();
+    let read = opened.reader.after(Position(0), 10).unwrap();
+    assert_eq!(read.into_iter().map(|(_, record)| Arc::new(record)).collect::<Vec<_>>(), wrote);
+    let next = Author::default().note(&root(9), 66_000);
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+    drop(opened);
+    let documents = sqlite::verify_all(&folder.log()).unwrap().documents;
+    assert_eq!(documents, 2, "those bytes were there already");
 }
 
 /// What a log says, a line for each record and one for what became of each thread.

@@ -245,6 +245,7 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::Wait { .. }
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
+        | Effect::Runs { .. }
         | Effect::Resumed(_) => true,
     });
     waiting

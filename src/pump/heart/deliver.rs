@@ -60,6 +60,10 @@ impl Heart {
                     }
                 }
                 Effect::Expires { .. } => self.await_person(effect),
+                Effect::Runs { runs, left } => {
+                    let now = self.ticks();
+                    self.state.running.put(runs, left, now);
+                }
                 Effect::Resumed(thread) => self.take_up_aside(&thread),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);

@@ -3,9 +3,17 @@
 
 use super::Heart;
 use crate::pump::event::{Effect, Happening, Work};
-use crate::pump::expiries::Overdue;
 use crate::pump::pausing::halted;
-use crate::words::ids::ThreadId;
+use crate::words::approval::ApprovalId;
+use crate::words::ids::{CallPath, ThreadId};
+
+/// A request for approval that expires, unless it is decided before.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Overdue {
+    approval: ApprovalId,
+    thread: ThreadId,
+    call: CallPath,
+}
 
 impl Heart {
     /// Waits for the expiry of every request for approval that recovery found.
@@ -34,14 +42,14 @@ impl Heart {
         let Effect::Expires { thread, call, approval, at, most_ms } = effect else { return };
         // However the wall clock was set while nothing ran, nobody waits longer than was said at first.
         let left_ms = at.since(self.now()).min(most_ms);
-        let now = self.ticks();
-        self.expiries.put(Overdue { thread, call, approval }, left_ms, now);
+        let tick = self.ticks().plus(left_ms);
+        self.expiries.put(tick, Overdue { approval, thread, call });
     }
 
     /// Closes the calls that waited for a person too long.
     pub(super) fn expire(&mut self) {
         let now = self.ticks();
-        while let Some(Overdue { thread, call, approval }) = self.expiries.due(now) {
+        while let Some((_, Overdue { approval, thread, call })) = self.expiries.due(now) {
             self.happened(Happening::Expired { thread, call, approval });
         }
     }

@@ -18,10 +18,9 @@ pub use lookup::{Answered, Lookup, answer};
 
 use super::desk::Desk;
 use super::event::{Decision, Effect, Event, Happening, Work};
-use super::expiries::Expiries;
 use super::state::State;
 use super::wake::Recovered;
-use super::wheel::Wheel;
+use super::wheel::{Timers, Wheel};
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
     Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
@@ -51,7 +50,7 @@ pub struct Ports {
 pub struct Heart {
     state: State,
     desk: Desk,
-    wheel: Wheel,
+    timers: Timers,
     ports: Ports,
     /// Records and effects that wait for the writer.
     filling: commit::Filling,
@@ -69,7 +68,7 @@ pub struct Heart {
     /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests for approval, until they expire.
-    expiries: Expiries,
+    expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
     /// Threads that may go on once that is on disk, each as often as it was decided.
@@ -98,7 +97,7 @@ impl Heart {
         let mut heart = Heart {
             state,
             desk: Desk::default(),
-            wheel: Wheel::default(),
+            timers: Timers::default(),
             ports,
             filling: commit::Filling::default(),
             writing: None,
@@ -108,7 +107,7 @@ impl Heart {
             since_checkpoint,
             suspects: HashSet::new(),
             reserved: HashSet::new(),
-            expiries: Expiries::default(),
+            expiries: Wheel::default(),
             aside: Vec::new(),
             resuming: Vec::new(),
             parked: HashMap::new(),
@@ -144,13 +143,14 @@ impl Heart {
         self.happened(Happening::Booted { listeners });
         self.await_persons();
         self.take_up_timers();
+        self.take_up_running();
         self.take_up();
     }
 
     /// Decides upon something that happened, and folds in what was decided.
     fn happened(&mut self, what: Happening) {
-        let (at, seed) = (self.now(), self.ports.seeds.draw());
-        let decision = super::decide::decide(&self.state, Event { at, seed, what });
+        let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
+        let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
         self.ports.steps.passed(Step::Decided);
         self.take(decision);
     }
@@ -201,9 +201,10 @@ impl Heart {
 
     /// The tick at which the heart must be called though nothing came in.
     pub fn next_moment(&self) -> Option<Millis> {
-        let timer = self.wheel.next_moment().filter(|_| !self.stopping);
+        let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
-        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).min()
+        let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
+        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
     /// Why the pump must stop at once, if it must.

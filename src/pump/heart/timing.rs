@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::lookup::AGAIN_MS;
 use super::{Heart, Input, Lookup};
 use crate::pump::event::{Happening, Until};
-use crate::pump::timers;
 use crate::pump::wheel::Ripe;
+use crate::pump::{timers, wall};
 use crate::words::codes::Code;
 use crate::words::ids::{ThreadId, TimerId};
 use crate::words::record::Record;
@@ -17,7 +17,7 @@ impl Heart {
     /// Waits for a timer, or no more.
     pub(super) fn wait_for(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>) {
         let (wall, now) = (self.now(), self.ticks());
-        self.wheel.put(thread, timer, until, wall, now);
+        self.timers.put(thread, timer, until, wall, now);
     }
 
     /// Takes up the timers that recovery found. Those that were due meanwhile fire at the next tick.
@@ -26,8 +26,24 @@ impl Heart {
         for thread in self.state.threads.values() {
             for (id, timer) in &thread.timers {
                 let until = Some(timers::until(thread, timer));
-                self.wheel.put(thread.id.clone(), id.clone(), until, wall, now);
+                self.timers.put(thread.id.clone(), id.clone(), until, wall, now);
             }
+        }
+    }
+
+    /// Waits for the marks of the messages whose time recovery found running.
+    pub(super) fn take_up_running(&mut self) {
+        let (wall, now) = (self.now(), self.ticks());
+        for (runs, left) in wall::running_of(&self.state, wall) {
+            self.state.running.put(runs, Some(left), now);
+        }
+    }
+
+    /// Tells of messages from outside whose time is mostly used, or over.
+    pub(super) fn elapse(&mut self) {
+        let now = self.ticks();
+        while let Some(runs) = self.state.running.due(now).filter(|_| !self.stopping) {
+            self.happened(Happening::Elapsed(runs));
         }
     }
 
@@ -37,7 +53,7 @@ impl Heart {
             return;
         }
         let now = self.ticks();
-        while let Some(ripe) = self.wheel.ripe(now) {
+        while let Some(ripe) = self.timers.ripe(now) {
             let is_awake = self.state.thread(&ripe.thread).is_some();
             let is_first = !self.parked.contains_key(&ripe.thread.stem());
             match self.fresh.get(&ripe.thread, ripe.set) {
@@ -72,7 +88,7 @@ impl Heart {
     pub(super) fn misfired(&mut self, ripe: Ripe, refusal: Refusal) {
         if refusal.code != Code::DamagedThread {
             let at = self.ticks().plus(AGAIN_MS);
-            self.wheel.again(ripe.thread, ripe.timer, at);
+            self.timers.again(ripe.thread, ripe.timer, at);
         }
         self.tell_sys(refusal);
     }

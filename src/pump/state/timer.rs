@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Thread;
 use crate::words::ids::{CallPath, Name, TimerId};
+use crate::words::limits;
 use crate::words::primitive::Pace;
 use crate::words::time::Millis;
 
@@ -49,21 +50,29 @@ impl Timer {
 
 impl Thread {
     /// Whether a timer may fire. One whose last firing has not been shown to anybody waits for that: a
-    /// call that is busy for an hour finds one firing of a timer that is due every second, not 3,600.
+    /// call that is busy for an hour finds one firing of a timer that is due every second, not 3,600. One
+    /// that would open a call waits like whoever sends while no further call may wait.
     pub fn may_fire(&self, timer: &Timer) -> bool {
-        match &timer.fired {
+        let setter = self.calls.get(&timer.call);
+        let is_shown = match &timer.fired {
             None => true,
             Some(Firing::Told(seq)) => {
-                let call = self.calls.get(&timer.call);
-                !call.is_some_and(|call| call.inbox.iter().any(|arrival| arrival.seq == *seq))
+                !setter.is_some_and(|call| call.inbox.iter().any(|arrival| arrival.seq == *seq))
             }
             Some(Firing::Opened(call)) => !self.calls.contains_key(call),
-        }
+        };
+        is_shown && (setter.is_some() || self.has_room())
     }
 
-    /// Whether a timer outlives the call that set it.
+    /// Whether one more top call may wait behind the open one.
+    pub fn has_room(&self) -> bool {
+        self.calls.values().filter(|call| call.held).count() < limits::QUEUED_TOP_CALLS
+    }
+
+    /// Whether a timer outlives the call that set it: not when the time of its message is over.
     pub fn keeps(&self, timer: &Timer) -> bool {
-        self.id.parent().is_none() && timer.call.depth() == 0
+        let is_over = self.purses.get(&timer.purse).is_some_and(|purse| purse.is_over);
+        self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
     }
 
     /// The timers that a call has set.

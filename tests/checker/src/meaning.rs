@@ -24,6 +24,8 @@ pub(crate) enum Act<'r> {
     Steers { call: &'r str },
     /// A timer that ends with its call.
     Unset { call: &'r str },
+    /// Says how long the message from outside that opened that call was worked on.
+    Clocks { call: &'r str },
     /// A person is asked; from here on the call waits.
     Asks { call: &'r str },
     /// A listener is told of that, in a call of its own that nobody waits for.
@@ -104,7 +106,8 @@ impl<'r> Act<'r> {
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
-            Act::Opens { .. } | Act::Terminal | Act::Pauses | Act::Resumes | Act::Aside => None,
+            Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
+            Act::Pauses | Act::Resumes | Act::Aside => None,
         }
     }
 
@@ -148,6 +151,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),
         ("timer", Some("opens")) => opens(record, By::Timer),
         ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
+        ("timer", Some("wall")) => Ok(Act::Clocks { call: call(record)? }),
         ("message", Some("tell")) => {
             let (caller, ..) = path::item(call(record)?).ok_or("it tells of no call")?;
             Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? })

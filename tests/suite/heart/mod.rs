@@ -10,6 +10,7 @@ mod parking;
 mod recovery;
 mod throttled;
 mod timers;
+mod wall;
 mod writer;
 
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ use systole::words::ports::{
 use systole::words::record::Record;
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::{Limits, Payload};
 
 use crate::pump::{composition, name, payload, record_line, root};
 
@@ -241,6 +243,17 @@ impl Rig {
         let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
         let (client, key) = (Name::operator(), Key::parse(key).unwrap());
         let asked = Asked { ticket: Ticket(ticket), client, key, thread: thread.cloned(), payload };
+        self.input(Input::Asked(asked));
+    }
+
+    /// The operator steers the root that key `k` opens, for its agent.
+    pub(crate) fn steers(&mut self, ticket: u64, key: &str) {
+        let core = b"<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
+        let core = Payload::read(core, &Limits::default()).unwrap();
+        let word = (Verdict::sworn(payload("agent")), Verdict::sworn(core));
+        let payload = Ok(Admitted::steer(name("agent"), word.0, word.1));
+        let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+        let asked = Asked { ticket: Ticket(ticket), client, key, thread: Some(root()), payload };
         self.input(Input::Asked(asked));
     }
 

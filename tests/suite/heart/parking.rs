@@ -125,3 +125,18 @@ fn a_message_for_a_thread_that_never_was_is_refused_in_sys() {
     rig.settle();
     assert_eq!(rig.lines().pop().unwrap(), "sys 2 refusal/thread.unknown core -> operator");
 }
+
+#[test]
+fn a_repeated_word_meets_its_receipt_however_many_came_between_it_and_the_writer() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    rig.seen();
+    for n in 0..60 {
+        rig.steers(2, &format!("s{n}"));
+    }
+    rig.steers(3, "s0");
+    rig.settle();
+    assert_eq!(rig.heart.broken(), None);
+    assert_eq!(rig.seen().last().unwrap(), "3: receipt #2 again");
+}

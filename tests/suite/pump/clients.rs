@@ -38,6 +38,10 @@ fn halts(stage: &mut Stage, who: &str, thread: Option<&ThreadId>) -> Vec<String>
     stage.happens(Happening::Pause(Pause { ticket, by, thread, halts: true, note: None }))
 }
 
+fn ends(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
+    stage.happens(Happening::End { ticket: Ticket(5), by: name(who), thread: thread.clone() })
+}
+
 /// The thread that alice's key `k` opens.
 fn opened(stage: &mut Stage) -> ThreadId {
     asks(stage, "alice", "k", "tool", None);
@@ -59,6 +63,8 @@ fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
     };
     words(&|stage, thread| cancels(stage, "carol", thread));
     words(&|stage, thread| halts(stage, "carol", Some(thread)));
+    words(&|stage, thread| ends(stage, "carol", thread));
+    words(&|stage, thread| stage.steers("carol", "tool", Some(thread)));
     // The key is new each time: what is refused binds none.
     words(&|stage, thread| {
         asks(stage, "carol", "other", "tool", Some(thread))
@@ -67,6 +73,44 @@ fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
             .collect()
     });
     assert_eq!(stage.state.thread(&thread).unwrap().seq, 1, "nothing of it stands in the thread");
+}
+
+#[test]
+fn a_root_at_rest_is_ended_by_its_opener_and_who_operates_and_by_no_other() {
+    for (who, last) in [
+        ("carol", "=> refused thread.unknown"),
+        ("alice", "=> done"),
+        ("bob", "=> done"),
+        ("operator", "=> done"),
+    ] {
+        let mut stage = stage();
+        let thread = opened(&mut stage);
+        stage.says(&thread, "1", 1, Said::Items(vec![final_()]));
+        assert_eq!(ends(&mut stage, who, &thread).last().unwrap(), last, "{who}");
+    }
+}
+
+#[test]
+fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
+    let place = |told: Vec<String>| told[0].split(' ').next().unwrap().to_owned();
+    let mut stage = stage();
+    asks(&mut stage, "alice", "k", "agent", None);
+    let thread = stage.records.last().unwrap().header.thread.clone();
+    let child = thread.child("heat").unwrap();
+    stage.says(&thread, "1", 1, Said::Items(vec![spawn(Some("heat"), "tool")]));
+    stage.says(&child, "1", 1, Said::Items(vec![final_()]));
+    // The child has ended, so what is said about it stands in its parent.
+    type Order<'a> = &'a dyn Fn(&mut Stage, &str) -> Vec<String>;
+    let orders: [Order<'_>; 3] =
+        [&|stage, who| cancels(stage, who, &child), &|stage, who| ends(stage, who, &child), &|stage, who| {
+            halts(stage, who, Some(&child))
+        }];
+    for order in orders {
+        for (who, is_theirs) in [("alice", true), ("bob", true), ("carol", false)] {
+            assert_eq!(place(order(&mut stage, who)) != "sys", is_theirs, "{who}");
+        }
+    }
+    assert_ne!(place(ends(&mut stage, "alice", &thread)), "sys", "it is at work");
 }
 
 #[test]
@@ -114,4 +158,14 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
         assert!(told[0].starts_with("sys "), "{told:?}");
     }
     assert!(rules("carol").contains(&"=> done".to_owned()));
+}
+
+#[test]
+fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
+    let mut stage = stage();
+    asks(&mut stage, "alice", "k", "guarded", None);
+    let (by, approval, hash) = (name("carol"), ApprovalId(1), Some(Digest([9; 32])));
+    let ruling = Ruling { ticket: Ticket(4), by, approval, hash, note: None, says: Says::Approve };
+    let told = stage.happens(Happening::Ruled(ruling));
+    assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
 }

@@ -42,7 +42,7 @@ fn b3_everything_else_is_refused_in_the_wrap_up_turn_and_a_report_of_the_core_cl
             "root 8 message/note agent -> - 1 t5.1",
             "root 9 refusal/budget.messages core -> agent 1 t5.2",
             "root 10 refusal/budget.messages core -> agent 1 t5.3",
-            "root 11 outcome/budget.messages core -> operator 1",
+            "root 11 outcome/budget.messages core -> operator 1 t5",
         ]
     );
     let bodies = bodies(&stage);
@@ -117,7 +117,7 @@ fn a_wrap_up_turn_that_fails_for_good_ends_with_the_report_too() {
         stage.loses("1", 5, 3, Code::ListenerLost),
         [
             "root 9 outcome/dead-letter core -> agent 1 t5",
-            "root 10 outcome/budget.messages core -> operator 1"
+            "root 10 outcome/budget.messages core -> operator 1 t5"
         ]
     );
 }
@@ -125,11 +125,11 @@ fn a_wrap_up_turn_that_fails_for_good_ends_with_the_report_too() {
 #[test]
 fn an_empty_or_unusable_reply_ends_the_wrap_up_turn() {
     let mut stage = used_up();
-    assert_eq!(stage.replies("1", 5, vec![]), ["root 7 outcome/budget.messages core -> operator 1"]);
+    assert_eq!(stage.replies("1", 5, vec![]), ["root 7 outcome/budget.messages core -> operator 1 t5"]);
     let mut stage = used_up();
     let again = Said::Again { code: "agent.prose-only".to_owned(), words: "no action".to_owned() };
     let told = stage.says(&root(), "1", 5, again);
-    assert_eq!(told.last().unwrap(), "root 8 outcome/budget.messages core -> operator 1");
+    assert_eq!(told.last().unwrap(), "root 8 outcome/budget.messages core -> operator 1 t5");
 }
 
 #[test]

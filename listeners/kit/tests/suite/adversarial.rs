@@ -140,10 +140,17 @@ fn row_10_duplicate_attributes() {
         "<a xmlns='u' b='1' b='2'/>",
         "<a xmlns='u' xmlns:p='v' xmlns:q='v' p:b='1' q:b='2'/>",
         "<a xmlns='u' xmlns='u'/>",
+        "<a xmlns='u' first-quantity='1' third-quantity='2' first-quantity='3'/>",
     ] {
         assert_eq!(refused(document.as_bytes()).code, codes::MALFORMED, "{document}");
     }
     payload("<p:a xmlns:p='u' xmlns='u' p:b='1' b='2'/>");
+}
+
+#[test]
+fn attributes_that_are_as_long_and_end_alike_are_two_if_they_begin_otherwise() {
+    payload("<a xmlns='u' first-quantity='1' third-quantity='2'/>");
+    payload("<a xmlns='u' xmlns:p='v' xmlns:q='w' p:of-quantity='1' q:of-quantity='2'/>");
 }
 
 #[test]

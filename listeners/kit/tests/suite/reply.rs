@@ -128,6 +128,25 @@ fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
 }
 
 #[test]
+fn a_reply_given_as_values_passes_no_limit_that_its_document_does_not_pass() {
+    let item = || Item::plain(Payload::read(b"<a xmlns=\"u\">word</a>", &Limits::default()).expect("valid"));
+    let bytes = 3 * "<a xmlns=\"u\">word</a>".len();
+    let reply = Word::Reply { delivery: "d1".into(), said: Said::Items(vec![item(), item(), item()]) };
+    let document = reply.document().expect("nothing in it is refused");
+    let passed = |limits: Limits| {
+        let passed = reply.through_gate(&limits).map(|word| fates(&word));
+        let read = Word::read(&document, &limits).map(|word| fates(&word));
+        assert_eq!(passed.as_ref().ok(), read.as_ref().ok());
+        passed.map_or(0, |fates| fates.iter().filter(|fate| fate.starts_with('<')).count())
+    };
+    assert_eq!(passed(Limits { items: 3, ..Limits::default() }), 3);
+    assert_eq!(passed(Limits { items: 2, ..Limits::default() }), 0);
+    assert_eq!(passed(Limits { reply_bytes: document.len(), ..Limits::default() }), 3);
+    assert_eq!(passed(Limits { reply_bytes: document.len() - 1, ..Limits::default() }), 0);
+    assert_eq!(passed(Limits { reply_bytes: bytes, ..Limits::default() }), 0, "its tags count as well");
+}
+
+#[test]
 fn a_prefix_declared_on_the_reply_reaches_its_items() {
     let document = "<ns0:reply xmlns:ns0=\"urn:systole:listener:v1\" xmlns:ns1=\"u\" delivery=\"d\"><ns1:a/></ns0:reply>";
     let Word::Reply { said: Said::Items(items), .. } = read(document) else { panic!("items") };

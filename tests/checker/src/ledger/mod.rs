@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::Approval;
 pub(crate) use self::thread::{Call, Spawn, Thread};
-pub(crate) use self::timers::{Firing, Timer};
+pub(crate) use self::timers::{Clocked, Firing, Timer};
 
 use self::firsts::Firsts;
 use self::thread::{Child, End, Item, Warning};
@@ -142,6 +142,7 @@ impl Ledger {
             top_calls: 0,
             calls: BTreeMap::new(),
             timers: BTreeMap::new(),
+            clocks: BTreeMap::new(),
             used: (0, 0),
             purses: BTreeMap::new(),
             paused: None,
@@ -170,6 +171,7 @@ impl Ledger {
             }),
             Some(Act::Fires { call }) => self.fired(step, call),
             Some(Act::Unset { .. }) => self.unset(step),
+            Some(Act::Clocks { call }) => self.clocked(step, call),
             Some(Act::Asks { call }) => self.asks(step, call),
             Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
             Some(Act::Amends { call }) => self.amends(step, call),

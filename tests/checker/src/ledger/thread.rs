@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Approval;
 use super::purses::Purse;
-use super::timers::Timer;
+use super::timers::{Clocked, Timer};
 use crate::path;
 use crate::record::{Hash, Id};
 
@@ -17,6 +17,8 @@ pub(crate) struct Thread {
     pub(crate) top_calls: u32,
     pub(crate) calls: BTreeMap<String, Call>,
     pub(crate) timers: BTreeMap<String, Timer>,
+    /// The last words on the time of messages from outside, by the top call that each opened.
+    pub(crate) clocks: BTreeMap<String, Clocked>,
     /// Messages and children that were used here, and by children that have ended.
     pub(crate) used: (u32, u32),
     /// Of a root: what each message from outside has used in its whole tree, by the top call that it opened.

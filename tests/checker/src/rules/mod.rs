@@ -66,6 +66,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("used", budgets::used),
     ("warned-once", budgets::warned_once),
     ("wrap-up", budgets::wrap_up),
+    ("time", budgets::time),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

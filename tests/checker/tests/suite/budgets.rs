@@ -15,6 +15,14 @@ fn told(name: &'static str, code: &'static str, element: &str) -> Line {
     line(name, B, "message", code).between("core", "planner").on("1").because("b-ask").says(&body.concat())
 }
 
+/// A word on the time of thread B.
+fn clocked(name: &'static str, runs: bool, used: &str) -> Line {
+    let body = format!(
+        r#"<budget-time xmlns="https://xml-pipeline.org/ns/core/v1" runs="{runs}" used="{used}" limit="30s"/>"#
+    );
+    line(name, B, "timer", "wall").between("core", "").on("1").says(&body)
+}
+
 planted! {
     a_child_that_used_less_than_is_told finds ["used"] by |script| {
         let body = finished(HEAT, "answered", "warm", WARM);
@@ -36,6 +44,40 @@ planted! {
         let call = line("late", B, "message", "call").between("planner", "search").on("1").at(1, 0);
         script.after("wraps", call.because("b-ask").says("<s/>"));
         script.line("b-final").ordinal = Some(1);
+    };
+
+    time_that_runs_while_it_stands_still finds ["time"] by |script| {
+        script.after("b-ask", clocked("stands", false, "9s"));
+        script.after("stands", clocked("runs", true, "10s"));
+    };
+
+    time_that_stands_still_twice finds ["time"] by |script| {
+        script.after("b-ask", clocked("stands", false, "9s"));
+        script.after("stands", clocked("again", false, "9s"));
+    };
+
+    time_that_is_given_back finds ["time"] by |script| {
+        script.after("b-ask", clocked("mostly", true, "24s"));
+        script.after("mostly", clocked("less", false, "23999ms"));
+    };
+
+    time_beyond_its_limit finds ["time"] by |script| script.after("b-ask", clocked("over", false, "31s"));
+
+    time_that_runs_on_at_its_limit finds ["time"] by |script| {
+        script.after("b-ask", clocked("over", true, "30s"));
+    };
+
+    time_that_goes_on_after_its_end finds ["time"] by |script| {
+        script.after("b-ask", clocked("over", false, "30s"));
+        script.after("over", clocked("more", true, "30s"));
+    };
+
+    time_kept_in_a_child finds ["spawn", "time"] by |script| {
+        script.after("begin", Line { thread: HEAT, ..clocked("child", false, "9s") });
+    };
+
+    a_word_on_time_that_says_nothing finds ["time"] by |script| {
+        script.after("b-ask", clocked("odd", false, "nine"));
     };
 }
 
