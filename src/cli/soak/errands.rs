@@ -64,6 +64,7 @@ const ERRANDS: &[(&str, u64)] = &[
     ("deep", 2),
     ("weary", 2),
     ("stray", 3),
+    ("drag", 1),
     ("long", 3),
 ];
 

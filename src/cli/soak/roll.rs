@@ -81,6 +81,8 @@ const ROWS: &[Row] = &[
     row("budget-warning", "message", "inbox", &["<budget-warning "]),
     row("budget-exceeded messages", "message", "wrap-up", &[" what=\"messages\""]),
     row("budget-exceeded turns", "message", "wrap-up", &[" what=\"turns\""]),
+    row("budget-exceeded time", "message", "wrap-up", &[" what=\"time\""]),
+    row("budget-time", "timer", "wall", &[]),
     row("final-report synthetic", "outcome", "budget.messages", &["<final-report "]),
     row("loop told", "message", "inbox", &["<system-error ", " code=\"loop.repeated-call\""]),
     row("a notice", "message", "inbox", &["<system-error ", " code=\"agent.second-action\""]),
