@@ -152,3 +152,21 @@ impl Row {
         self.holds.iter().all(|part| start.contains(part))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_start_tag_says_is_told_apart_from_what_stands_inside() {
+        let row = row("await-threads any", "message", "await", &[" mode=\"any\""]);
+        assert!(row.fits(b"<await-threads mode=\"any\"><thread id=\"x\"/></await-threads>"));
+        assert!(!row.fits(b"<await-threads mode=\"all\"> mode=\"any\"</await-threads>"));
+    }
+
+    #[test]
+    fn every_row_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<&str> = ROWS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), ROWS.len());
+    }
+}

@@ -30,6 +30,10 @@ pub(crate) enum Drawn {
         call: u16,
         how: u8,
     },
+    /// The time of a timer has come.
+    IsDue {
+        timer: u16,
+    },
     /// A call has a child, which waits for a child of its own or for a person, and has a word for it.
     Confers {
         step: u8,
@@ -65,6 +69,8 @@ pub(crate) enum Item {
     Wait { enough: u8, named: Option<u16> },
     Todo { condition: u8, is_done: bool },
     Ends(u16),
+    Sets { id: u8, repeats: bool },
+    Unsets(u8),
     Steers(u16, u8),
 }
 
@@ -80,6 +86,8 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
             .prop_map(|(enough, named)| Item::Wait { enough, named }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(condition, is_done)| Item::Todo { condition, is_done }),
         1 => any::<u16>().prop_map(Item::Ends),
+        2 => (any::<u8>(), prop::bool::weighted(0.4)).prop_map(|(id, repeats)| Item::Sets { id, repeats }),
+        1 => any::<u8>().prop_map(Item::Unsets),
         3 => any::<(u16, u8)>().prop_map(|(thread, party)| Item::Steers(thread, party)),
     ];
     let finals = || {
@@ -92,6 +100,9 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
     prop_oneof![
         6 => proptest::collection::vec(item, 0..4),
         4 => finals(),
+        1 => any::<bool>().prop_map(|repeats| {
+            vec![Item::Sets { id: 0, repeats }, Item::Wait { enough: 0, named: None }]
+        }),
         1 => Just(vec![Item::Note; naive::MOST_ITEMS + 1]),
         1 => any::<u8>().prop_map(|party| vec![Item::Spawn(0, party); 34]),
     ]
@@ -118,6 +129,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         24 => (any::<u16>(), befalls()).prop_map(|(call, what)| Drawn::Of { call, what }),
         2 => any::<u16>().prop_map(|thread| Drawn::Cancels { thread }),
         3 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
+        4 => any::<u16>().prop_map(|timer| Drawn::IsDue { timer }),
     ]
 }
 
@@ -136,6 +148,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         2 => any::<bool>().prop_map(|guarded| {
             (0..3).map(|step| Drawn::Confers { step, guarded }).collect::<Vec<Drawn>>()
         }),
+        1 => any::<u16>().prop_map(|timer| vec![Drawn::IsDue { timer }; 3]),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];

@@ -97,6 +97,10 @@ impl Walk {
                 Thrown::Wait(enough, named.iter().map(|pick| self.thread_for(thread, *pick)).collect())
             }
             Item::Todo { condition, is_done } => Thrown::Todo(condition % 2, *is_done),
+            Item::Sets { id, repeats } => {
+                Thrown::Sets([None, Some("tick"), Some("tock")][usize::from(*id) % 3], *repeats)
+            }
+            Item::Unsets(id) => Thrown::Unsets(["tick", "tock", "t1"][usize::from(*id) % 3]),
             Item::Ends(pick) => Thrown::Ends(self.thread_for(thread, *pick)),
             Item::Steers(pick, to) => {
                 // Mostly those that have a turn left to hear it.
@@ -141,6 +145,14 @@ impl Walk {
                 };
                 self.real.decides(&thread, &path, verdict);
                 self.naive.decided(&thread, &path, verdict);
+            }
+            Drawn::IsDue { timer } => {
+                let timers = self.naive.timers();
+                let Some((thread, id)) = timers.get(usize::from(*timer) % timers.len().max(1)) else {
+                    return;
+                };
+                self.real.is_due(thread, id);
+                self.naive.is_due(thread, id);
             }
             Drawn::Confers { step, guarded } => {
                 let to = if *guarded { GUARDED } else { AGENT };
@@ -238,6 +250,7 @@ impl Walk {
             prop_assert_eq!(self.real.life(id), self.naive.life(id), "the life of {}", id);
             let naive: Vec<_> = thread.calls.iter().map(|(path, c)| (path.clone(), c.stand())).collect();
             prop_assert_eq!(self.real.stands(id), naive, "the calls of {}", id);
+            prop_assert_eq!(self.real.timers(id), self.naive.timers_of(id), "the timers of {}", id);
         }
         prop_assert_eq!(self.real.closed(), &self.naive.closed, "what closed");
         let due = |naive: &Naive, id: &str, path: &str| naive.call(id, path).and_then(naive::Call::due);
@@ -261,7 +274,7 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 54] = [
     "asking",
     "held",
     "ready",
@@ -282,6 +295,12 @@ const WORDS: [&str; 48] = [
     "finished expired",
     "over done",
     "over message",
+    "over timer",
+    "set",
+    "unset",
+    "fired",
+    "timer.unknown",
+    "opened by a timer",
     "over budget",
     "ended",
     "steer",
@@ -315,6 +334,7 @@ const WORDS: [&str; 48] = [
 /// What a walk came by, numbers and names left out.
 fn words(walk: &Walk) -> BTreeSet<String> {
     let mut words: BTreeSet<String> = walk.naive.closed.iter().map(|(.., outcome)| outcome.clone()).collect();
+    words.extend(walk.naive.has_opened().then(|| "opened by a timer".to_owned()));
     for call in walk.naive.threads.values().flat_map(|thread| thread.calls.values()) {
         words.extend(call.stand().split('(').next().map(str::to_owned));
         for line in call.shows() {

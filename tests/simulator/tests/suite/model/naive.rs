@@ -3,11 +3,13 @@
 //! hashes, and shares no code with the real one; what both say must be equal.
 
 mod threads;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use threads::{Enough, Verdict};
 use threads::{Lists, Wait, is_kept};
+use timers::Timer;
 
 /// A party as the table sees it.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,8 @@ pub(crate) enum Thrown {
     Todo(u8, bool),
     Ends(String),
     Steers(String, Party, u64),
+    Sets(Option<&'static str>, bool),
+    Unsets(&'static str),
 }
 
 /// What answers an item, in the words of the next delivery.
@@ -51,7 +55,7 @@ type Shown = String;
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     party: Party,
-    request: u64,
+    request: Shown,
     held: bool,
     /// Whether it waits for a person.
     asks: bool,
@@ -68,6 +72,8 @@ pub(crate) struct Call {
     waiting: Vec<(usize, Shown)>,
     children: Vec<(String, bool)>,
     waits: Vec<Wait>,
+    /// Firings that no turn has shown, each with whether the due one does.
+    firings: Vec<(u64, bool)>,
     lists: Lists,
     nudged: bool,
     /// Whether it was told that only a final is taken any more.
@@ -83,6 +89,9 @@ pub(crate) struct Thread {
     spawns: u32,
     /// Keys that are bound here, with what was sent under them.
     keys: BTreeMap<String, u64>,
+    timers: BTreeMap<String, Timer>,
+    /// How often timers fired into calls.
+    firings: u64,
 }
 
 /// All threads, and what the last event closed.
@@ -121,7 +130,7 @@ impl Call {
 
     pub(crate) fn shows(&self) -> Vec<Shown> {
         if self.turn == 1 {
-            return vec![format!("n{}", self.request)];
+            return vec![self.request.clone()];
         }
         let items = self.items.iter().enumerate();
         let items = items.map(|(n, item)| format!("{n}: {}", item.as_deref().unwrap_or("open")));
@@ -144,6 +153,7 @@ impl Call {
     fn turns_to(&mut self, turn: u32) {
         self.begins(turn);
         self.showing.append(&mut self.waiting);
+        self.shows_what_fired();
     }
 }
 
@@ -178,7 +188,7 @@ impl Naive {
         self.threads.get_mut(thread)?.calls.get_mut(path)
     }
 
-    fn opens(&mut self, thread: &str, path: &str, party: Party, request: u64, held: bool) {
+    fn opens(&mut self, thread: &str, path: &str, party: Party, request: Shown, held: bool) {
         let call = Call {
             party,
             request,
@@ -193,6 +203,7 @@ impl Naive {
             waiting: Vec::new(),
             children: Vec::new(),
             waits: Vec::new(),
+            firings: Vec::new(),
             lists: Lists::new(),
             nudged: false,
             wraps_up: false,
@@ -217,7 +228,7 @@ impl Naive {
         root.keys.insert(key.to_owned(), number);
         root.tops += 1;
         let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
-        self.opens(thread, &top, party, number, held);
+        self.opens(thread, &top, party, format!("n{number}"), held);
     }
 
     /// An attempt failed, or nobody knows.
@@ -297,6 +308,8 @@ impl Naive {
         }
         call.items.clear();
         call.showing.clear();
+        self.shows_firings(thread, path);
+        let Some(call) = self.call_mut(thread, path) else { return };
         if thrown.len() > MOST_ITEMS {
             call.items.push(Some("reply.too-many-items".to_owned()));
             return self.goes_on(thread, path, turn, Some("reply.too-many-items".to_owned()));
@@ -342,6 +355,7 @@ impl Naive {
         let turn = call.turn;
         call.items = vec![Some(code.to_owned())];
         call.showing.clear();
+        self.shows_firings(thread, path);
         self.goes_on(thread, path, turn, Some("listener.failed".to_owned()));
     }
 
@@ -367,6 +381,8 @@ impl Naive {
         match item {
             Thrown::Note | Thrown::Todo(..) => Some(("-".to_owned(), false)),
             Thrown::Wait(..) => None,
+            Thrown::Sets(id, repeats) => Some(self.sets(thread, path, *id, *repeats)),
+            Thrown::Unsets(id) => Some(self.unsets(thread, path, id)),
             Thrown::Ends(id) => Some(self.ends_child(thread, path, id)),
             Thrown::Steers(id, to, number) => Some(self.steers(thread, path, id, *to, *number)),
             Thrown::Refused => Some(("payload.invalid".to_owned(), true)),
@@ -377,7 +393,7 @@ impl Naive {
                 Some((word.to_owned(), true))
             }
             Thrown::Call(party, number) => {
-                self.opens(thread, &nested(path, turn, ordinal), *party, *number, false);
+                self.opens(thread, &nested(path, turn, ordinal), *party, format!("n{number}"), false);
                 None
             }
             Thrown::Spawn(label, party, number) => self.spawns(thread, path, *label, *party, *number),
@@ -412,7 +428,7 @@ impl Naive {
         parent.spawns += 1;
         let child = format!("{thread}.{label}");
         self.call_mut(thread, path)?.children.push((child.clone(), false));
-        self.opens(&child, "1", party, number, false);
+        self.opens(&child, "1", party, format!("n{number}"), false);
         Some((format!("spawned {child}"), false))
     }
 
@@ -451,12 +467,14 @@ impl Naive {
             }
             self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
         }
+        self.leaves_timers(thread, &below);
+        let has_timer = self.has_timer(thread, path);
         let Some(here) = self.threads.get_mut(thread) else { return };
         here.calls.retain(|p, _| !below.contains(p));
         let Some(call) = here.calls.get_mut(path) else { return };
         call.wraps_up = true;
         call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
-        call.ends_waits();
+        call.ends_waits(has_timer);
         call.items.iter_mut().filter(|item| item.is_none()).for_each(|item| {
             *item = Some("thread.cancelled".to_owned());
         });
@@ -486,6 +504,8 @@ impl Naive {
             }
         }
         self.closed.insert((thread.to_owned(), path.to_owned(), outcome.to_owned()));
+        self.shows_firings(thread, path);
+        self.leaves_timers(thread, &below);
         let Some(here) = self.threads.get_mut(thread) else { return };
         here.calls.retain(|p, _| !below.contains(p));
         if let Some((caller, item)) = path.rsplit_once('/') {
@@ -498,6 +518,7 @@ impl Naive {
             }
         } else if thread.contains('.') {
             here.ended = true;
+            here.timers.clear();
             let inner = if outcome == "handled" { String::new() } else { format!(" {shown}") };
             self.tells_parent(thread, outcome, &inner);
         } else {
@@ -510,6 +531,7 @@ impl Naive {
     pub(crate) fn cancels(&mut self, thread: &str) -> usize {
         let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return 0 };
         here.ended = true;
+        here.timers.clear();
         let calls = std::mem::take(&mut here.calls);
         let children: Vec<String> = calls.values().flat_map(Call::running).collect();
         let ended = 1 + children.iter().map(|child| self.cancels(child)).sum::<usize>();
@@ -520,14 +542,16 @@ impl Naive {
 
     fn tells_parent(&mut self, child: &str, outcome: &str, inner: &str) {
         let Some((parent, _)) = child.rsplit_once('.') else { return };
-        let Some(parent) = self.threads.get_mut(parent) else { return };
-        for call in parent.calls.values_mut() {
+        let Some(here) = self.threads.get_mut(parent) else { return };
+        let mut told = None;
+        for (path, call) in &mut here.calls {
             let Some(place) = call.children.iter().position(|(id, ended)| id == child && !ended) else {
                 continue;
             };
             call.children[place].1 = true;
             call.waiting.push((place, format!("finished {child} {outcome}{inner}")));
-            call.heard();
+            told = Some(path.clone());
         }
+        told.into_iter().for_each(|path| self.heard(parent, &path));
     }
 }

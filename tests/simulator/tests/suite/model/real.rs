@@ -15,9 +15,9 @@ use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole::words::ports::{Lease, Seed, Token};
-use systole::words::primitive::{Await, Mode, Primitive};
+use systole::words::primitive::{Await, Mode, Pace, Primitive, SetTimer};
 use systole::words::record::{Kind, Mark, Record, Role};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
@@ -130,6 +130,18 @@ fn item(thrown: &Thrown) -> Item {
         Thrown::Todo(condition, is_done) => {
             let list = format!("condition=\"c{condition}\"><step done=\"{is_done}\">x</step></todo-until>");
             primitive(Primitive::Todo, &format!("<todo-until xmlns=\"{CORE}\" {list}"))
+        }
+        Thrown::Sets(id, repeats) => {
+            let pace = Pace { span_ms: 60_000, repeats: *repeats };
+            let written = if *repeats { "every=\"1m\"" } else { "after=\"1m\"" };
+            let named = id.map_or(String::new(), |id| format!(" id=\"{id}\""));
+            let id = id.map(|id| TimerId::parse(id).unwrap());
+            let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
+            primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
+        }
+        Thrown::Unsets(id) => {
+            let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
+            primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
         }
         Thrown::Ends(thread) => {
             let id = ThreadId::parse(thread).unwrap();
@@ -295,6 +307,22 @@ impl Real {
         let note = Some("as drawn".to_owned());
         let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), approval, hash: None, note, says };
         self.happens(Happening::Ruled(ruling));
+    }
+
+    /// The time of a timer has come.
+    pub(crate) fn is_due(&mut self, thread: &str, id: &str) {
+        let thread = ThreadId::parse(thread).unwrap();
+        let timer = TimerId::parse(id).unwrap();
+        let set = self.state.threads[&thread].timers[&timer].set;
+        let set = self.records[&(thread.clone(), set)].clone();
+        self.happens(Happening::Due { thread, timer, set, late_ms: 0 });
+    }
+
+    /// The timers of a thread.
+    pub(crate) fn timers(&self, thread: &str) -> Vec<String> {
+        let timers =
+            self.state.threads.get(thread).map(|t| t.timers.keys().map(ToString::to_string).collect());
+        timers.unwrap_or_default()
     }
 
     /// All threads but the pump's own, in order.

@@ -30,6 +30,9 @@ fn word(payload: &Payload) -> String {
             format!("over {}/{} {}", attribute("finished"), attribute("open"), attribute("reason"))
         }
         "thread-cancelled" => format!("ended {} {}", attribute("threads"), attribute("id")),
+        "timer-set" => format!("set {}", attribute("id")),
+        "timer-cancelled" => format!("unset {}", attribute("id")),
+        "timer-fired" => format!("fired {}", attribute("id")),
         "steer" => child(payload).map_or_else(String::new, |inner| format!("steer {}", word(&inner))),
         "todo-open" => "todo-open".to_owned(),
         "handled" | "children-open" | "final-report" | "budget-exceeded" => payload.name().local.to_string(),

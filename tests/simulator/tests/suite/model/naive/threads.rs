@@ -65,8 +65,9 @@ impl Call {
     }
 
     /// Answers the waits that what came by now ends.
-    pub(super) fn ends_waits(&mut self) {
+    pub(super) fn ends_waits(&mut self, has_timer: bool) {
         let news = self.waiting.iter().find_map(|(_, shown)| match shown.split(' ').next() {
+            Some("fired") => Some("timer"),
             Some("steer") => Some("message"),
             Some("budget-exceeded") => Some("budget"),
             _ => None,
@@ -75,28 +76,31 @@ impl Call {
         for Wait { ordinal, children, enough } in std::mem::take(&mut self.waits) {
             let open = children.iter().filter(|child| running.contains(child)).count();
             let finished = children.len() - open;
-            let why = if finished >= enough { Some("done") } else { news };
+            // A wait for no child at all is one for the call's timers.
+            let is_done = finished >= enough && !(children.is_empty() && has_timer);
+            let why = if is_done { Some("done") } else { news };
             match why {
                 Some(why) => self.items[ordinal] = Some(format!("over {finished}/{open} {why}")),
                 None => self.waits.push(Wait { ordinal, children, enough }),
             }
         }
     }
-
-    /// Something reached a call that may have been waiting for it.
-    pub(super) fn heard(&mut self) {
-        if self.items.iter().all(Option::is_some) {
-            return;
-        }
-        self.ends_waits();
-        if self.items.iter().all(Option::is_some) {
-            let turn = self.turn;
-            self.turns_to(turn);
-        }
-    }
 }
 
 impl Naive {
+    /// Something reached a call that may have been waiting for it.
+    pub(super) fn heard(&mut self, thread: &str, path: &str) {
+        let has_timer = self.has_timer(thread, path);
+        let Some(call) = self.call_mut(thread, path).filter(|c| c.items.iter().any(Option::is_none)) else {
+            return;
+        };
+        call.ends_waits(has_timer);
+        if call.items.iter().all(Option::is_some) {
+            let turn = call.turn;
+            call.turns_to(turn);
+        }
+    }
+
     /// Begins a wait; what it is refused with, if it names a thread that is none of the call's children.
     pub(super) fn waits(
         &mut self,
@@ -106,6 +110,7 @@ impl Naive {
         enough: Enough,
         named: &[String],
     ) -> Option<Shown> {
+        let has_timer = self.has_timer(thread, path);
         let call = self.call_mut(thread, path)?;
         if call.party.turns <= 1 {
             return Some("budget.messages".to_owned());
@@ -132,7 +137,7 @@ impl Naive {
         };
         let enough = enough.of(children.len());
         call.waits.push(Wait { ordinal, children, enough });
-        call.ends_waits();
+        call.ends_waits(has_timer);
         None
     }
 
@@ -168,7 +173,7 @@ impl Naive {
             return refused("thread.busy");
         }
         call.waiting.push((usize::MAX, format!("steer n{number}")));
-        call.heard();
+        self.heard(id, "1");
         ("handled".to_owned(), false)
     }
 
@@ -220,7 +225,7 @@ impl Naive {
         let Some(call) = self.call_mut(thread, path).filter(|call| call.asks) else { return };
         match verdict {
             Verdict::Approved => call.asks = false,
-            Verdict::Amended(number) => (call.asks, call.request) = (false, number),
+            Verdict::Amended(number) => (call.asks, call.request) = (false, format!("n{number}")),
             Verdict::Rejected => self.closes(thread, path, "rejected", "approval.rejected".to_owned()),
             Verdict::Expired => self.closes(thread, path, "expired", "approval.expired".to_owned()),
         }
