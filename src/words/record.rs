@@ -50,6 +50,8 @@ words! {
         Steer "steer",
         /// A timer: set, cancelled, fired.
         Timer "timer",
+        /// What a listener has on record before it calls a model, and what the model said.
+        Journal "journal",
         /// The end of a thread.
         Terminal "terminal",
     }
@@ -106,6 +108,16 @@ words! {
 }
 
 words! {
+    /// What a record of kind `journal` says.
+    Journaling {
+        /// A model is about to be called.
+        Started "model-started",
+        /// What came of that.
+        Result "model-result",
+    }
+}
+
+words! {
     /// What a message means for the state: the `code` of a record of kind `message`.
     Role {
         /// From outside; opens a top call.
@@ -156,6 +168,8 @@ pub enum Mark {
     Steering(Steering),
     /// What became of a timer.
     Timing(Timing),
+    /// What a listener has on record about a model.
+    Journaling(Journaling),
     /// A call that closed without a payload, as its `returns` allow.
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
@@ -177,6 +191,7 @@ impl Mark {
             Mark::Approving(what) => what.as_str(),
             Mark::Steering(what) => what.as_str(),
             Mark::Timing(timing) => timing.as_str(),
+            Mark::Journaling(what) => what.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
             Mark::Ended => "ended",
@@ -196,6 +211,7 @@ impl Mark {
             _ => Role::parse(text)
                 .map(Mark::Role)
                 .or_else(|| Timing::parse(text).map(Mark::Timing))
+                .or_else(|| Journaling::parse(text).map(Mark::Journaling))
                 .or_else(|| Code::parse(text).map(Mark::Code))
                 .or_else(|| Approving::parse(text).map(Mark::Approving))
                 .or_else(|| Steering::parse(text).map(Mark::Steering)),

@@ -8,6 +8,7 @@
 
 mod approvals;
 mod firsts;
+mod journal;
 mod pauses;
 mod purses;
 mod thread;
@@ -16,6 +17,7 @@ mod timers;
 use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::Approval;
+pub(crate) use self::journal::{Bought, Entry};
 pub(crate) use self::thread::{Call, Spawn, Thread};
 pub(crate) use self::timers::{Clocked, Firing, Timer};
 
@@ -144,6 +146,7 @@ impl Ledger {
             timers: BTreeMap::new(),
             clocks: BTreeMap::new(),
             used: (0, 0),
+            bought: Bought::default(),
             purses: BTreeMap::new(),
             paused: None,
             top_closed: 0,
@@ -189,14 +192,16 @@ impl Ledger {
                 let lost = u32::from(step.tells_of_a_death_of_the_pump());
                 self.with_call(&record.thread, call, |call| {
                     call.attempts = number.or(call.attempts);
+                    call.journal.clear();
                     call.lost_with_pump += lost;
                 });
                 self.moved(&record.thread, call);
             }
+            Some(Act::Writes { call, .. }) => self.writes(step, call),
             Some(Act::Terminal) => self.end(step),
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
-            Some(Act::Aside) | None => {}
+            Some(Act::Denies { .. } | Act::Aside) | None => {}
         }
     }
 
@@ -220,6 +225,7 @@ impl Ledger {
             settled: 0,
             items: Vec::new(),
             attempts: None,
+            journal: Vec::new(),
             lost_with_pump: 0,
             is_dead: false,
             children: Vec::new(),
@@ -275,6 +281,7 @@ impl Ledger {
             if turn > call.settled {
                 (call.settled, call.attempts, call.is_dead) = (turn, None, false);
                 call.lost_with_pump = 0;
+                call.journal.clear();
                 call.items.clear();
             }
             call.moved = record.position;
@@ -364,6 +371,8 @@ impl Ledger {
         if let Some(tag) = step.core_named("thread-finished") {
             let number = |name| tag.number(name).unwrap_or(0);
             self.uses(&step.record.thread, number("messages"), number("children"));
+            let (tokens, micros) = (tag.large("tokens").unwrap_or(0), tag.micros("money").unwrap_or(0));
+            self.buys(&step.record.thread, Bought { tokens, micros });
         }
     }
 

@@ -275,7 +275,16 @@ impl Real {
     pub(crate) fn is_lost(&mut self, thread: &str, path: &str, code: Code, with_pump: bool) {
         let Lease { thread, call, turn, attempt, .. } = (*self.lease(thread, path)).clone();
         let words = "as drawn".into();
-        self.happens(Happening::Lost(Lost { thread, call, turn, attempt, code, words, with_pump }));
+        self.happens(Happening::Lost(Lost {
+            thread,
+            call,
+            turn,
+            attempt,
+            code,
+            words,
+            with_pump,
+            request: None,
+        }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {
