@@ -9,7 +9,7 @@ use systole_kit::envelope::{Delivered, Stamp};
 use systole_kit::payload::Payload;
 
 use super::failing::work_key;
-use super::state::{Answer, Call, Thread};
+use super::state::{Answer, Call, Item, Thread, Wish};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, Name};
 use crate::words::ports::Lease;
@@ -21,11 +21,17 @@ pub(super) fn needed(call: &Call) -> Vec<u64> {
     if call.settled == 0 {
         return vec![call.request];
     }
-    let answers = call.items.iter().filter_map(|item| match item.answer {
-        Answer::Seq(seq) => Some(seq),
-        Answer::Open | Answer::Recorded => None,
-    });
-    answers.chain(call.shown_inbox()).collect()
+    call.items.iter().flat_map(answers_of).flatten().chain(call.shown_inbox()).collect()
+}
+
+/// The records that answer an item: one, or one for each of its takers; nothing where recording it was
+/// the answer.
+fn answers_of(item: &Item) -> Vec<Option<u64>> {
+    match (item.answer, &item.wish) {
+        (Answer::Seq(seq), _) => vec![Some(seq)],
+        (Answer::Each, Wish::Takers(takers)) => takers.answers.clone(),
+        (Answer::Open | Answer::Recorded | Answer::Each, _) => vec![None],
+    }
 }
 
 /// What a delivery carries. `found` gives the records that `needed` named; none if one is missing
@@ -61,16 +67,18 @@ pub fn envelope(
     }
     let mut items = Vec::with_capacity(call.items.len());
     for item in &call.items {
-        let (from, seq, payload) = match item.answer {
-            Answer::Seq(seq) => {
-                let record = found(seq)?;
-                let payload = Payload::trusted(record.body.clone()).ok()?;
-                (record.header.from.clone(), seq, Some(payload))
-            }
-            Answer::Open | Answer::Recorded => (Name::core(), item.seq, None),
-        };
-        let from = Some(from.as_str().to_owned());
-        items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
+        for answer in answers_of(item) {
+            let (from, seq, payload) = match answer {
+                Some(seq) => {
+                    let record = found(seq)?;
+                    let payload = Payload::trusted(record.body.clone()).ok()?;
+                    (record.header.from.clone(), seq, Some(payload))
+                }
+                None => (Name::core(), item.seq, None),
+            };
+            let from = Some(from.as_str().to_owned());
+            items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
+        }
     }
     // A wait is recorded after the items beside it, wherever its sender put it.
     items.sort_by_key(|item| item.ordinal);

@@ -14,6 +14,7 @@ mod ending;
 pub mod event;
 mod failing;
 pub mod fold;
+mod gathering;
 pub mod heart;
 mod looping;
 pub mod pausing;

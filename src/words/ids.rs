@@ -239,11 +239,16 @@ impl CallPath {
         let number = |n: &str| !n.is_empty() && n.len() <= 9 && n.bytes().all(|b| b.is_ascii_digit());
         let mut steps = text.split('/');
         let top = steps.next().is_some_and(number);
-        let nested = steps.all(|s| s.split_once('.').is_some_and(|(t, o)| number(t) && number(o)));
+        let item = |o: &str| o.split_once(':').map_or_else(|| number(o), |(o, n)| number(o) && number(n));
+        let nested = steps.all(|s| s.split_once('.').is_some_and(|(t, o)| number(t) && item(o)));
         if top && nested {
             Ok(CallPath(text.into()))
         } else {
-            Err(malformed("call", text, "N or N/TURN.ORDINAL/…"))
+            Err(malformed(
+                "call",
+                text,
+                "N or N/TURN.ORDINAL/…, each item with :TAKER where it went to several",
+            ))
         }
     }
 
@@ -262,10 +267,22 @@ impl CallPath {
         CallPath(path.into())
     }
 
+    /// The path of the call to one of the takers of this item, counted from 0.
+    pub fn taker(&self, number: u32) -> CallPath {
+        CallPath([&self.0, ":", &number.to_string()].concat().into())
+    }
+
+    /// Which of the takers of its item this call is to; none where the item went to one alone.
+    pub fn taker_number(&self) -> Option<u32> {
+        let (_, step) = self.0.rsplit_once('/')?;
+        step.split_once(':')?.1.parse().ok()
+    }
+
     /// The call that made this one, with the turn and ordinal of the item; none for a top call.
     pub fn caller(&self) -> Option<(CallPath, u32, u32)> {
         let (caller, step) = self.0.rsplit_once('/')?;
-        let (turn, ordinal) = step.split_once('.')?;
+        let (turn, item) = step.split_once('.')?;
+        let ordinal = item.split_once(':').map_or(item, |(ordinal, _)| ordinal);
         Some((CallPath(caller.into()), turn.parse().ok()?, ordinal.parse().ok()?))
     }
 
@@ -430,6 +447,24 @@ mod tests {
         assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
         assert_eq!(path.top_number(), 3);
         assert!(path.is_within(&CallPath::top(3)) && !CallPath::top(31).is_within(&CallPath::top(3)));
+    }
+
+    #[test]
+    fn b13_a_call_to_one_of_several_takers_names_the_item_that_they_share() {
+        let item = CallPath::top(3).item(2, 1);
+        let (path, below) = (item.taker(0), item.taker(0).item(1, 4));
+        assert_eq!((path.as_str(), below.as_str()), ("3/2.1:0", "3/2.1:0/1.4"));
+        assert_eq!((path.taker_number(), item.taker_number()), (Some(0), None));
+        assert_eq!((below.taker_number(), CallPath::top(3).taker_number()), (None, None));
+        assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
+        assert_eq!(below.caller(), Some((path.clone(), 1, 4)));
+        assert!(below.is_within(&path) && !item.taker(10).is_within(&item.taker(1)));
+        for good in ["3/2.1:0", "3/2.1:12/1.4"] {
+            assert_eq!(CallPath::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["3:0", "3/2:0.1", "3/2.1:", "3/2.1:0:0", "3/2.:0", "3/2.1:x"] {
+            assert!(CallPath::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -111,6 +111,11 @@ words! {
         Begin "begin",
         /// An item for a peer; opens a nested call.
         Call "call",
+        /// An item for every peer that takes it: a record for each of them, in order, whose call is the one
+        /// that it opens. The item is answered when all are.
+        ToAll "to-all",
+        /// The same, but answered by the first that is no failure.
+        ToFirst "to-first",
         /// An item in the sender's own root tag; answered by being recorded.
         Note "note",
         /// A `<cancel-thread>` that was taken.
