@@ -8,6 +8,7 @@
 
 mod approvals;
 mod firsts;
+mod takers;
 mod thread;
 mod timers;
 
@@ -96,9 +97,8 @@ impl Ledger {
     }
 
     /// Where an item with the same call, turn and ordinal stands.
-    pub(crate) fn first_item(&self, record: &Record) -> Option<u64> {
-        let (call, turn, ordinal) = (record.call.as_deref()?, record.turn?, record.ordinal?);
-        self.firsts.get(&["item", &record.thread, &path::of_item(call, turn, ordinal)])
+    pub(crate) fn first_item(&self, thread: &str, call: &str, turn: u32, ordinal: u32) -> Option<u64> {
+        self.firsts.get(&["item", thread, &path::of_item(call, turn, ordinal)])
     }
 
     /// Where a message of the same sender with the same key stands in the same thread.
@@ -155,6 +155,7 @@ impl Ledger {
         match step.act {
             Some(Act::Opens { call, to, by }) => self.opens(step, call, to, by),
             Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
+            Some(act @ Act::Takes { .. }) => self.takes(step, act),
             Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
             Some(Act::Inbox { call }) => {
                 self.told(step);
@@ -244,11 +245,7 @@ impl Ledger {
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
         self.with_call(&record.thread, call, |call| {
             call.is_nudged |= is_nudge(record);
-            if turn > call.settled {
-                (call.settled, call.attempts, call.is_dead) = (turn, None, false);
-                call.lost_with_pump = 0;
-                call.items.clear();
-            }
+            call.settle(turn);
             if turn == call.settled && call.item(turn, ordinal).is_none() {
                 call.items.push(Item {
                     ordinal,
@@ -262,6 +259,7 @@ impl Ledger {
                     spawn: (sort == Sort::Spawn).then_some(record.id),
                     cause: record.cause,
                     time_ms: record.time_ms,
+                    takers: None,
                 });
             }
         });
@@ -296,9 +294,7 @@ impl Ledger {
 
     fn answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
         self.with_call(thread, caller, |call| {
-            let settled = call.settled;
-            let item = call.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal);
-            item.into_iter().for_each(|item| item.is_answered = true);
+            call.item_mut(turn, ordinal).into_iter().for_each(|item| item.is_answered = true);
         });
     }
 
@@ -363,8 +359,10 @@ impl Ledger {
     fn close(&mut self, step: &Step<'_>, call: &str) {
         let record = step.record;
         self.firsts.put(&["outcome", &record.thread, call], record.position);
-        if let Some((caller, turn, ordinal)) = path::item(call) {
-            self.answer(&record.thread, caller, turn, ordinal);
+        match (path::item(call), path::taker(call)) {
+            (Some(item), Some(number)) => self.took(&record.thread, item, number),
+            (Some((caller, turn, ordinal)), None) => self.answer(&record.thread, caller, turn, ordinal),
+            (None, _) => {}
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let Some(closed) = thread.calls.remove(call) else { return };

@@ -38,7 +38,7 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Str
     match act {
         Act::Wraps { .. } => Some(format!("it was told at position {told} that a budget is used up")),
         Act::Item { sort: Sort::Note | Sort::Refused | Sort::Final, .. } => None,
-        Act::Item { ordinal, .. } => Some(format!(
+        Act::Item { ordinal, .. } | Act::Takes { ordinal, .. } => Some(format!(
             "item {ordinal} begins something, though only a final is taken since position {told}"
         )),
         _ => None,

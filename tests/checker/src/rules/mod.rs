@@ -12,6 +12,7 @@ pub(crate) mod once;
 pub(crate) mod rest;
 pub(crate) mod spawns;
 pub(crate) mod steers;
+pub(crate) mod takers;
 pub(crate) mod timers;
 pub(crate) mod waits;
 
@@ -52,6 +53,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("end", waits::end),
     ("steer", steers::steer),
     ("wait", waits::wait),
+    ("takers", takers::takers),
     ("timer", timers::timer),
     ("approval", approvals::approval),
     ("used", budgets::used),

@@ -14,6 +14,7 @@ mod reading;
 mod script;
 mod spawns;
 mod steers;
+mod takers;
 mod timers;
 mod waits;
 
