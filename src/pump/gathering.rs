@@ -9,7 +9,7 @@ use super::fold::is_failure;
 use super::looping;
 use super::purse;
 use super::replying::Turn;
-use super::state::{Answer, Wish};
+use super::state::Wish;
 use crate::words::budget::Use;
 use crate::words::codes::Code;
 use crate::words::composition::Gather;
@@ -65,12 +65,9 @@ pub(super) fn settles(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, fac
         return;
     }
     let Some((caller, turn, ordinal)) = path.caller() else { return };
-    let Some(call) = d.call(thread, &caller).filter(|call| call.settled == turn) else { return };
+    let Some(call) = d.call(thread, &caller) else { return };
     let item = call.items.iter().find(|item| item.ordinal == ordinal);
-    let Some(Wish::Takers(takers)) = item.filter(|item| item.answer == Answer::Open).map(|item| &item.wish)
-    else {
-        return;
-    };
+    let Some(Wish::Takers(takers)) = item.map(|item| &item.wish) else { return };
     if !takers.first_is_enough {
         return;
     }

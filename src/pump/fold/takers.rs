@@ -31,12 +31,9 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
     }
 }
 
-/// Takes the answer of one taker. Of an item that is answered no other counts any more.
+/// Takes the answer of one taker.
 pub(super) fn answered(item: &mut Item, number: u32, record: &Record) {
     let Wish::Takers(takers) = &mut item.wish else { return };
-    if item.answer != Answer::Open {
-        return;
-    }
     let h = &record.header;
     let place = usize::try_from(number).ok().and_then(|number| takers.answers.get_mut(number));
     place.into_iter().for_each(|answer| *answer = Some(h.seq));

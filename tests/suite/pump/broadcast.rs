@@ -277,7 +277,9 @@ fn b13_the_same_question_to_the_same_takers_is_a_repeated_call() {
     let mut stage = Stage::under(composition);
     stage.asks("k", "agent", None);
     for turn in 1..=2 {
-        stage.replies("1", turn, vec![to_each(Gather::All, &TAKERS)]);
+        let told = stage.replies("1", turn, vec![to_each(Gather::All, &TAKERS)]);
+        let words = told.iter().filter(|line| line.contains("message/inbox")).count();
+        assert_eq!(words, if turn == 2 { 2 } else { 0 }, "the second is told, of each: {told:?}");
         for path in [format!("1/{turn}.0:0"), format!("1/{turn}.0:1")] {
             stage.replies(&path, 1, vec![final_()]);
         }
