@@ -88,7 +88,7 @@ pub(crate) fn start(table: &mut Table) {
 }
 
 /// How often the threads of a process went to sleep by themselves.
-fn switches(process: &str) -> f64 {
+pub(crate) fn switches(process: &str) -> f64 {
     let tasks = fs::read_dir(["/proc/", process, "/task"].concat()).unwrap();
     let one = |status: String| {
         let line = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:")).unwrap();

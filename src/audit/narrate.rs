@@ -98,6 +98,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Timing(Timing::Fired)) => "a timer fired, inbox of call",
         Some(Mark::Timing(Timing::Opens)) => "a timer fired, opens call",
         Some(Mark::Timing(Timing::Cancelled)) => "a timer is cancelled with call",
+        Some(Mark::Timing(Timing::Wall)) => "time of call",
         _ => "",
     };
     if let (Some(path), false) = (call(h), sense.is_empty()) {

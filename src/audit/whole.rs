@@ -107,6 +107,11 @@ impl Whole {
         self.state.book.listener(config, name)
     }
 
+    /// How long a message from outside may be worked on under that configuration, where it says so.
+    pub(super) fn wall_ms(&self, config: Digest) -> Option<u64> {
+        self.state.book.page(config)?.budgets?.wall_ms
+    }
+
     /// Why a configuration cannot be read, if it cannot.
     pub fn unread(&self, config: Digest) -> Option<&str> {
         self.unread.get(&config).map(String::as_str)
@@ -147,7 +152,10 @@ impl Signs {
                 Kind::Message,
                 Some(Mark::Role(Role::Inbox | Role::Answer | Role::Request | Role::Begin | Role::Tell)),
             ) => None,
-            (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens | Timing::Cancelled))) => None,
+            (
+                Kind::Timer,
+                Some(Mark::Timing(Timing::Fired | Timing::Opens | Timing::Cancelled | Timing::Wall)),
+            ) => None,
             (Kind::Message | Kind::Timer, _) => Some(&h.from),
             (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),

@@ -43,6 +43,29 @@ pub struct Standing {
     pub reasons: Vec<Reason>,
     /// Timers that outlived the call that set them, and open a new one; the next first.
     pub timers: Vec<Kept>,
+    /// How much time the messages from outside that are open in it may take, where that is limited.
+    pub times: Vec<Timed>,
+}
+
+/// How long a message from outside was worked on, and may be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Timed {
+    /// The top call of the root that it opened.
+    pub call: CallPath,
+    /// How long, up to the last word on it, in milliseconds.
+    pub ran_ms: u64,
+    /// Since when it is worked on again; none while only persons and timers are waited for.
+    pub runs: Option<Millis>,
+    /// How long it may be.
+    pub limit_ms: u64,
+}
+
+impl Timed {
+    /// How much is used by that moment.
+    pub fn used_ms(&self, now: Millis) -> u64 {
+        let since = self.runs.map_or(0, |since| now.since(since));
+        self.ran_ms.saturating_add(since).min(self.limit_ms)
+    }
 }
 
 /// A timer of a thread that opens a call when it fires.
@@ -120,6 +143,7 @@ impl Standing {
             seq: thread.seq,
             reasons,
             timers: kept(thread),
+            times: times(whole, thread),
         })
     }
 
@@ -295,6 +319,20 @@ fn kept(thread: &Thread) -> Vec<Kept> {
         .collect();
     kept.sort_by_key(|timer| timer.due);
     kept
+}
+
+/// The time of the messages from outside that are open in the tree of a thread.
+fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
+    let root = if thread.id.parent().is_none() { Some(thread) } else { whole.at_work(&thread.id.root_of()) };
+    let open = root.into_iter().flat_map(|root| {
+        let is_open = |number: u32| root.calls.values().any(|call| call.purse == number);
+        root.purses.iter().filter(move |(number, _)| is_open(**number))
+    });
+    let timed = open.filter_map(|(number, purse)| {
+        let limit_ms = whole.wall_ms(purse.config)?;
+        Some(Timed { call: CallPath::top(*number), ran_ms: purse.ran_ms, runs: purse.runs, limit_ms })
+    });
+    timed.collect()
 }
 
 /// What a call joins: nested calls and waits, or nothing but waits. Of several waits each is as good as

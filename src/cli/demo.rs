@@ -1,8 +1,9 @@
-//! `systole demo`: three small programs talk through the pump, one of them mends what was refused, a
-//! child thread answers, and the process is killed in the middle and goes on. Everything shown is read
-//! from the log or from the organism's own door while it happens; nothing is written down beforehand.
+//! `systole demo`: four small programs talk through the pump, one of them mends what was refused, a child
+//! thread answers, the process is killed in the middle and goes on, and a person is asked. Everything shown
+//! is read from the log or from the organism's own door while it happens; nothing is written down beforehand.
 
 mod page;
+mod person;
 mod stage;
 
 use std::path::Path;
@@ -13,14 +14,14 @@ use super::exit::Exit;
 use super::screen::Screen;
 use crate::audit::glance::told;
 use crate::console::client::{Client, Letter, Unheard};
-use crate::console::told::Record;
+use crate::console::told::{Outcome, Record, Ruling};
 use crate::edges::log::sqlite;
 use crate::words::ids::Digest;
 use crate::words::ports::{LogFault, LogReader as _};
 use page::Page;
 use stage::{Actor, Stage};
 
-/// Shows a message all the way: judged, recorded, delivered, refused and mended, killed and come back.
+/// Shows a message all the way: judged, recorded, refused and mended, killed and come back, approved by you.
 ///
 /// Needs no key, no account and no server; it writes only into a folder of its own below the folder
 /// for temporary files, and begins afresh each time.
@@ -28,7 +29,7 @@ use stage::{Actor, Stage};
 pub(super) struct Demo {}
 
 const ORDER: &str = "<order xmlns=\"https://xml-pipeline.org/ns/clerk/v1\"><item>tea</item>\
-                     <quantity>0</quantity><street>Main Street</street></order>";
+                     <quantity>500</quantity><street>Main Street</street></order>";
 
 /// Why the demo could not be shown.
 #[derive(Debug, thiserror::Error)]
@@ -59,10 +60,10 @@ impl Demo {
 }
 
 fn play(page: &Page) -> Result<(), Fault> {
-    let stage = Stage::lay().map_err(Fault::Stage)?;
+    let stage = Stage::lay(person::is_there()).map_err(Fault::Stage)?;
     let log = stage.log();
-    page.heading("A shop in three programs");
-    page.words("A clerk in Python takes orders. The stock and the courier are shell scripts. They know nothing of each other but the schemas of what they exchange.");
+    page.heading("A shop in four programs");
+    page.words("A clerk in Python takes orders. The stock, the courier and the till are shell scripts. They know nothing of each other but the schemas of what they exchange.");
     let mut actor = Actor::start(&stage).map_err(Fault::Stage)?;
     page.fact(&["the organism runs as process ", &actor.pid().to_string()].concat());
 
@@ -107,6 +108,10 @@ fn first_half(
     for record in client.events(from, root, Some(stage::PATIENCE))? {
         let record = record?;
         match record.code.as_deref() {
+            Some("todo") => {
+                page.heading("The clerk writes down what it has to do");
+                page.xml(&record.body);
+            }
             Some("spawn") => {
                 page.heading("The clerk sends the courier off in a thread of its own");
                 page.xml(&record.body);
@@ -164,6 +169,7 @@ fn refused(page: &Page, log: &Path, record: &Record) -> Result<(), Fault> {
 
 /// From the restart to the invoice.
 fn second_half(page: &Page, client: &Client, root: &str, from: u64, call: &str) -> Result<Record, Fault> {
+    let mut asked = String::new();
     for record in client.events(from, root, Some(stage::PATIENCE))? {
         let record = record?;
         let own = record.thread == root && record.call.as_deref() == Some("1");
@@ -171,25 +177,58 @@ fn second_half(page: &Page, client: &Client, root: &str, from: u64, call: &str) 
             ("attempt", _) => {
                 let listener = record.to.as_deref().unwrap_or_default();
                 let number = page::attribute(&record.body, "number").unwrap_or_default();
-                page.fact(
-                    &[
-                        "the delivery to the ",
-                        listener,
-                        " may have been out: attempt ",
-                        &number,
-                        ", recorded first",
-                    ]
-                    .concat(),
-                );
+                let words = ["the delivery to the ", listener, " may have been out: attempt ", &number];
+                page.fact(&[&words.concat(), ", recorded first"].concat());
             }
             ("message", Some("final")) if own => return Ok(record),
             ("message", Some("final")) if record.call.as_deref() == Some(call) => {
                 page.fact("the stock answers: one effect, though it was asked twice");
             }
             ("message", Some("final")) if record.thread != root => shipped(page, &record),
+            ("message", Some("final")) => page.fact(&[&record.from, " has done it"].concat()),
+            ("message", Some("call")) => asked = record.body,
+            ("approval", Some("requested")) => decide(page, client, &asked, &record)?,
+            ("approval", Some(_)) => decided(page, &record),
+            ("timer", Some("fired")) => {
+                page.heading("Meanwhile a timer fires that the clerk had set");
+                page.xml(&record.body);
+            }
+            ("refusal", Some("todo-open")) => {
+                page.heading("It answers though a step is open, and is asked about it once");
+                page.xml(&record.body);
+            }
             ("outcome", Some(code)) if own => return Err(Fault::Failed(code.to_owned())),
             _ => {}
         }
     }
     Err(Fault::Silent("the invoice"))
+}
+
+/// Has the person at the terminal decide about a payload that waits.
+fn decide(page: &Page, client: &Client, asked: &str, request: &Record) -> Result<(), Fault> {
+    let id = page::attribute(&request.body, "id").unwrap_or_default();
+    page.heading("A large sum: a person has to approve it");
+    page.xml(asked);
+    page.xml(&request.body);
+    let Some(approves) = person::approves(page, stage::EXPIRES) else {
+        page.fact("nobody here answers, so the request expires");
+        return Ok(());
+    };
+    let outcome = if approves { Outcome::Approved } else { Outcome::Rejected };
+    let note = (!approves).then(|| "too much tea".to_owned());
+    let hash = page::attribute(&request.body, "hash");
+    // What was decided or has expired meanwhile is no fault: the log tells what became of it.
+    if let Err(refusal) = client.rule(&id, &Ruling { outcome, note, hash, payload: None })? {
+        page.fact(&refusal.message);
+    }
+    Ok(())
+}
+
+fn decided(page: &Page, record: &Record) {
+    let said = |name| page::attribute(&record.body, name).unwrap_or_default();
+    let how = match said("outcome").as_str() {
+        "expired" => " has expired".to_owned(),
+        outcome => [" is ", outcome, " by ", &said("by")].concat(),
+    };
+    page.fact(&["approval ", &said("id"), &how].concat());
 }

@@ -108,7 +108,7 @@ fn what(record: &Record) -> Option<What> {
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
             seen([&to, " ", &summary(&record.body)].concat(), Colour::Good)
         }
-        (Kind::Timer, Some(Mark::Timing(Timing::Cancelled))) => None,
+        (Kind::Timer, Some(Mark::Timing(Timing::Cancelled | Timing::Wall))) => None,
         (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
             Some((code, words)) => seen([&to, " ", &code, " ", &words].concat(), Colour::Bad),
             None => seen([&to, " ", &summary(&record.body)].concat(), Colour::None),

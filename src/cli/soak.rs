@@ -10,9 +10,17 @@ pub mod board;
 mod client;
 pub mod crowd;
 pub mod dice;
+mod doorstep;
+mod errands;
+pub mod guests;
 pub mod house;
 pub mod life;
+pub mod orders;
+mod person;
+pub mod roll;
+pub mod settle;
 pub mod verdict;
+mod warden;
 
 pub use client::Tally;
 
@@ -41,6 +49,8 @@ const CLIENTS: u64 = 4;
 const REST: Duration = Duration::from_secs(600);
 /// Lives in a row that may end before they come to the step that is aimed at.
 const MISSES: u64 = 50;
+/// Kills after which everything has to have occurred: some five times what the rarest of it takes.
+const ENOUGH: u64 = 500;
 /// Between two looks whether it has.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -75,11 +85,27 @@ struct Came<'a> {
     kills: u64,
     programs_killed: u64,
     stops: u64,
+    /// Whether it was killed at all moments, and not at chosen steps alone.
+    #[serde(skip)]
+    everything: bool,
     #[serde(flatten)]
     verdict: &'a Verdict,
     refused: u64,
     failures: &'a std::collections::BTreeMap<String, u64>,
     seconds: f64,
+}
+
+impl Came<'_> {
+    /// Whether nothing is wrong, and everything was there to go wrong.
+    fn is_well(&self) -> bool {
+        self.verdict.is_clean() && self.missed().next().is_none()
+    }
+
+    /// What never occurred, in a run in which it had to.
+    fn missed(&self) -> impl Iterator<Item = &'static str> {
+        let had_to = self.everything && self.kills >= ENOUGH;
+        self.verdict.missed().filter(move |_| had_to)
+    }
 }
 
 /// How often what was struck.
@@ -115,19 +141,21 @@ impl Soak {
             screen.fail(Exit::Failed, amiss)
         })?;
         let seconds = began.elapsed().as_secs_f64();
-        let verdict = verdict::judge(&house, CLIENTS).map_err(|words| screen.fail(Exit::Log, words))?;
+        let verdict =
+            verdict::judge(&house, CLIENTS, &tally).map_err(|words| screen.fail(Exit::Log, words))?;
         let came = Came {
             seed,
             kills: strikes.kills,
             programs_killed: strikes.programs,
             stops: strikes.stops,
+            everything: self.at.is_empty(),
             verdict: &verdict,
             refused: tally.refused,
             failures: &tally.failures,
             seconds,
         };
         tell(screen, &came);
-        if !verdict.is_clean() {
+        if !came.is_well() {
             return Ok(Exit::Failed);
         }
         if self.folder.is_none() {
@@ -171,7 +199,7 @@ impl Soak {
 
 /// A life to its end in peace: every client gets what it is owed, then the organism is drained. It must
 /// not end before.
-pub fn rest(house: &House, omen: &Omen, crowd: Crowd) -> Result<Tally, Amiss> {
+pub fn rest(house: &House, omen: &Omen, mut crowd: Crowd) -> Result<Tally, Amiss> {
     let ended = |status| Amiss::Ended { status, words: life::last_words(house) };
     let mut life = Life::begin(house, omen)?;
     if !life.runs()? {
@@ -188,7 +216,20 @@ pub fn rest(house: &House, omen: &Omen, crowd: Crowd) -> Result<Tally, Amiss> {
             return Err(Amiss::Hung("answer its clients", REST));
         }
     }
-    let tally = crowd.tally()?;
+    let mut tally = crowd.tally()?;
+    loop {
+        tally.waits = settle::waits(house)?;
+        if settle::is_settled(&tally.waits, &tally.left) {
+            break;
+        }
+        if life.ends_within(LOOK_AGAIN) {
+            return Err(ended(life.end()?));
+        }
+        if Instant::now() > patience {
+            return Err(Amiss::Restless(settle::unsettled(&tally.waits, &tally.left)));
+        }
+    }
+    tally.add(crowd.dismiss()?);
     life.ask_to_stop();
     let status = life.end()?;
     if status.success() { Ok(tally) } else { Err(ended(status)) }
@@ -212,6 +253,9 @@ fn tell(screen: Screen, came: &Came<'_>) {
     for finding in &came.verdict.findings {
         screen.show(finding);
     }
+    for never in came.missed() {
+        screen.show(&["never  ", never, " occurred"].concat());
+    }
     let verdict = came.verdict;
     let counted = [
         ("kills", came.kills),
@@ -223,21 +267,29 @@ fn tell(screen: Screen, came: &Came<'_>) {
         ("doubled", verdict.doubled),
         ("answered", verdict.answered),
         ("failed with a reason", verdict.failed),
-        ("open", verdict.open),
+        ("joined what was there", verdict.joined),
+        ("open, with a reason", verdict.open),
+        ("orders carried out", verdict.orders),
         ("records", verdict.records),
         ("threads", verdict.threads),
+        ("  ended", verdict.ended),
+        ("  resting", verdict.resting),
+        ("  waiting", verdict.waiting),
     ];
-    for (what, count) in counted {
-        screen.show(
-            &["  ", what, &" ".repeat(24_usize.saturating_sub(what.len())), &count.to_string()].concat(),
-        );
-    }
-    for (code, count) in came.failures {
-        screen.show(
-            &["    ", code, &" ".repeat(22_usize.saturating_sub(code.len())), &count.to_string()].concat(),
-        );
-    }
+    counted.iter().for_each(|(what, count)| line(screen, "  ", what, *count));
+    screen.show("why they wait");
+    verdict.waits.iter().for_each(|(cause, count)| line(screen, "  ", cause, *count));
+    screen.show("why they failed");
+    came.failures.iter().for_each(|(code, count)| line(screen, "  ", code, *count));
+    screen.show("what occurred");
+    verdict.occurred.iter().for_each(|(name, count)| line(screen, "  ", name, *count));
     let seconds = came.seconds.round().to_string();
-    let wrong = if verdict.is_clean() { "nothing is wrong" } else { "something is wrong" };
+    let wrong = if came.is_well() { "nothing is wrong" } else { "something is wrong" };
     screen.show(&[wrong, ", after ", &seconds, " s, seed ", &came.seed.to_string()].concat());
+}
+
+/// A name and a count, in columns.
+fn line(screen: Screen, indent: &str, name: &str, count: u64) {
+    let room = " ".repeat(36_usize.saturating_sub(name.len()));
+    screen.show(&[indent, name, &room, &count.to_string()].concat());
 }

@@ -8,7 +8,7 @@ use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::width;
 use crate::audit::posts::Posts;
-use crate::audit::why::{self, Asker, Kept, Reason, Standing, Wait, brief, ends, report};
+use crate::audit::why::{self, Asker, Kept, Reason, Standing, Timed, Wait, brief, ends, report};
 use crate::pump::state::Life;
 use crate::words::time::Millis;
 
@@ -89,12 +89,22 @@ fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
         "touched": standing.touched.to_string(),
         "waits": standing.life == Life::Working,
         "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
+        "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
         "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
     })
 }
 
 fn kept_json(timer: &Kept) -> Value {
     json!({"id": timer.id.as_str(), "listener": timer.listener.as_str(), "due": timer.due.to_string()})
+}
+
+fn time_json(time: &Timed, now: Millis) -> Value {
+    json!({
+        "call": time.call.as_str(),
+        "runs": time.runs.is_some(),
+        "used_ms": time.used_ms(now),
+        "limit_ms": time.limit_ms,
+    })
 }
 
 fn reason_json(reason: &Reason, now: Millis) -> Value {

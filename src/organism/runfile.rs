@@ -29,7 +29,7 @@ impl Credential {
     }
 
     /// One that was drawn by somebody else.
-    pub(super) fn given(token: String) -> Credential {
+    pub fn given(token: String) -> Credential {
         Credential(token)
     }
 
@@ -98,7 +98,9 @@ impl RunFile {
     /// Writes it beside the log, in place of one that was left behind.
     pub fn post(&self, log: &Path) -> std::io::Result<Posted> {
         let path = RunFile::path(log);
-        let fresh = path.with_extension(["run.", &std::process::id().to_string()].concat());
+        let fresh = path.with_extension("run.new");
+        // Only the organism that holds the log comes here: what is there was left by one that was killed.
+        let _absent = std::fs::remove_file(&fresh);
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         let posted = file
             .write_all(&serde_json::to_vec(self)?)
@@ -164,6 +166,21 @@ mod tests {
         assert_eq!(RunFile::of(&log).unwrap().pid, std::process::id());
         std::fs::write(RunFile::path(&log), "{").unwrap();
         assert!(RunFile::of(&log).is_none(), "half a file is no run file");
+    }
+
+    /// The number of a process that died while it wrote its own is given to another one some day.
+    #[test]
+    fn one_that_was_never_finished_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("hello.db");
+        std::fs::write(&log, "").unwrap();
+        let path = RunFile::path(&log);
+        std::fs::write(path.with_extension("run.new"), "{").unwrap();
+        let posted = run_file(std::process::id()).post(&log).unwrap();
+        assert_eq!(RunFile::of(&log).unwrap().pid, std::process::id());
+        drop(posted);
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 1, "the log alone");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::buckets::Telling;
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{approving, asking, closing, ending, failing, pausing, replying, timers};
+use super::{approving, asking, closing, ending, failing, pausing, replying, timers, wall};
 use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
 use crate::words::client;
@@ -19,7 +19,7 @@ use crate::words::refusal::Refusal;
 
 /// Decides upon one event.
 pub fn decide(state: &State, event: Event) -> Decision {
-    let mut draft = Draft::new(state, event.at, event.seed);
+    let mut draft = Draft::new(state, (event.at, event.tick), event.seed);
     let d = &mut draft;
     match event.what {
         Happening::Booted { listeners } => {
@@ -37,6 +37,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Lost(lost) => failing::lost(d, &lost),
         Happening::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
+        Happening::Elapsed(runs) => wall::elapsed(d, &runs),
         Happening::Knocked { source, count } => knocked(d, source, count),
         Happening::Throttled(telling) => throttled(d, &telling),
         Happening::Ruled(ruling) => approving::ruled(d, ruling),

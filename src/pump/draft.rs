@@ -2,7 +2,7 @@
 //! that each later step of the same decision sees what the earlier ones did. The state itself is
 //! only read; the copies take the place of the originals when the decision is taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -10,8 +10,9 @@ use sha2::{Digest as _, Sha256};
 use super::buckets::Toll;
 use super::event::{Decision, Effect, Work};
 use super::fold::apply_to;
-use super::state::{Call, Stand, State, Thread};
-use super::timers;
+use super::state::{Call, Purse, Stand, State, Thread};
+use super::wall::{Running, Runs};
+use super::{timers, wall};
 use crate::words::approval::ApprovalId;
 use crate::words::client;
 use crate::words::composition::{Composition, Listener};
@@ -85,6 +86,7 @@ impl Fact {
 pub(super) struct Draft<'a> {
     state: &'a State,
     at: Millis,
+    tick: Millis,
     seed: Seed,
     threads: BTreeMap<ThreadId, Thread>,
     touched: Vec<(ThreadId, CallPath)>,
@@ -92,14 +94,41 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(state: &'a State, at: Millis, seed: Seed) -> Draft<'a> {
+    pub(super) fn new(state: &'a State, (at, tick): (Millis, Millis), seed: Seed) -> Draft<'a> {
         let out = Decision::default();
-        Draft { state, at, seed, threads: BTreeMap::new(), touched: Vec::new(), out }
+        Draft { state, at, tick, seed, threads: BTreeMap::new(), touched: Vec::new(), out }
     }
 
     /// When this happens.
     pub(super) fn at(&self) -> Millis {
         self.at
+    }
+
+    /// The same moment by the count that nobody sets.
+    pub(super) fn tick(&self) -> Millis {
+        self.tick
+    }
+
+    /// Whose time runs, as far as it is known by ticks.
+    pub(super) fn running(&self) -> &'a Running {
+        &self.state.running
+    }
+
+    /// The messages from outside that this decision so far concerns, whose time is limited. A pause of
+    /// everything concerns all.
+    pub(super) fn limited_roots(&self) -> Vec<Runs> {
+        let sys = ThreadId::sys();
+        let paused = |thread: Option<&Thread>| thread.is_some_and(|sys| sys.paused.is_some());
+        let all = self.threads.get(&sys).is_some_and(|t| paused(Some(t)) != paused(self.state.thread(&sys)));
+        let roots: BTreeSet<ThreadId> = match all {
+            true => self.state.threads.keys().map(ThreadId::root_of).collect(),
+            false => self.threads.keys().map(ThreadId::root_of).collect(),
+        };
+        let is_limited = |purse: &Purse| self.page(purse.config).is_some_and(Composition::limits_time);
+        let roots = roots.iter().filter_map(|id| self.thread(id));
+        let limited = roots.flat_map(|t| t.purses.iter().map(move |(number, purse)| (t, *number, purse)));
+        let limited = limited.filter(|(_, _, purse)| is_limited(purse));
+        limited.map(|(t, purse, _)| Runs { thread: t.id.clone(), purse }).collect()
     }
 
     /// A thread as this decision leaves it so far.
@@ -233,6 +262,7 @@ impl<'a> Draft<'a> {
 
     /// Ends the decision: every touched call whose due turn became another than before may go out.
     pub(super) fn finish(mut self) -> Decision {
+        wall::settle(&mut self);
         let mut candidates: Vec<(ThreadId, CallPath)> = Vec::new();
         let mut add = |thread: &ThreadId, path: CallPath| {
             if !candidates.iter().any(|(t, p)| t == thread && *p == path) {
@@ -254,7 +284,9 @@ impl<'a> Draft<'a> {
             }
         }
         for after in self.threads.values() {
-            timers::changes(self.state.thread(&after.id), after, &mut self.out.effects);
+            let before = self.state.thread(&after.id);
+            timers::changes(before, after, &mut self.out.effects);
+            wall::changes(&self.state.book, (before, after), self.at, &mut self.out.effects);
         }
         self.out.folded = self.threads.into_values().collect();
         self.out

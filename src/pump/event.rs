@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
+use super::wall::{Left, Runs};
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
@@ -16,8 +17,10 @@ use crate::words::time::Millis;
 /// Something happened. The moment and the seed are drawn at the edge, so that deciding is pure.
 #[derive(Debug)]
 pub struct Event {
-    /// When.
+    /// When, by the wall clock.
     pub at: Millis,
+    /// When, by the count that nobody sets.
+    pub tick: Millis,
     /// What ids and salts are derived from.
     pub seed: Seed,
     /// What.
@@ -80,6 +83,8 @@ pub enum Happening {
         /// How long ago it was due.
         late_ms: u64,
     },
+    /// The time of a message from outside is mostly used, or over.
+    Elapsed(Runs),
     /// Somebody came without a valid credential, so many times since this was last told.
     Knocked {
         /// From where.
@@ -201,8 +206,15 @@ pub enum Effect {
         /// How long a person is waited for at most.
         most_ms: u64,
     },
-    /// What was halted may go out.
-    Resumed,
+    /// The time of a message from outside runs from here on, or no more.
+    Runs {
+        /// Whose.
+        runs: Runs,
+        /// Until its next mark; none where it stands still.
+        left: Option<Left>,
+    },
+    /// What was halted by a pause of that thread may go out; one of `sys` halts everything.
+    Resumed(ThreadId),
     /// The asker's message is taken.
     Receipt {
         /// Where it waits.

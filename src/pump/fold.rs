@@ -72,7 +72,8 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             let held = !thread.calls.is_empty();
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             open(thread, h, h.call.clone(), held, number);
-            thread.purses.insert(number, Purse { config: h.config, used: Use::default() });
+            let runs = (role == Role::Request && !held).then_some(h.time);
+            thread.purses.insert(number, Purse::new(h.config, runs));
         }
         Role::Call => {
             settle(thread, h, Answer::Open);

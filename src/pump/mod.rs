@@ -28,5 +28,6 @@ mod steering;
 mod timers;
 mod todos;
 pub mod wake;
+pub mod wall;
 pub mod wheel;
 mod wrapping;

@@ -32,7 +32,7 @@ pub(super) fn pause(d: &mut Draft<'_>, pause: &Pause) {
         let fact = Fact::core(Kind::Steer, Mark::Steering(what), body).to(by).under(config);
         d.record(&place, fact);
         if !halts {
-            d.effect(Effect::Resumed);
+            d.effect(Effect::Resumed(place));
         }
     }
     d.effect(Effect::Done { ticket });

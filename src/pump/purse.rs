@@ -94,7 +94,7 @@ impl Limit {
         let more = match self.of.what {
             Measure::Messages => more.messages,
             Measure::Children => more.children,
-            Measure::Turns => 0,
+            Measure::Turns | Measure::Time => 0,
         };
         Exceeded { used: self.of.used.saturating_add(more), ..self.of }
     }

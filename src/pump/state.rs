@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use self::purse::{CHILD, Purse, WrapUp, used_under};
 pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
+use super::wall::Running;
 use crate::rules::loops::Rounds;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
@@ -34,6 +35,8 @@ pub struct State {
     pub book: Book,
     /// What each sender may still have refused one by one. No fold either: it begins full with each start.
     pub buckets: Buckets,
+    /// Whose time runs. No fold either: it is filled again from the fold with each start.
+    pub running: Running,
 }
 
 /// Configurations by hash.
@@ -398,7 +401,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 7;
+const ROW_VERSION: u8 = 8;
 
 impl Thread {
     /// A thread before its first record.

@@ -33,7 +33,8 @@ pub(super) fn set(
         Some(id) if timers.contains_key(id) => Some(
             Refusal::new(Code::Invalid, ["a timer ", id.as_str(), " is set in this thread"].concat())
                 .of_element("set-timer")
-                .mended_by("cancel it first, choose another id, or leave the id out"),
+                .in_place("/set-timer/@id")
+                .mended_by("leave id out, choose another, or cancel that timer first"),
         ),
         _ if timers.len() >= limits::TIMERS => Some(
             Refusal::new(Code::ThreadLimit, "32 timers are set in this thread, the most allowed")
@@ -69,7 +70,10 @@ pub(super) fn cancel(
             .map(|(id, _)| id.as_str())
             .collect();
         let expected = if set.is_empty() { "none is set".to_owned() } else { set.join(", ") };
-        let refusal = Refusal::new(Code::UnknownTimer, words).of_element("cancel-timer").expecting(expected);
+        let refusal = Refusal::new(Code::UnknownTimer, words)
+            .of_element("cancel-timer")
+            .in_place("/cancel-timer/@id")
+            .expecting(expected);
         return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
     }
     answered(d, turn, ordinal, Timing::Cancel, item, core_payload::timer_cancelled(id));

@@ -64,7 +64,9 @@ pub(super) fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, what: Measure, items: Ve
 }
 
 fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
-    let words = ["the ", what.as_str(), " of this request are used up; only one final is taken now"].concat();
+    let be = if what.is_plural() { "are" } else { "is" };
+    let words =
+        ["the ", what.as_str(), " of this request ", be, " used up; only one final is taken now"].concat();
     let returns = turn.listener.map_or(&[][..], |listener| &listener.returns).iter().map(|q| &*q.local);
     let finals: Vec<&str> = returns.chain(["final-report"]).collect();
     Refusal::new(what.code(), words).expecting(["one of: ", &finals.join(", ")].concat())
@@ -88,15 +90,12 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, turn:
 /// named by its place.
 fn report(call: &Call) -> String {
     let what = call.wrap_up.map_or(Measure::Turns, |of| of.what);
-    let mut words = [
-        call.listener.as_str(),
-        " gave no final in its last turn, ",
-        &call.settled.to_string(),
-        ", after its ",
-        what.as_str(),
-        " were used up",
-    ]
-    .concat();
+    let (listener, turn) = (call.listener.as_str(), call.settled.to_string());
+    let used_up = [what.as_str(), if what.is_plural() { " were" } else { " was" }, " used up"].concat();
+    let mut words = match call.settled {
+        0 => [listener, " had not answered when its ", &used_up].concat(),
+        _ => [listener, " gave no final in its last turn, ", &turn, ", after its ", &used_up].concat(),
+    };
     let Steps { open, total } = call.todos.values().fold(Steps::default(), |all, list| all.and(*list));
     if open > 0 {
         words = [&words, "; ", &open.to_string(), " of ", &total.to_string(), " steps are open"].concat();

@@ -277,12 +277,16 @@ fn admit_spawn(
         let received: String = label.chars().take(80).collect();
         let refusal = Refusal::new(Code::Invalid, "suggested_sub_id is no label of a thread")
             .of_element("spawn-thread")
-            .expecting("[a-z0-9][a-z0-9-]{0,31}, or leave it out")
-            .receiving(received);
+            .expecting("[a-z0-9][a-z0-9-]{0,31}")
+            .receiving(received)
+            .mended_by("leave suggested_sub_id out")
+            .in_place("/spawn-thread/@suggested_sub_id");
         return Err(bare(refusal));
     }
-    let initial = payload.inner().map_err(|fault| bare(refusal_of(&fault)))?;
+    let initial = payload.inner();
+    // Its own schema first: that says where in it something is missing.
     let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
+    let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
     let (to, schema) = match classify::of_item(composition, sender, initial.name(), None).map_err(bare)? {
         Case::Call(to, schema) => (to, schema),
         _ => {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::core_payload::{attributes, written};
-use crate::words::budget::{Exceeded, Measure, Use};
+use crate::words::budget::{Clocked, Exceeded, Measure, Use};
+use crate::words::time::{stretch, stretch_ms};
 
 /// `<budget-warning>`: most of a budget is used.
 pub fn warning(limit: &Exceeded) -> Arc<[u8]> {
@@ -18,8 +19,24 @@ pub fn exceeded(limit: &Exceeded) -> Arc<[u8]> {
 
 fn about(name: &'static str, of: &Exceeded) -> Arc<[u8]> {
     written(name, |start| {
-        start.attr("what", of.what.as_str()).number("used", of.used).number("limit", of.limit).empty();
+        let start = start.attr("what", of.what.as_str());
+        start.attr("used", &of.written(of.used)).attr("limit", &of.written(of.limit)).empty();
     })
+}
+
+/// `<budget-time>`: how long a message from outside was worked on, and whether it is from here on.
+pub fn time(clocked: &Clocked) -> Arc<[u8]> {
+    written("budget-time", |start| {
+        let start = start.attr("runs", if clocked.runs { "true" } else { "false" });
+        start.attr("used", &stretch(clocked.used_ms)).attr("limit", &stretch(clocked.limit_ms)).empty();
+    })
+}
+
+/// Reads a `<budget-time>`.
+pub fn read_time(body: &[u8]) -> Option<Clocked> {
+    let [runs, used, limit] = attributes(body, "budget-time", ["runs", "used", "limit"])?;
+    let ms = |text: Option<String>| stretch_ms(&text?);
+    Some(Clocked { runs: runs? == "true", used_ms: ms(used)?, limit_ms: ms(limit)? })
 }
 
 /// The budget that a `<budget-exceeded>` names.

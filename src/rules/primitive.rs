@@ -65,17 +65,19 @@ pub fn read_set_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
         (Some(_), Some(_)) => return Err(one_of_two("after and every stand together")),
         (None, None) => return Err(one_of_two("neither after nor every is given")),
     };
-    let wrong = |words: &str| {
+    let wrong = |words: &str, instead: &str| {
         let message = [name, ": ", &written, words].concat();
-        let mut refusal = Refusal::new(Code::Invalid, message)
-            .expecting("1s to 3650d, with one of the units ms, s, m, h, d");
-        refusal.path = Some(["/set-timer/@", name].concat());
-        refusal
+        Refusal::new(Code::Invalid, message)
+            .expecting("1s to 3650d, with one of the units ms, s, m, h, d")
+            .mended_by([name, "=\"", instead, "\""].concat())
+            .in_place(["/set-timer/@", name].concat())
     };
     match stretch_ms(&written) {
-        None => Err(wrong(" is no whole number with a unit")),
-        Some(ms) if ms < limits::TIMER_LEAST_MS => Err(wrong(" is less than 1s, the shortest allowed")),
-        Some(ms) if ms > limits::TIMER_MOST_MS => Err(wrong(" is more than 3650d, the longest allowed")),
+        None => Err(wrong(" is no whole number with a unit", "10m")),
+        Some(ms) if ms < limits::TIMER_LEAST_MS => Err(wrong(" is less than 1s, the shortest allowed", "1s")),
+        Some(ms) if ms > limits::TIMER_MOST_MS => {
+            Err(wrong(" is more than 3650d, the longest allowed", "3650d"))
+        }
         Some(span_ms) => Ok(SetTimer { id, pace: Pace { span_ms, repeats } }),
     }
 }
@@ -84,6 +86,7 @@ fn one_of_two(message: &'static str) -> Refusal {
     Refusal::new(Code::Invalid, message)
         .expecting("after to fire once, or every to fire again and again")
         .mended_by("after=\"10m\", or every=\"10m\"")
+        .in_place("/set-timer")
 }
 
 fn timer_id(written: &str) -> Result<TimerId, Refusal> {

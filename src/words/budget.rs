@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::codes::Code;
+use super::time::stretch;
 
 /// What is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -14,6 +15,8 @@ pub enum Measure {
     Children,
     /// Turns of one call.
     Turns,
+    /// Milliseconds in which something was worked on.
+    Time,
 }
 
 impl Measure {
@@ -23,12 +26,18 @@ impl Measure {
             Measure::Messages => "messages",
             Measure::Children => "children",
             Measure::Turns => "turns",
+            Measure::Time => "time",
         }
+    }
+
+    /// Whether the word is one for several things.
+    pub const fn is_plural(self) -> bool {
+        !matches!(self, Measure::Time)
     }
 
     /// Reads the word.
     pub fn parse(text: &str) -> Option<Measure> {
-        let all = [Measure::Messages, Measure::Children, Measure::Turns];
+        let all = [Measure::Messages, Measure::Children, Measure::Turns, Measure::Time];
         all.into_iter().find(|measure| measure.as_str() == text)
     }
 
@@ -37,6 +46,7 @@ impl Measure {
         match self {
             Measure::Messages | Measure::Turns => Code::MessagesBudget,
             Measure::Children => Code::ChildrenBudget,
+            Measure::Time => Code::TimeBudget,
         }
     }
 }
@@ -81,11 +91,13 @@ pub struct Budgets {
     pub depth: usize,
     /// Most child threads, at all depths together.
     pub children: u64,
+    /// How long anything of it may be worked on, in milliseconds; none where that is not limited.
+    pub wall_ms: Option<u64>,
 }
 
 impl Default for Budgets {
     fn default() -> Budgets {
-        Budgets { messages: 500, depth: 6, children: 32 }
+        Budgets { messages: 500, depth: 6, children: 32, wall_ms: None }
     }
 }
 
@@ -106,7 +118,7 @@ impl Default for Loops {
     }
 }
 
-/// A limit that leaves no room for what was wanted.
+/// A limit, and how much of it is used: at first one that leaves no room for what was wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exceeded {
     /// What of.
@@ -115,4 +127,25 @@ pub struct Exceeded {
     pub used: u64,
     /// How much there was.
     pub limit: u64,
+}
+
+impl Exceeded {
+    /// An amount of it as core payloads carry it: a number, or a stretch of time with its unit.
+    pub fn written(&self, amount: u64) -> String {
+        match self.what {
+            Measure::Time => stretch(amount),
+            Measure::Messages | Measure::Children | Measure::Turns => amount.to_string(),
+        }
+    }
+}
+
+/// What a record says of the time that a message from outside takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clocked {
+    /// Whether the time runs from here on.
+    pub runs: bool,
+    /// How long it ran until here, in milliseconds.
+    pub used_ms: u64,
+    /// How long it may.
+    pub limit_ms: u64,
 }

@@ -67,6 +67,7 @@ codes! {
     ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one";
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
     ChildrenBudget "budget.children" false "more children are open than allowed";
+    TimeBudget "budget.time" false "the time that this request may take is used up";
     MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
     RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
     PingPong "loop.ping-pong" false "two parties went round too often without a new payload";

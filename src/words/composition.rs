@@ -214,6 +214,11 @@ impl Listener {
 }
 
 impl Composition {
+    /// Whether the time that a message from outside may take is limited.
+    pub fn limits_time(&self) -> bool {
+        self.budgets.is_some_and(|budgets| budgets.wall_ms.is_some())
+    }
+
     /// A listener by name.
     pub fn listener(&self, name: &Name) -> Option<&Listener> {
         self.listeners.get(name)

@@ -10,6 +10,8 @@ pub const THREAD_ID_BYTES: usize = 640;
 pub const MESSAGE_BYTES: usize = 1 << 20;
 /// Most items in one reply.
 pub const REPLY_ITEMS: usize = 64;
+/// Bytes of a body that stand in its record; a longer one is stored once under its hash.
+pub const LARGE_BODY: usize = 64 << 10;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
 /// Words from elsewhere that may wait for the next turn of one call.

@@ -12,8 +12,8 @@ use super::codes::Code;
 use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
-/// The number of the record format. A change gets a new number, a fixture and a migration.
-pub const FORMAT: u32 = 1;
+/// The number of the log's format. A change gets a new number, a fixture and a migration.
+pub const FORMAT: u32 = 2;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {
@@ -99,6 +99,9 @@ words! {
         Opens "opens",
         /// It is cancelled because the call that set it is over.
         Cancelled "cancelled",
+        /// No timer of anybody's: the time that a message from outside takes begins to run, stands still
+        /// while nobody but persons and timers is waited for, is mostly used, or is over.
+        Wall "wall",
     }
 }
 

@@ -61,6 +61,12 @@ impl Refusal {
         self
     }
 
+    /// Where in the payload.
+    pub fn in_place(mut self, path: impl Into<String>) -> Refusal {
+        self.path = Some(path.into());
+        self
+    }
+
     /// With the mend.
     pub fn mended_by(mut self, fix: impl Into<String>) -> Refusal {
         self.fix = Some(fix.into());

@@ -75,6 +75,13 @@ pub fn stretch_ms(text: &str) -> Option<u64> {
     Some(number.parse::<u64>().ok().and_then(|n| n.checked_mul(*factor)).unwrap_or(u64::MAX))
 }
 
+/// A stretch of time in the form that `stretch_ms` reads, in the largest unit that leaves no rest.
+pub fn stretch(ms: u64) -> String {
+    let fits = |(_, factor): &&(&str, u64)| ms != 0 && ms.is_multiple_of(*factor);
+    let (unit, factor) = UNITS.iter().rev().find(fits).unwrap_or(&("ms", 1));
+    [&(ms / factor).to_string(), *unit].concat()
+}
+
 /// A stretch of time as a person would say it: `0.2 s`, `4 m 12 s`, `55 m`, `1 h 5 m`.
 pub fn spoken(ms: u64) -> String {
     let s = ms / 1000;
@@ -124,6 +131,15 @@ mod tests {
         for text in ["", "10", "s", "10 s", "-1s", "1.5s", "1w", "1S"] {
             assert_eq!(stretch_ms(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn stretches_are_written_as_they_are_read() {
+        for text in ["0ms", "1ms", "1500ms", "59s", "90s", "30m", "24h", "3d"] {
+            let ms = stretch_ms(text).unwrap();
+            assert_eq!(stretch_ms(&stretch(ms)), Some(ms));
+        }
+        assert_eq!([stretch(0), stretch(90_000), stretch(1_800_000)], ["0ms", "90s", "30m"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use systole::audit::why::{Cause, Failure, Reason, Standing, Then, broken, in_lin
 use systole::pump::state::Life;
 use systole::words::composition::Program;
 use systole::words::ids::{CallPath, Name, ThreadId};
-use systole::words::record::{Kind, Mark, Role};
+use systole::words::record::{Kind, Mark, Role, Timing};
 use systole::words::time::Millis;
 
 use super::audit_stage::{
@@ -179,6 +179,28 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     let told = ["timer tea at ", &clock(found.timers[0].due), ", in 59 m"].concat();
     assert!(report.contains(&told) && report.contains("opens a call of search"), "{report}");
     assert!(report.contains("systole run"), "nothing fires while nothing runs: {report}");
+    stop(organism).await;
+}
+
+#[tokio::test]
+async fn c7_the_time_of_a_message_is_told_with_whether_it_runs() {
+    let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+    let sleeps =
+        format!("env: {{TURN_1: '<set-timer {core} after=\"1h\"/><await-threads {core} mode=\"all\"/>'}}");
+    let folder = cast(&[Part("planner", "plan", "planned", &[&sleeps, "turns: 9"]), HUNG]);
+    let file = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + "budgets: {wall: 30m}\n").unwrap();
+    let organism = start(folder.path()).await;
+    let works = ask(&organism, "k1", &payload("search", "login"), None).await.unwrap();
+    let waits = ask(&organism, "k2", &payload("plan", "all"), None).await.unwrap();
+    until(&organism, |r| r.header.code == Some(Mark::Timing(Timing::Wall))).await;
+    let mut found = standing(&organism, &works.thread);
+    found.times[0].runs = found.times[0].runs.map(|since| Millis(since.0 - 300_000));
+    let (report, _) = words(&found, None);
+    assert!(report.contains("time: 5 m of 30 m used\n"), "{report}");
+    let (report, _) = words(&standing(&organism, &waits.thread), None);
+    assert!(report.contains("of 30 m used, which stand still while this lasts"), "{report}");
     stop(organism).await;
 }
 
@@ -410,6 +432,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
         seq: 1,
         reasons: vec![root],
         timers: Vec::new(),
+        times: Vec::new(),
     };
     let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
     assert!(report.contains("\\u{202e}drawkcab"), "{report}");
@@ -437,7 +460,15 @@ fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
 
 fn of_one(reason: Reason) -> Standing {
     let (thread, touched) = (reason.thread.root_of(), reason.since);
-    Standing { thread, life: Life::Working, touched, seq: 1, reasons: vec![reason], timers: Vec::new() }
+    Standing {
+        thread,
+        life: Life::Working,
+        touched,
+        seq: 1,
+        reasons: vec![reason],
+        timers: Vec::new(),
+        times: Vec::new(),
+    }
 }
 
 fn person(expires: u64) -> Cause {
@@ -495,6 +526,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
         seq: 3,
         reasons: Vec::new(),
         timers: vec![systole::audit::why::Kept { id, listener, due: now.plus(60_000) }],
+        times: Vec::new(),
     };
     let found = waits(&[rests, standing], now);
     let told: Vec<(&str, &str)> = found.iter().map(|wait| (wait.cause, wait.what.as_str())).collect();

@@ -6,7 +6,7 @@ use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
 use systole::rules::budget_payload;
 use systole::rules::core_payload::{self, Attempt};
-use systole::words::budget::{Exceeded, Measure, Use};
+use systole::words::budget::{Clocked, Exceeded, Measure, Use};
 use systole::words::codes::Code;
 use systole::words::ids::{Digest, Name, ThreadId, TimerId};
 use systole::words::refusal::Refusal;
@@ -174,7 +174,9 @@ fn written() -> Vec<Arc<[u8]>> {
         with_pump: code.is_some(),
         words: odd.to_owned(),
     };
+    let clocked = Clocked { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
     vec![
+        budget_payload::time(&clocked),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),
         core_payload::shutdown("drain"),

@@ -13,20 +13,26 @@ fn systole(arguments: &[&str], folder: &Path) -> Output {
 }
 
 #[test]
-fn h1_the_demo_shows_a_refusal_its_mend_a_child_and_a_kill_and_its_last_line_runs() {
+fn h1_the_demo_shows_a_refusal_its_mend_a_child_a_kill_and_what_expires_and_its_last_line_runs() {
     let folder = tempfile::tempdir().unwrap();
     for round in ["first", "again"] {
         let ran = systole(&["demo"], folder.path());
         let said = String::from_utf8(ran.stdout).unwrap();
         assert!(ran.status.success(), "{round}: {said}{}", String::from_utf8_lossy(&ran.stderr));
         for words in [
-            "quantity>0</",
-            "payload.invalid: quantity: 0 is less than 1, the smallest allowed",
-            "quantity>1</",
+            "todo-until",
+            "quantity>500</",
+            "payload.invalid: quantity: 500 is more than 100, the largest allowed",
+            "quantity>100</",
             ".delivery is recorded before",
             "parcel>to Main Street, parcel 11</",
             "is gone",
             "attempt 2, recorded first",
+            "nobody here answers, so the request expires",
+            "timer-fired",
+            "approval a1 has expired",
+            "todo-open",
+            "paid>false</",
             "invoice",
         ] {
             assert!(said.contains(words), "{round}: {words} is not in\n{said}");
@@ -41,6 +47,45 @@ fn h1_the_demo_shows_a_refusal_its_mend_a_child_and_a_kill_and_its_last_line_run
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 1, "only the demo's own folder: {left:?}");
+}
+
+/// Runs its arguments on a terminal, and answers there once it is asked.
+const AT_A_TERMINAL: &str = r#"
+import os, pty, sys
+answers, said = [sys.argv[1]], b""
+def read(fd):
+    global said
+    data = os.read(fd, 4096)
+    said += data
+    if b"It is your turn" in said and answers:
+        os.write(fd, answers.pop().encode() + b"\n")
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[2:], read)))
+"#;
+
+#[test]
+fn h1_the_reader_approves_or_rejects_at_the_terminal() {
+    for (answer, told, paid) in [
+        ("y", "approval a1 is approved by operator", "paid>true</"),
+        ("what\nno", "approval a1 is rejected by operator", "paid>false</"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = Command::new("python3")
+            .args(["-c", AT_A_TERMINAL, answer, env!("CARGO_BIN_EXE_systole"), "demo"])
+            .env("TMPDIR", folder.path())
+            .env("NO_COLOR", "1")
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+        for words in ["y approves, n rejects; after 30", told, paid] {
+            assert!(said.contains(words), "{words} is not in\n{said}");
+        }
+        assert_eq!(said.contains("y or n, and Enter"), answer != "y");
+        assert_eq!(said.contains("todo-open"), answer != "y", "who was paid for everything is not asked");
+    }
 }
 
 #[test]
@@ -69,7 +114,7 @@ fn clerk_told(advice: &str) -> String {
     };
     let order = "<order xmlns=\"https://xml-pipeline.org/ns/clerk/v1\"><item>tea</item><quantity>0</quantity><street>s</street></order>";
     let refusal = [
-        "<answers xmlns=\"https://xml-pipeline.org/ns/core/v1\"><item ordinal=\"1\"><system-error>",
+        "<answers xmlns=\"https://xml-pipeline.org/ns/core/v1\"><item ordinal=\"2\"><system-error>",
         advice,
         "</system-error></item></answers>",
     ]

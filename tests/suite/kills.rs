@@ -75,7 +75,7 @@ impl Trial {
     /// The last life: everything comes to rest, and is judged.
     pub(crate) fn judged(self, what: &str) -> (Tally, Verdict) {
         let tally = soak::rest(&self.house, &Omen::default(), self.crowd).unwrap();
-        let verdict = verdict::judge(&self.house, CLIENTS).unwrap();
+        let verdict = verdict::judge(&self.house, CLIENTS, &tally).unwrap();
         assert!(verdict.is_clean(), "{what}: {verdict:#?}");
         assert!(verdict.answered > 0, "{what}: {verdict:#?}");
         (tally, verdict)
@@ -228,16 +228,15 @@ fn what_is_lost_or_asked_twice_is_found() {
     let trial = Trial::new(6);
     trial.lives();
     let house = trial.house.clone();
-    let (_, verdict) = soak::rest(&house, &Omen::default(), trial.crowd)
-        .map(|tally| (tally, verdict::judge(&house, CLIENTS).unwrap()))
-        .unwrap();
+    let tally = soak::rest(&house, &Omen::default(), trial.crowd).unwrap();
+    let verdict = verdict::judge(&house, CLIENTS, &tally).unwrap();
     assert!(verdict.is_clean(), "{verdict:#?}");
     let history = std::fs::read_to_string(house.history(1)).unwrap();
     let invented =
         history.lines().find(|line| line.contains("\"acked\":{")).unwrap().replace("\"k-1-", "\"k-1-never-");
     std::fs::write(house.history(1), [&history, &*invented, "\n"].concat()).unwrap();
     std::fs::write(house.book(), "once\ntwice\ntwice\n").unwrap();
-    let verdict = verdict::judge(&house, CLIENTS).unwrap();
+    let verdict = verdict::judge(&house, CLIENTS, &tally).unwrap();
     assert!(!verdict.is_clean() && verdict.lost + verdict.open > 0, "{verdict:#?}");
     assert!(verdict.findings.iter().any(|words| words.contains("2 times for twice")), "{verdict:#?}");
 }

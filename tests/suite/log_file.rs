@@ -97,10 +97,10 @@ fn foreign_files_are_refused_untouched() {
 fn a_newer_format_is_refused_untouched() {
     let folder = Folder::new();
     written(&folder, 3);
-    edit(&folder, "PRAGMA user_version = 2");
+    edit(&folder, "PRAGMA user_version = 3");
     let fault = refused(&folder);
-    assert!(matches!(fault, LogFault::Newer { found: 2, known: 1, .. }), "{fault}");
-    assert!(fault.to_string().ends_with("has format 2; this version reads up to 1"), "{fault}");
+    assert!(matches!(fault, LogFault::Newer { found: 3, known: 2, .. }), "{fault}");
+    assert!(fault.to_string().ends_with("has format 3; this version reads up to 2"), "{fault}");
 }
 
 #[test]
@@ -108,13 +108,13 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     let (folder, crashed) = (Folder::new(), Folder::new());
     written(&folder, 3);
     let newer = Connection::open(folder.log()).unwrap();
-    newer.pragma_update(None, "user_version", 2).unwrap();
+    newer.pragma_update(None, "user_version", 3).unwrap();
     // As its files lie there if the newer version dies now.
     for ending in ["", "-wal"] {
         let name = ["organism.db", ending].concat();
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
     }
-    assert!(matches!(refused(&crashed), LogFault::Newer { found: 2, known: 1, .. }));
+    assert!(matches!(refused(&crashed), LogFault::Newer { found: 3, known: 2, .. }));
 }
 
 #[test]

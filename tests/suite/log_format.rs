@@ -15,7 +15,7 @@ use crate::log_records::{Author, Folder, batch, root};
 use crate::pump::cut::{busy, spread};
 use crate::pump::record_line;
 
-fn fixture(format: u32) -> PathBuf {
+pub(crate) fn fixture(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("log-v{format}.db"))
 }
 
@@ -49,6 +49,12 @@ fn batches() -> [Batch; 2] {
     [before, batch([refusal, terminal])]
 }
 
+/// What the fixture of format 2 holds beside that: two large bodies that are one.
+fn large() -> Batch {
+    let mut author = Author::default();
+    batch([7, 8].map(|n| author.note(&root(n), 66_000)))
+}
+
 /// Run by hand, once, when a format number is new:
 /// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
@@ -60,7 +66,7 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    for batch in batches() {
+    for batch in batches().into_iter().chain([large()]) {
         assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
     }
     drop(opened);
@@ -95,6 +101,24 @@ fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(7)));
 }
 
+#[test]
+fn c13_a_log_of_format_2_opens_verifies_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(2), folder.log()).unwrap();
+    let saw = Summary { records: 8, threads: 5, documents: 2, last: Position(8) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let [before, after] = batches();
+    let wrote: Vec<_> = [before, after, large()].into_iter().flat_map(|batch| batch.records).collect();
+    let read = opened.reader.after(Position(0), 10).unwrap();
+    assert_eq!(read.into_iter().map(|(_, record)| Arc::new(record)).collect::<Vec<_>>(), wrote);
+    let next = Author::default().note(&root(9), 66_000);
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+    drop(opened);
+    let documents = sqlite::verify_all(&folder.log()).unwrap().documents;
+    assert_eq!(documents, 2, "those bytes were there already");
+}
+
 /// What a log says, a line for each record and one for what became of each thread.
 fn told(log: &Path) -> String {
     let opened = sqlite::open(log).unwrap();
@@ -121,7 +145,7 @@ fn told(log: &Path) -> String {
 }
 
 fn conversation(name: &str, ending: &str) -> PathBuf {
-    let file = ["log-v1-", name, ".", ending].concat();
+    let file = ["log-", name, ".", ending].concat();
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(file)
 }
 
@@ -130,7 +154,7 @@ fn conversation(name: &str, ending: &str) -> PathBuf {
 #[test]
 #[ignore = "makes fixtures that are kept for ever"]
 fn make_the_fixtures_of_conversations() {
-    for (name, stage) in [("threads", busy().0), ("broadcast", spread())] {
+    for (name, stage) in [("v1-threads", busy().0), ("v2-broadcast", spread())] {
         if conversation(name, "db").exists() {
             continue;
         }
@@ -153,13 +177,15 @@ fn opens_and_folds(name: &str) {
 
 #[test]
 fn c13_a_log_with_timers_approvals_and_steering_opens_and_folds_as_it_did() {
-    opens_and_folds("threads");
+    opens_and_folds("v1-threads");
 }
 
 #[test]
 fn c13_a_log_in_which_items_went_to_several_opens_and_folds_as_it_did_and_is_found_good() {
-    opens_and_folds("broadcast");
-    let log = systole_checker::log::Log::read(&conversation("broadcast", "db")).unwrap();
+    opens_and_folds("v2-broadcast");
+    let folder = Folder::new();
+    std::fs::copy(conversation("v2-broadcast", "db"), folder.log()).unwrap();
+    let log = systole_checker::log::Log::read(&folder.log()).unwrap();
     let report = systole_checker::check_under(&log, &[], &systole_checker::Terms::default());
     assert!(report.is_clean(), "{report}");
 }

@@ -29,6 +29,7 @@ mod log_contract;
 mod log_faults;
 mod log_file;
 mod log_format;
+mod log_large;
 mod log_records;
 mod log_writer;
 mod organism;

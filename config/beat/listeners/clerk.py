@@ -1,7 +1,8 @@
-"""Takes orders: has the stock set goods aside, and sends the courier off in a thread of its own.
+"""Takes orders: has the stock set goods aside, sends the courier off in a thread of its own, and has the till
+charge the customer. What it has to do stands in a list that everybody can read in the log.
 
 When a request is refused, the clerk reads the mend out of the refusal and asks again. It does not know
-the stock's rules; it can only read.
+the stock's rules; it can only read. A large sum it marks as dangerous: then a person has to approve it.
 """
 import re
 import sys
@@ -10,63 +11,98 @@ import xml.etree.ElementTree as ET
 ENVELOPE, STAMP, LISTENER, CORE = (
     "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}",
     "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/core/v1}")
-CLERK, STOCK, COURIER = ("{https://xml-pipeline.org/ns/%s/v1}" % name for name in ("clerk", "stock", "courier"))
+CLERK, STOCK, COURIER, TILL = (
+    "{https://xml-pipeline.org/ns/%s/v1}" % name for name in ("clerk", "stock", "courier", "till"))
+LARGE = 100
+STEPS = ("goods", "parcel", "payment")
 
 
-def element(parent, name, text=None):
-    child = ET.SubElement(parent, name)
+def element(parent, name, text=None, **attributes):
+    child = ET.SubElement(parent, name, attributes)
     child.text = text
     return child
 
 
-def start(order, reply):
+def plan(reply, done):
+    """Writes down what is done and what is not. The newest list with the same condition stands."""
+    todo = element(reply, CORE + "todo-until", condition="the order is settled")
+    for step in STEPS:
+        element(todo, CORE + "step", step, done=str(step in done).lower())
+
+
+def start(desk, order, reply):
     """The first turn: two things at once."""
-    spawn = element(reply, CORE + "spawn-thread")
-    spawn.set("suggested_sub_id", "delivery")
+    plan(reply, ())
+    spawn = element(reply, CORE + "spawn-thread", suggested_sub_id="delivery")
     ship = element(element(spawn, CORE + "initial-payload"), COURIER + "ship")
     element(ship, COURIER + "street", order.findtext(CLERK + "street"))
-    reserve = element(reply, STOCK + "reserve")
+    desk["asked"] = element(reply, STOCK + "reserve")
     for name in ("item", "quantity"):
-        element(reserve, STOCK + name, order.findtext(CLERK + name))
-    return reserve
+        element(desk["asked"], STOCK + name, order.findtext(CLERK + name))
 
 
-def mend(refused, refusal):
+def mend(desk, refusal, reply):
     """Puts what the refusal says to try in the place of what was refused."""
     name, text = re.search(r"<(?:\w+:)?(\w+)>([^<]*)</", refusal.findtext(CORE + "try")).groups()
-    refused.find(STOCK + name).text = text
-    return refused
+    desk["asked"].find(STOCK + name).text = text
+    reply.append(desk["asked"])
 
 
-def finish(answers, reply):
-    """Everything that the invoice needs stands in the answers: after a restart there is nothing else."""
-    reserved = answers.find(f".//{STOCK}reserved")
-    shipped = answers.find(f".//{COURIER}shipped")
-    if reserved is None or shipped is None:
-        return False
+def charge(desk, reply):
+    """The goods are there. A large sum waits for a person, and so as not to wait in silence a timer is set."""
+    total = int(desk["goods"].findtext(STOCK + "total"))
+    bill = element(reply, TILL + "charge")
+    element(bill, TILL + "total", str(total))
+    if total > LARGE:
+        bill.set("is_dangerous", "true")
+        element(reply, CORE + "set-timer", "tell the customer that the till takes its time", after="1s")
+
+
+def finish(desk, reply):
+    """The answer. One that comes while a step is open is questioned once, and then taken."""
     invoice = element(reply, CLERK + "invoice")
     for name in ("item", "quantity", "total"):
-        element(invoice, CLERK + name, reserved.findtext(STOCK + name))
-    element(invoice, CLERK + "delivery", shipped.findtext(COURIER + "parcel"))
-    return True
+        element(invoice, CLERK + name, desk["goods"].findtext(STOCK + name))
+    element(invoice, CLERK + "delivery", desk["parcel"].findtext(COURIER + "parcel"))
+    element(invoice, CLERK + "paid", str(desk["paid"]).lower())
 
 
-asked = {}
+def go_on(desk, answers, reply):
+    """A later turn: what came is taken in, and what follows from it is done."""
+    for name, tag in (("goods", STOCK + "reserved"), ("parcel", COURIER + "shipped")):
+        found = answers.find(f".//{tag}")
+        desk[name] = desk.get(name) if found is None else found
+    refusal = answers.find(f"{CORE}item/{CORE}system-error")
+    if answers.find(f".//{TILL}charged") is not None:
+        desk["paid"] = True
+    elif refusal is not None and desk["goods"] is not None:
+        desk["paid"] = False
+    elif refusal is not None:
+        return mend(desk, refusal, reply)
+    if desk["goods"] is None:
+        raise ValueError("the goods are missing")
+    if desk["parcel"] is None:
+        element(reply, CORE + "await-threads", mode="all")
+    elif "paid" in desk:
+        plan(reply, STEPS if desk["paid"] else STEPS[:2])
+        finish(desk, reply)
+    else:
+        plan(reply, STEPS[:2])
+        charge(desk, reply)
+
+
+desks = {}
 for line in sys.stdin:
     message = ET.fromstring(line)
+    if message.tag != ENVELOPE + "message":      # a <cancel>
+        continue
     meta, payload = message
     stamp = meta.find(STAMP + "stamp")
-    call = (meta.findtext(ENVELOPE + "thread"), stamp.get("call"))
+    desk = desks.setdefault((meta.findtext(ENVELOPE + "thread"), stamp.get("call")), {})
     reply = ET.Element(LISTENER + "reply", delivery=stamp.get("delivery"))
     try:
-        if payload.tag == CLERK + "order":
-            asked[call] = start(payload, reply)
-        elif (refusal := payload.find(f".//{CORE}system-error")) is not None:
-            reply.append(mend(asked[call], refusal))
-        elif not finish(payload, reply):
-            raise ValueError("goods or delivery are missing")
+        start(desk, payload, reply) if payload.tag == CLERK + "order" else go_on(desk, payload, reply)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        failure = element(reply, LISTENER + "failure", f"cannot go on: {error!r}")
-        failure.set("code", "clerk-lost")
-        failure.set("retry", "false")
+        reply[:] = []
+        failure = element(reply, LISTENER + "failure", f"cannot go on: {error!r}", code="clerk-lost", retry="false")
     print(ET.tostring(reply, encoding="unicode"), flush=True)

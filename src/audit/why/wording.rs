@@ -55,6 +55,11 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
         let text = ["timer ", timer.id.as_str(), &due, " opens a call of "].concat();
         lines.extend(wrapped("  ", 4, &[&text, cut(timer.listener.as_str(), 32).as_str()].concat()));
     }
+    for time in &standing.times {
+        let (used, limit) = (spoken(time.used_ms(now)), spoken(time.limit_ms));
+        let rest = if time.runs.is_some() { "" } else { ", which stand still while this lasts" };
+        lines.extend(wrapped("  ", 4, &["time: ", &used, " of ", &limit, " used", rest].concat()));
+    }
     for reason in &standing.reasons {
         told(&mut lines, reason, 0, &standing.thread, now);
     }

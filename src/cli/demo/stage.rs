@@ -20,13 +20,21 @@ const FILES: &[(&str, &str)] = &[
     ("organism.yaml", include_str!("../../../config/beat/organism.yaml")),
     ("schemas/clerk.xsd", include_str!("../../../config/beat/schemas/clerk.xsd")),
     ("schemas/stock.xsd", include_str!("../../../config/beat/schemas/stock.xsd")),
+    ("schemas/till.xsd", include_str!("../../../config/beat/schemas/till.xsd")),
     ("schemas/courier.xsd", include_str!("../../../config/beat/schemas/courier.xsd")),
     ("listeners/clerk.py", include_str!("../../../config/beat/listeners/clerk.py")),
     ("listeners/stock.sh", include_str!("../../../config/beat/listeners/stock.sh")),
     ("listeners/courier.sh", include_str!("../../../config/beat/listeners/courier.sh")),
+    ("listeners/till.sh", include_str!("../../../config/beat/listeners/till.sh")),
 ];
 /// The door takes any free port: an organism of the reader's own may have the usual one.
 const DOOR: &str = "console: {listen: 127.0.0.1:0}\n";
+
+/// How long a person is waited for, as the organism's file says it.
+pub(super) const EXPIRES: Duration = Duration::from_secs(30);
+const EXPIRES_IN_FILE: &str = "expires: 30s";
+/// How long where there is none.
+const EXPIRES_SOON: &str = "expires: 3s";
 
 /// The folder.
 pub(super) struct Stage {
@@ -35,8 +43,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Lays the folder out afresh.
-    pub(super) fn lay() -> Result<Stage, String> {
+    /// Lays the folder out afresh. Where nobody is there to approve anything, nobody is waited for long.
+    pub(super) fn lay(has_person: bool) -> Result<Stage, String> {
         let program = std::env::current_exe()
             .map_err(|e| ["cannot tell which program runs: ", &e.to_string()].concat())?;
         let user = rustix::process::getuid().as_raw();
@@ -60,7 +68,11 @@ impl Stage {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(told)?;
             }
-            let text = if *name == "organism.yaml" { [text, DOOR].concat() } else { (*text).to_owned() };
+            let mut text = (*text).to_owned();
+            if *name == "organism.yaml" {
+                text.push_str(DOOR);
+                text = if has_person { text } else { text.replace(EXPIRES_IN_FILE, EXPIRES_SOON) };
+            }
             fs::write(path, text).map_err(told)?;
         }
         Ok(Stage { folder, program })

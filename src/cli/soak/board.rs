@@ -1,10 +1,15 @@
 //! Where clients read which life of the organism can be reached, and what is wanted of them. It knows
 //! nothing of what they send.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::dice::Dice;
 use crate::organism::runfile::RunFile;
+
+/// Threads that are remembered for others: those in which something may still be at work.
+const THREADS: usize = 48;
 
 /// What is wanted of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +37,8 @@ struct Notices {
     run: Option<RunFile>,
     wanted: Wanted,
     acknowledged: u64,
+    /// Roots that were opened last, with the name of who opened them.
+    threads: VecDeque<(&'static str, String)>,
 }
 
 /// A life that can be reached.
@@ -89,6 +96,29 @@ impl Board {
     /// Counts one, and lets whoever waits for a number look again.
     pub(super) fn count_acknowledged(&self) {
         self.change(|notices| notices.acknowledged += 1);
+    }
+
+    /// Tells everybody of a root.
+    pub(super) fn tell_of(&self, opener: &'static str, thread: &str) {
+        self.change(|notices| {
+            if notices.threads.len() == THREADS {
+                notices.threads.pop_front();
+            }
+            notices.threads.push_back((opener, thread.to_owned()));
+        });
+    }
+
+    /// One of the roots that were opened last, by somebody else.
+    pub(super) fn thread_of_another(&self, name: &str, dice: &mut Dice) -> Option<String> {
+        let notices = self.notices();
+        let others: Vec<&String> =
+            notices.threads.iter().filter(|(opener, _)| *opener != name).map(|(_, thread)| thread).collect();
+        dice.one_of(&others).map(|thread| (*thread).clone())
+    }
+
+    /// Whether the run is over or given up.
+    pub(super) fn wants_nothing(&self) -> bool {
+        self.notices().wanted == Wanted::Nothing
     }
 
     /// Waits until so many messages were acknowledged, for that long; whether they were.

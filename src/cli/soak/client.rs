@@ -2,7 +2,7 @@
 //! for, with the same key, and writes down everything it sent and was told. What it wrote is what the
 //! judge holds the log against; so it writes before it goes on, and never mends what it wrote.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -13,11 +13,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::board::Board;
 use super::dice::Dice;
+use super::doorstep::Doorstep;
+use super::errands::{Drawer, Fate, Message, steering};
+use super::guests::{self, Guest};
 use super::house::House;
+use super::orders::{Deed, Order};
 use crate::cli::awaited::{Ending, ending};
-use crate::console::client::{Client as Door, Letter};
+use crate::console::client::Letter;
 use crate::console::told::{Receipt, Record};
-use systole_kit::writer::Writer;
 
 /// Answers that a client may be owed before it waits for the oldest: with a few clients enough work for
 /// every listener, and so little that the end of a run is near.
@@ -25,10 +28,10 @@ const OWED: usize = 6;
 /// The longest that one look for an answer lasts.
 const LOOK: Duration = Duration::from_secs(5);
 /// Looks for one answer after which it is left open, for the judge to find. With nobody killing any more,
-/// an answer takes a second at most.
+/// an answer takes some seconds at most.
 const LOOKS: u32 = 24;
-/// Every client has the one credential there is.
-const NAME: &str = "operator";
+/// Before a thread that is at work is ended again.
+const SOON: Duration = Duration::from_millis(50);
 
 /// What clients were told of the ends of their messages.
 #[derive(Clone, Default, Debug)]
@@ -37,6 +40,12 @@ pub struct Tally {
     pub refused: u64,
     /// Codes of the calls that failed, with their number.
     pub failures: BTreeMap<String, u64>,
+    /// Roots in which something was begun that waits longer than the run.
+    pub left: BTreeSet<String>,
+    /// Orders that were carried out.
+    pub orders: Vec<Order>,
+    /// What waited when everything else was at rest, as `systole why` names it.
+    pub waits: Vec<super::settle::Wait>,
 }
 
 impl Tally {
@@ -46,17 +55,10 @@ impl Tally {
         for (code, count) in other.failures {
             *self.failures.entry(code).or_default() += count;
         }
+        self.left.extend(other.left);
+        self.orders.extend(other.orders);
+        self.waits.extend(other.waits);
     }
-}
-
-/// A message, and what names it.
-struct Message {
-    key: String,
-    document: Vec<u8>,
-    token: String,
-    thread: Option<String>,
-    /// Whether it is one that has to be refused.
-    wrong: bool,
 }
 
 /// A message that was taken, whose answer was not seen yet.
@@ -93,29 +95,33 @@ struct Answer<'a> {
 
 /// A client.
 pub(super) struct Client {
-    number: u64,
-    sent: u64,
+    guest: Guest,
     board: Arc<Board>,
     dice: Dice,
+    drawer: Drawer,
     history: File,
-    door: Option<(u64, Door)>,
+    doorstep: Doorstep,
     owed: VecDeque<Owed>,
     /// Threads that it opened, to go on with.
     roots: Vec<String>,
+    /// Those that go on by themselves until they are ended.
+    ticking: VecDeque<String>,
     tally: Tally,
 }
 
 impl Client {
     pub(super) fn new(house: &House, number: u64, board: Arc<Board>, dice: Dice) -> std::io::Result<Client> {
+        let guest = guests::client(number);
         Ok(Client {
-            number,
-            sent: 0,
-            board,
+            guest,
             dice,
+            drawer: Drawer::new(guest, number),
             history: File::options().create(true).append(true).open(house.history(number))?,
-            door: None,
+            doorstep: Doorstep::new(house, guest, board.clone()),
+            board,
             owed: VecDeque::new(),
             roots: Vec::new(),
+            ticking: VecDeque::new(),
             tally: Tally::default(),
         })
     }
@@ -123,11 +129,14 @@ impl Client {
     /// Sends until no more is wanted, then waits for what is owed.
     pub(super) fn work(mut self) -> std::io::Result<Tally> {
         while self.board.wants_messages() {
-            let message = self.next();
-            self.send(message)?;
+            let message = self.drawer.draw(&mut self.dice, &self.board, &self.roots);
+            self.bring(message)?;
             let patient = self.dice.percent(40);
             if patient || self.owed.len() > OWED {
                 self.see_oldest()?;
+            }
+            if self.dice.percent(15) {
+                self.end_a_ticking_one();
             }
             let pause = Duration::from_millis(self.dice.below(15));
             self.board.pause(pause);
@@ -135,66 +144,80 @@ impl Client {
         while !self.owed.is_empty() {
             self.see_oldest()?;
         }
+        while !self.ticking.is_empty() && !self.board.wants_nothing() {
+            self.end_a_ticking_one();
+        }
         Ok(self.tally)
     }
 
-    /// The next message: mostly right, sometimes wrong, sometimes in a thread that is there.
-    fn next(&mut self) -> Message {
-        self.sent += 1;
-        let token = ["t-", &self.number.to_string(), "-", &self.sent.to_string()].concat();
-        let key = ["k-", &self.number.to_string(), "-", &self.sent.to_string()].concat();
-        let wrong = self.dice.percent(5);
-        let what = self.dice.below(100);
-        let document = match what {
-            _ if wrong => document("desk", "job", &[("tokn", &token)]),
-            0..40 => document("desk", "job", &[("token", &token)]),
-            40..70 => document("till", "pay", &[("token", &token)]),
-            _ => document("press", "stamp", &[("token", &token), ("copies", "1"), ("mark", "none")]),
-        };
-        let goes_on = self.dice.percent(30);
-        let thread = self.dice.one_of(&self.roots).filter(|_| goes_on).cloned();
-        Message { key, document, token, thread, wrong }
+    /// Sends a message and does what its fate asks for.
+    fn bring(&mut self, message: Message) -> std::io::Result<()> {
+        let Some(receipt) = self.send(&message)? else { return Ok(()) };
+        match message.fate {
+            Fate::Left => {
+                self.tally.left.insert(receipt.thread);
+                return Ok(());
+            }
+            Fate::Steered => {
+                let word = self.drawer.word(&receipt.thread);
+                if self.send(&word)?.is_none() {
+                    self.tally.left.insert(receipt.thread);
+                    return Ok(());
+                }
+            }
+            Fate::Ticks => self.ticking.push_back(receipt.thread.clone()),
+            Fate::Answered | Fate::Open | Fate::Refused | Fate::Word => {
+                if message.thread.is_none() {
+                    self.roots.push(receipt.thread.clone());
+                    self.board.tell_of(self.guest.name, &receipt.thread);
+                }
+                self.sometimes_cancel();
+            }
+        }
+        self.owed.push_back(Owed { message, receipt });
+        Ok(())
     }
 
-    /// Sends until it is taken or refused; gives up only with the run.
-    fn send(&mut self, message: Message) -> std::io::Result<()> {
+    /// Sends until it is taken or refused; gives up only with the run. The receipt of what was taken.
+    fn send(&mut self, message: &Message) -> std::io::Result<Option<Receipt>> {
+        let is_word = message.fate == Fate::Word;
+        let steered;
+        let document = if is_word {
+            steered = steering(message);
+            &steered
+        } else {
+            &message.document
+        };
         let mut seen = None;
         loop {
-            let Some(life) = self.open_door(seen) else { return Ok(()) };
-            let Some((_, door)) = &self.door else { return Ok(()) };
+            let Some((life, door)) = self.doorstep.at(seen) else { return Ok(None) };
             let thread = message.thread.as_deref();
-            let letter = Letter { key: &message.key, to: None, thread, document: &message.document };
-            match door.send(&letter) {
+            match door.send(&Letter { key: &message.key, to: None, thread, document }) {
                 Ok(Ok(receipt)) => {
-                    self.write(&message, Some(&receipt), None, None)?;
+                    self.write(message, Some(&receipt), None, None)?;
                     // Once more, sometimes: the receipt has to be the same.
                     if self.dice.percent(5) && !receipt.repeated {
                         continue;
                     }
-                    if message.thread.is_none() {
-                        self.roots.push(receipt.thread.clone());
-                    }
-                    self.sometimes_cancel();
                     self.board.count_acknowledged();
-                    self.owed.push_back(Owed { message, receipt });
-                    return Ok(());
+                    return Ok(Some(receipt));
                 }
-                Ok(Err(refusal)) if is_last_word(&refusal.code, message.wrong) => {
-                    self.write(&message, None, Some(&refusal.code), None)?;
-                    self.tally.refused += u64::from(message.wrong);
-                    let code = ["refused: ", &refusal.code].concat();
-                    if !message.wrong {
+                Ok(Err(refusal)) if is_last_word(&refusal.code, message.fate) => {
+                    self.write(message, None, Some(&refusal.code), None)?;
+                    self.tally.refused += u64::from(message.fate == Fate::Refused);
+                    if message.fate != Fate::Refused {
+                        let code = ["refused: ", &refusal.code].concat();
                         *self.tally.failures.entry(code).or_default() += 1;
                     }
-                    return Ok(());
+                    return Ok(None);
                 }
                 // Whether it is stored is not known: it is sent again, with the same key.
                 Ok(Err(refusal)) if !is_full(&refusal.code) => {
-                    self.write(&message, None, Some("ingress.unavailable"), None)?;
+                    self.write(message, None, Some("ingress.unavailable"), None)?;
                 }
                 // The thread has as many calls as may wait; later there is room.
-                Ok(Err(refusal)) => self.write(&message, None, Some(&refusal.code), None)?,
-                Err(_) => self.write(&message, None, None, None)?,
+                Ok(Err(refusal)) => self.write(message, None, Some(&refusal.code), None)?,
+                Err(_) => self.write(message, None, None, None)?,
             }
             seen = Some(life);
         }
@@ -202,10 +225,27 @@ impl Client {
 
     /// Ends its newest thread, in which most is at work. Should the word get lost, the thread goes on.
     fn sometimes_cancel(&mut self) {
-        if self.dice.percent(4)
-            && let (Some(thread), Some((_, door))) = (self.roots.pop(), &self.door)
+        if !self.dice.percent(4) {
+            return;
+        }
+        if let (Some(thread), Some((_, door))) = (self.roots.pop(), self.doorstep.now())
+            && let Ok(Ok(_)) = door.cancel(&thread)
         {
-            let _lost_or_done = door.cancel(&thread);
+            self.tally.orders.push(Order { on: thread, deed: Deed::Cancelled });
+        }
+    }
+
+    /// Ends the root that ticks longest, if it is at rest; one that is at work is tried again later.
+    fn end_a_ticking_one(&mut self) {
+        let Some(thread) = self.ticking.pop_front() else { return };
+        let ended = self.doorstep.at(None).and_then(|(_, door)| door.end(&thread).ok());
+        match ended {
+            Some(Ok(_)) => self.tally.orders.push(Order { on: thread, deed: Deed::Ended }),
+            Some(Err(refusal)) if refusal.code == "thread.ended" => {}
+            _ => {
+                self.ticking.push_back(thread);
+                self.board.pause(SOON);
+            }
         }
     }
 
@@ -214,8 +254,7 @@ impl Client {
         let Some(Owed { message, receipt }) = self.owed.pop_front() else { return Ok(()) };
         let mut seen = None;
         for _ in 0..LOOKS {
-            let Some(life) = self.open_door(seen) else { break };
-            let Some((_, door)) = &self.door else { break };
+            let Some((life, door)) = self.doorstep.at(seen) else { break };
             let found = door.events(receipt.position, &receipt.thread, Some(LOOK)).ok().and_then(|events| {
                 let mut records = events.map_while(Result::ok);
                 records.find_map(|record| ending(&receipt, &record).map(|ending| (ending, record)))
@@ -231,15 +270,6 @@ impl Client {
         Ok(())
     }
 
-    /// The door of the life that can be reached; none once the run is given up.
-    fn open_door(&mut self, seen: Option<u64>) -> Option<u64> {
-        let reachable = self.board.reach(seen)?;
-        if self.door.as_ref().is_none_or(|(life, _)| *life != reachable.life) {
-            self.door = Some((reachable.life, Door::of(&reachable.run)));
-        }
-        Some(reachable.life)
-    }
-
     fn write(
         &mut self,
         message: &Message,
@@ -249,7 +279,7 @@ impl Client {
     ) -> std::io::Result<()> {
         let answered = answer.map(|record| hex(record.body.as_bytes()));
         let line = Line {
-            client: NAME,
+            client: self.guest.name,
             key: &message.key,
             sha256: &hex(&message.document),
             acked: receipt.map(|receipt| Acked {
@@ -277,23 +307,14 @@ fn is_full(code: &str) -> bool {
 }
 
 /// Whether a message that was refused like that is not sent again.
-fn is_last_word(code: &str, wrong: bool) -> bool {
-    let counted = wrong && code == "ingress.throttled";
+fn is_last_word(code: &str, fate: Fate) -> bool {
+    // What may be refused may be refused without being recorded one by one, or for want of room.
+    let may_be = matches!(fate, Fate::Refused | Fate::Open | Fate::Word);
+    let counted = may_be && is_full(code);
     counted || !(code.starts_with("ingress.") || is_full(code))
 }
 
-fn document(listener: &str, element: &'static str, fields: &[(&'static str, &str)]) -> Vec<u8> {
-    let mut writer = Writer::new();
-    let namespace = ["https://xml-pipeline.org/ns/", listener, "/v1"].concat();
-    writer.open(element).xmlns(&namespace).content(|inside| {
-        for (name, text) in fields {
-            inside.open(*name).text(text);
-        }
-    });
-    writer.finish()
-}
-
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {

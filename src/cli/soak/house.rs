@@ -4,21 +4,34 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::organism::runfile::RunFile;
+use super::guests::{self, Guest};
+use crate::organism::runfile::{Credential, RunFile, random_hex};
 
 /// The workload, as it stands in the repository.
 const FILES: &[(&str, &str)] = &[
     ("organism.yaml", include_str!("../../../config/soak/organism.yaml")),
+    ("listeners/clerk.sh", include_str!("../../../config/soak/listeners/clerk.sh")),
     ("listeners/desk.sh", include_str!("../../../config/soak/listeners/desk.sh")),
+    ("listeners/fuse.sh", include_str!("../../../config/soak/listeners/fuse.sh")),
     ("listeners/office.sh", include_str!("../../../config/soak/listeners/office.sh")),
+    ("listeners/porter.sh", include_str!("../../../config/soak/listeners/porter.sh")),
     ("listeners/press.sh", include_str!("../../../config/soak/listeners/press.sh")),
+    ("listeners/reading.sh", include_str!("../../../config/soak/listeners/reading.sh")),
     ("listeners/runner.sh", include_str!("../../../config/soak/listeners/runner.sh")),
+    ("listeners/safe.sh", include_str!("../../../config/soak/listeners/safe.sh")),
     ("listeners/till.sh", include_str!("../../../config/soak/listeners/till.sh")),
+    ("listeners/watch.sh", include_str!("../../../config/soak/listeners/watch.sh")),
+    ("schemas/clerk.xsd", include_str!("../../../config/soak/schemas/clerk.xsd")),
     ("schemas/desk.xsd", include_str!("../../../config/soak/schemas/desk.xsd")),
+    ("schemas/fuse.xsd", include_str!("../../../config/soak/schemas/fuse.xsd")),
     ("schemas/office.xsd", include_str!("../../../config/soak/schemas/office.xsd")),
+    ("schemas/porter.xsd", include_str!("../../../config/soak/schemas/porter.xsd")),
     ("schemas/press.xsd", include_str!("../../../config/soak/schemas/press.xsd")),
     ("schemas/runner.xsd", include_str!("../../../config/soak/schemas/runner.xsd")),
+    ("schemas/safe.xsd", include_str!("../../../config/soak/schemas/safe.xsd")),
     ("schemas/till.xsd", include_str!("../../../config/soak/schemas/till.xsd")),
+    ("schemas/vault.xsd", include_str!("../../../config/soak/schemas/vault.xsd")),
+    ("schemas/watch.xsd", include_str!("../../../config/soak/schemas/watch.xsd")),
 ];
 
 /// What every program of the workload carries in its environment.
@@ -29,13 +42,16 @@ const BADGE: &[u8] = b"SYSTOLE_ORGANISM=soak";
 pub struct House {
     folder: PathBuf,
     program: PathBuf,
+    /// What the tokens of its clients are made from.
+    secret: String,
 }
 
 impl House {
     /// Puts the workload into a folder, in which no log may stand yet. `program` is the `systole` to run.
     pub fn build(folder: &Path, program: &Path) -> io::Result<House> {
         std::fs::create_dir_all(folder)?;
-        let house = House { folder: folder.canonicalize()?, program: program.to_owned() };
+        let house =
+            House { folder: folder.canonicalize()?, program: program.to_owned(), secret: random_hex()? };
         if house.log().exists() {
             let words = [&house.log().display().to_string(), " is from an earlier run"].concat();
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
@@ -81,6 +97,23 @@ impl House {
     /// What the till wrote down: the key of a piece of work for every time that it was asked for.
     pub fn book(&self) -> PathBuf {
         self.folder.join("till.book")
+    }
+
+    /// The environment that the organism finds its clients' tokens in.
+    pub fn tokens(&self) -> impl Iterator<Item = (&'static str, String)> {
+        guests::ALL.iter().filter_map(|guest| Some((guest.variable?, self.token(*guest))))
+    }
+
+    fn token(&self, guest: Guest) -> String {
+        [guest.name, "-", &self.secret].concat()
+    }
+
+    /// How a client reaches the organism that a run file names: with a token of its own, but for the operator.
+    pub fn as_seen_by(&self, guest: Guest, run: RunFile) -> RunFile {
+        match guest.variable {
+            Some(_) => RunFile { token: Credential::given(self.token(guest)), ..run },
+            None => run,
+        }
     }
 
     /// Where the organism can be reached, if one runs.

@@ -44,6 +44,12 @@ pub enum Amiss {
     /// It neither went on nor ended.
     #[error("the organism hung: it did not {0} within {1:?}")]
     Hung(&'static str, Duration),
+    /// It does not come to rest.
+    #[error("the organism does not come to rest: {0}")]
+    Restless(String),
+    /// It cannot say what it waits for.
+    #[error("systole why does not say what waits: {0}")]
+    Unsaid(String),
     /// It ended, and nobody had killed it.
     #[error("the organism ended by itself, {status}; its last words: {words}")]
     Ended {
@@ -83,7 +89,7 @@ impl Life {
         };
         command.args(["run", "--json", "-f"]).arg(house.organism());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(words);
-        command.env_remove(failpoint::VARIABLE);
+        command.env_remove(failpoint::VARIABLE).envs(house.tokens());
         if let Some(text) = &omen.failpoint {
             command.env(failpoint::VARIABLE, text);
         }

@@ -2,7 +2,7 @@
 //! book, and whether a program was left behind. It changes nothing, and decides nothing by itself but
 //! what the till's book says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,10 +12,18 @@ use systole_checker::report::Report;
 use systole_checker::{Terms, check_under};
 use tokio::time::Instant;
 
+use super::Tally;
 use super::house::House;
+use super::orders::Deeds;
+use super::roll::Roll;
+use super::settle;
 
 /// Attempts at one turn that the workload's file allows.
 const ATTEMPTS: u32 = 100;
+/// What its file allows one message from outside.
+const MESSAGES: u32 = 25;
+const CHILDREN: u32 = 6;
+const DEPTH: u32 = 4;
 /// How long a program may take to see the end of its stdin: one that is in a call to another program
 /// sees it after that.
 const LEAVE: Duration = Duration::from_secs(20);
@@ -35,12 +43,27 @@ pub struct Verdict {
     pub answered: u64,
     /// Acknowledged messages that failed, with a reason in the log.
     pub failed: u64,
-    /// Acknowledged messages that are still open.
+    /// Acknowledged messages that are still open, each in a wait that `systole why` names.
     pub open: u64,
+    /// Acknowledged words that joined work that was there.
+    pub joined: u64,
+    /// Orders that were carried out, each of which is in the log once.
+    pub orders: u64,
     /// Records in the log.
     pub records: u64,
     /// Threads in the log.
     pub threads: u64,
+    /// Of these, those that have ended, those that rest, and those that wait.
+    pub ended: u64,
+    /// Those that rest.
+    pub resting: u64,
+    /// Those that wait.
+    pub waiting: u64,
+    /// For what they wait, by the words of `systole why`.
+    pub waits: BTreeMap<String, u64>,
+    /// How often each primitive was used and each event came.
+    #[serde(serialize_with = "as_map")]
+    pub occurred: Vec<(&'static str, u64)>,
     /// Everything that is wrong, in words.
     pub findings: Vec<String>,
 }
@@ -48,19 +71,42 @@ pub struct Verdict {
 impl Verdict {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
-        self.lost == 0 && self.doubled == 0 && self.open == 0 && self.findings.is_empty()
+        self.lost == 0 && self.doubled == 0 && self.findings.is_empty()
+    }
+
+    /// What never occurred.
+    pub fn missed(&self) -> impl Iterator<Item = &'static str> {
+        self.occurred.iter().filter(|(_, count)| *count == 0).map(|(name, _)| *name)
     }
 }
 
-/// Judges a run that was drained.
-pub fn judge(house: &House, clients: u64) -> Result<Verdict, String> {
+fn as_map<S: serde::Serializer>(rows: &[(&'static str, u64)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(rows.iter().copied())
+}
+
+/// Judges a run that was drained, after which its clients and orders came to this.
+pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, String> {
     let log = Log::read(&house.log()).map_err(|fault| fault.to_string())?;
     let histories: Result<Vec<History>, String> = (1..=clients)
         .map(|client| History::read(&house.history(client)).map_err(|why| why.to_string()))
         .collect();
-    let terms = Terms { running: false, attempts: ATTEMPTS };
+    let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
+    // What is open has to be explained below.
+    let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
+    let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));
+    findings.extend(settle::unnamed(&tally.waits, open));
+    let (mut roll, mut deeds) = (Roll::default(), Deeds::default());
+    let read = log.each(|record| {
+        // A row that cannot be read is found by the checker.
+        let _unread = record.map(|record| {
+            roll.see(&record);
+            deeds.see(&record);
+        });
+    });
+    read.map_err(|fault| fault.to_string())?;
+    findings.extend(deeds.missing(&tally.orders));
     findings.extend(asked_twice(house)?);
     findings.extend(left_behind(house));
     let counts = report.counts;
@@ -73,6 +119,16 @@ pub fn judge(house: &House, clients: u64) -> Result<Verdict, String> {
         open: counts.open,
         records: counts.records,
         threads: counts.threads,
+        joined: counts.joined,
+        orders: tally.orders.len() as u64,
+        ended: counts.ended,
+        resting: counts.resting,
+        waiting: counts.working,
+        waits: tally.waits.iter().fold(BTreeMap::new(), |mut waits, wait| {
+            *waits.entry(wait.cause.clone()).or_default() += 1;
+            waits
+        }),
+        occurred: roll.counts(),
         findings,
     })
 }

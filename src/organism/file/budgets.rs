@@ -3,6 +3,7 @@
 //! default.
 
 use super::desk::Desk;
+use super::measure::{self, Bounds};
 use super::value::{self, fields};
 use super::yaml::Node;
 use crate::words::budget::{Budgets, Loops};
@@ -14,6 +15,9 @@ pub(super) const SHARE_PERCENT: u32 = 50;
 
 /// Most repetitions that a file may allow.
 const MOST_ROUNDS: u32 = 1000;
+
+/// The time that a message may take lies between these.
+const WALL: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 
 /// Reads the section `budgets`.
 pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
@@ -31,6 +35,9 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
     }
     if let Some(children) = count("children", limits::BUDGET_CHILDREN) {
         budgets.children = children.into();
+    }
+    if let Some((node, path)) = section.get("wall") {
+        budgets.wall_ms = measure::between_ms(desk, node, &path, &WALL);
     }
     budgets
 }

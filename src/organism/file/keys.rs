@@ -133,7 +133,11 @@ pub const KEYS: &[Key] = &[
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000"),
     key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16"),
     key("budgets.children", "32", "child threads, at all depths together, 1 to 1000"),
-    later("budgets.wall", "time at work"),
+    key(
+        "budgets.wall",
+        "none",
+        "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
+    ),
     later("budgets.tokens", "tokens of models"),
     later("budgets.money", "what models cost"),
     later("threads", "when an idle thread ends"),

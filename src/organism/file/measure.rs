@@ -26,6 +26,12 @@ pub(super) fn duration_ms(desk: &mut Desk, node: &Node, path: &str) -> Option<At
     measured(desk, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
 }
 
+/// A duration in milliseconds that lies between bounds of its own.
+pub(super) fn between_ms(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
+    let found = text(desk, node, path)?;
+    measured(desk, &found, path, DURATIONS, "s", bounds)
+}
+
 /// A size in bytes.
 pub(super) fn size_bytes(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
     let found = text(desk, node, path)?;

@@ -2,7 +2,7 @@
 
 use super::{call_of, open, settle};
 use crate::pump::state::{Answer, Arrival, Firing, Sort, Thread, Timer, Wish};
-use crate::rules::{core_payload, primitive};
+use crate::rules::{budget_payload, core_payload, primitive};
 use crate::words::ids::{CallPath, TimerId};
 use crate::words::record::{Record, Timing};
 
@@ -36,6 +36,13 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
             }
         }
         Timing::Cancelled => cancelled(thread, record),
+        Timing::Wall => {
+            let number = h.call.as_ref().map_or(0, CallPath::top_number);
+            let clocked = budget_payload::read_time(&record.body);
+            if let (Some(purse), Some(clocked)) = (thread.purses.get_mut(&number), clocked) {
+                purse.clocked(&clocked, h.time);
+            }
+        }
     }
 }
 

@@ -245,7 +245,8 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::Wait { .. }
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
-        | Effect::Resumed => true,
+        | Effect::Runs { .. }
+        | Effect::Resumed(_) => true,
     });
     waiting
 }

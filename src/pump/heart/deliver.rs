@@ -60,7 +60,11 @@ impl Heart {
                     }
                 }
                 Effect::Expires { .. } => self.await_person(effect),
-                Effect::Resumed => self.take_up_aside(),
+                Effect::Runs { runs, left } => {
+                    let now = self.ticks();
+                    self.state.running.put(runs, left, now);
+                }
+                Effect::Resumed(thread) => self.take_up_aside(&thread),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);
                     self.ports.steps.passed(Step::Acknowledged);

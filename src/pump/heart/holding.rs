@@ -54,9 +54,15 @@ impl Heart {
         }
     }
 
-    /// Whether nothing new of a thread may go out.
+    /// Whether nothing new of a thread may go out: it is paused, or is so on disk until the word that it
+    /// may go on is there as well.
     pub(super) fn is_paused(&self, thread: &ThreadId) -> bool {
-        halted(|id| self.state.thread(id), thread).is_some()
+        halted(|id| self.state.thread(id), thread).is_some() || self.resumes(thread)
+    }
+
+    fn resumes(&self, thread: &ThreadId) -> bool {
+        let above = || std::iter::successors(Some(thread.clone()), ThreadId::parent);
+        self.resuming.iter().any(|id| id.is_sys() || above().any(|one| one == *id))
     }
 
     /// Lays work of a paused thread aside.
@@ -64,8 +70,12 @@ impl Heart {
         self.aside.push(work);
     }
 
-    /// Takes up what was laid aside; what is still paused by another order is laid aside again.
-    pub(super) fn take_up_aside(&mut self) {
+    /// That a thread may go on is on disk. Takes up what was laid aside; what is still paused by another
+    /// order is laid aside again.
+    pub(super) fn take_up_aside(&mut self, thread: &ThreadId) {
+        if let Some(place) = self.resuming.iter().position(|id| id == thread) {
+            self.resuming.remove(place);
+        }
         for work in std::mem::take(&mut self.aside) {
             self.ready(work);
         }

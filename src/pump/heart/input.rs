@@ -295,6 +295,7 @@ impl Heart {
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
         self.expire();
+        self.elapse();
         self.tell_counts(now);
         self.fire_ripe();
         self.dispatch();

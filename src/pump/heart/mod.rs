@@ -71,6 +71,8 @@ pub struct Heart {
     expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
     aside: Vec<Work>,
+    /// Threads that may go on once that is on disk, each as often as it was decided.
+    resuming: Vec<ThreadId>,
     /// Inputs that wait until the log has been asked about their tree, by its stem, in order: each has
     /// a question of its own, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<Input>>,
@@ -107,6 +109,7 @@ impl Heart {
             reserved: HashSet::new(),
             expiries: Wheel::default(),
             aside: Vec::new(),
+            resuming: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             fresh: deliver::Fresh::default(),
@@ -140,13 +143,14 @@ impl Heart {
         self.happened(Happening::Booted { listeners });
         self.await_persons();
         self.take_up_timers();
+        self.take_up_running();
         self.take_up();
     }
 
     /// Decides upon something that happened, and folds in what was decided.
     fn happened(&mut self, what: Happening) {
-        let (at, seed) = (self.now(), self.ports.seeds.draw());
-        let decision = super::decide::decide(&self.state, Event { at, seed, what });
+        let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
+        let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
         self.ports.steps.passed(Step::Decided);
         self.take(decision);
     }
@@ -174,6 +178,9 @@ impl Heart {
             _ => None,
         };
         for effect in effects {
+            if let Effect::Resumed(thread) = &effect {
+                self.resuming.push(thread.clone());
+            }
             let place = first_new(&effect, &self.filling.batch.records);
             self.filling.effects.push((effect, place));
         }
@@ -196,7 +203,8 @@ impl Heart {
     pub fn next_moment(&self) -> Option<Millis> {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
-        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).min()
+        let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
+        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
     /// Why the pump must stop at once, if it must.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::lookup::AGAIN_MS;
 use super::{Heart, Input, Lookup};
 use crate::pump::event::{Happening, Until};
-use crate::pump::timers;
 use crate::pump::wheel::Ripe;
+use crate::pump::{timers, wall};
 use crate::words::codes::Code;
 use crate::words::ids::{ThreadId, TimerId};
 use crate::words::record::Record;
@@ -28,6 +28,22 @@ impl Heart {
                 let until = Some(timers::until(thread, timer));
                 self.timers.put(thread.id.clone(), id.clone(), until, wall, now);
             }
+        }
+    }
+
+    /// Waits for the marks of the messages whose time recovery found running.
+    pub(super) fn take_up_running(&mut self) {
+        let (wall, now) = (self.now(), self.ticks());
+        for (runs, left) in wall::running_of(&self.state, wall) {
+            self.state.running.put(runs, Some(left), now);
+        }
+    }
+
+    /// Tells of messages from outside whose time is mostly used, or over.
+    pub(super) fn elapse(&mut self) {
+        let now = self.ticks();
+        while let Some(runs) = self.state.running.due(now).filter(|_| !self.stopping) {
+            self.happened(Happening::Elapsed(runs));
         }
     }
 

@@ -5,8 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Thread};
-use crate::words::budget::{Measure, Use};
+use crate::words::budget::{Clocked, Measure, Use};
 use crate::words::ids::{CallPath, Digest, ThreadId};
+use crate::words::time::Millis;
 
 /// The use of one message from outside, or of the one request of a child.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -15,6 +16,26 @@ pub struct Purse {
     pub config: Digest,
     /// What was used in this thread and by children of it that have ended.
     pub used: Use,
+    /// How long it was worked on, in milliseconds, up to the last word on that. Only of a root.
+    pub ran_ms: u64,
+    /// Since when it is worked on; none while only persons and timers are waited for.
+    pub runs: Option<Millis>,
+    /// Whether its time is over.
+    pub is_over: bool,
+}
+
+impl Purse {
+    /// One that is opened by a message; its time runs from that moment, or stands still at first.
+    pub fn new(config: Digest, runs: Option<Millis>) -> Purse {
+        Purse { config, used: Use::default(), ran_ms: 0, runs, is_over: false }
+    }
+
+    /// Takes the word on its time of that moment.
+    pub fn clocked(&mut self, clocked: &Clocked, at: Millis) {
+        self.ran_ms = clocked.used_ms;
+        self.runs = clocked.runs.then_some(at);
+        self.is_over = clocked.used_ms >= clocked.limit_ms;
+    }
 }
 
 /// A call that may only answer, because a budget is used up.

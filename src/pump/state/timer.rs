@@ -69,9 +69,10 @@ impl Thread {
         self.calls.values().filter(|call| call.held).count() < limits::QUEUED_TOP_CALLS
     }
 
-    /// Whether a timer outlives the call that set it.
+    /// Whether a timer outlives the call that set it: not when the time of its message is over.
     pub fn keeps(&self, timer: &Timer) -> bool {
-        self.id.parent().is_none() && timer.call.depth() == 0
+        let is_over = self.purses.get(&timer.purse).is_some_and(|purse| purse.is_over);
+        self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
     }
 
     /// The timers that a call has set.

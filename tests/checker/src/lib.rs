@@ -109,6 +109,14 @@ impl<'t> Bench<'t> {
         }
         report.counts.records = ledger.records;
         report.counts.threads = ledger.threads.len() as u64;
+        for thread in ledger.threads.values() {
+            let count = match (thread.ended, thread.calls.is_empty()) {
+                (Some(_), _) => &mut report.counts.ended,
+                (None, true) => &mut report.counts.resting,
+                (None, false) => &mut report.counts.working,
+            };
+            *count += 1;
+        }
         clients.judge(&mut report);
         report.open = rules::rest::open_calls(&ledger);
         report.findings.sort_by_key(|finding| finding.position);

@@ -17,16 +17,19 @@ use crate::record::{Hash, Id, LAST_MOMENT_MS, Record};
 /// What SQLite keeps in a log's header to say whose file it is: "syst".
 const APPLICATION_ID: u32 = 0x7379_7374;
 
-/// The number of the record format that this judge knows.
-const FORMAT: u32 = 1;
+/// The newest number of the log's format that this judge knows.
+const FORMAT: u32 = 2;
 
 /// How long a read waits where a foreign program locks the file.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The joins are outer joins: a row whose words are missing is damage to be named.
+///
+/// Since format 2 a body of more than 64 KB stands among the documents, and an empty one in its record.
 const RECORDS: &str = "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, r.addressee, a.text, r.call, r.turn, \
-    r.ordinal, r.cause, r.key, r.origin, r.time, c.hash, r.code, m.text, r.salt, r.head, r.body \
-    FROM record r LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind \
+    r.ordinal, r.cause, r.key, r.origin, r.time, c.hash, r.code, m.text, r.salt, r.head, \
+    CASE WHEN big.pos IS NULL THEN r.body ELSE d.bytes END \
+    FROM record r LEFT JOIN large big ON big.pos = r.pos LEFT JOIN document d ON d.id = big.document LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind \
     LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee \
     LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ORDER BY r.pos";
 
@@ -84,10 +87,15 @@ impl Log {
             return Err(Fault::Foreign("the file is the database of another program".into()));
         }
         let format = number("user_version")?;
-        if format != FORMAT {
+        if !(1..=FORMAT).contains(&format) {
             return Err(Fault::Foreign(format!(
-                "the log has format {format}; this judge knows format {FORMAT}"
+                "the log has format {format}; this judge knows formats up to {FORMAT}"
             )));
+        }
+        if format == 1 {
+            connection.execute_batch(
+                "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE large (pos INTEGER PRIMARY KEY, document INTEGER);",
+            )?;
         }
         // One transaction: whatever is appended meanwhile is not part of what is judged.
         connection.execute_batch("BEGIN")?;

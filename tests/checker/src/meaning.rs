@@ -26,6 +26,8 @@ pub(crate) enum Act<'r> {
     Steers { call: &'r str },
     /// A timer that ends with its call.
     Unset { call: &'r str },
+    /// Says how long the message from outside that opened that call was worked on.
+    Clocks { call: &'r str },
     /// A person is asked; from here on the call waits.
     Asks { call: &'r str },
     /// A listener is told of that, in a call of its own that nobody waits for.
@@ -42,6 +44,10 @@ pub(crate) enum Act<'r> {
     Attempt { call: &'r str, turn: u32 },
     /// Ends a thread.
     Terminal,
+    /// Nothing new of a thread and of those below it goes out; in `sys`, of any thread.
+    Pauses,
+    /// It goes on.
+    Resumes,
     /// Belongs to no call: what the core tells `sys`, and refusals of what came from outside.
     Aside,
 }
@@ -103,7 +109,8 @@ impl<'r> Act<'r> {
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
             | Act::Attempt { call, .. } => Some(call),
-            Act::Opens { .. } | Act::Terminal | Act::Aside => None,
+            Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
+            Act::Pauses | Act::Resumes | Act::Aside => None,
         }
     }
 
@@ -149,6 +156,7 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),
         ("timer", Some("opens")) => opens(record, By::Timer),
         ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
+        ("timer", Some("wall")) => Ok(Act::Clocks { call: call(record)? }),
         ("message", Some("tell")) => {
             let (caller, ..) = path::item(call(record)?).ok_or("it tells of no call")?;
             Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? })
@@ -160,7 +168,8 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
             Ok(Act::Decides { call: call(record)? })
         }
-        ("steer", Some("paused" | "resumed")) => Ok(Act::Aside),
+        ("steer", Some("paused")) => Ok(Act::Pauses),
+        ("steer", Some("resumed")) => Ok(Act::Resumes),
         ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),
         ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),

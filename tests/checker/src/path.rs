@@ -34,6 +34,21 @@ pub(crate) fn is_top(path: &str) -> bool {
     !path.contains('/')
 }
 
+/// The root of a thread's tree.
+pub(crate) fn root(thread: &str) -> &str {
+    thread.split('.').next().unwrap_or(thread)
+}
+
+/// A thread and those above it, up to its root.
+pub(crate) fn line(thread: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(thread), |id| id.rsplit_once('.').map(|(above, _)| above))
+}
+
+/// How many calls lie above it in its thread.
+pub(crate) fn depth(path: &str) -> u32 {
+    path.matches('/').fold(0, |depth, _| depth + 1)
+}
+
 /// The call, turn and ordinal of the item that the path names; none for a top call.
 pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
     let (caller, step) = path.rsplit_once('/')?;
@@ -88,6 +103,9 @@ mod tests {
         assert!(is_below("3/2.1:0/1.4", "3/2.1:0") && !is_below("3/2.1:10", "3/2.1:1"));
         assert_eq!(of_item("3/2.0", 1, 14), "3/2.0/1.14");
         assert_eq!(top("3/2.0/1.14"), 3);
+        assert_eq!((depth("3/2.0/1.14"), depth("3")), (2, 0));
+        assert_eq!(line("a.b.c").collect::<Vec<_>>(), ["a.b.c", "a.b", "a"]);
+        assert_eq!((root("a.b.c"), root("sys")), ("a", "sys"));
         assert!(is_below("3/2.0", "3") && !is_below("31/2.0", "3") && !is_below("3", "3"));
     }
 }

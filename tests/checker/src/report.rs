@@ -79,6 +79,14 @@ pub struct Counts {
     pub failed: u64,
     /// Acknowledged messages whose call is open.
     pub open: u64,
+    /// Acknowledged words that joined a call which was there.
+    pub joined: u64,
+    /// Threads that have ended, those that rest, and those in which a call is open.
+    pub ended: u64,
+    /// Threads without an open call, which may go on.
+    pub resting: u64,
+    /// Threads with an open call.
+    pub working: u64,
 }
 
 /// What a judge found.
@@ -120,7 +128,7 @@ impl fmt::Display for Report {
         for open in &self.open {
             writeln!(f, "open  position {}  {} {}  {open}", open.position, open.thread, open.seq)?;
         }
-        let Counts { records, threads, acked, lost, doubled, answered, failed, open } = self.counts;
+        let Counts { records, threads, acked, lost, doubled, answered, failed, open, .. } = self.counts;
         writeln!(f, "{records} records in {threads} threads, {} findings", self.found.values().sum::<u64>())?;
         write!(
             f,

@@ -28,6 +28,11 @@ pub(crate) const QUIET: &str = "quiet";
 /// Its attempts are recorded, and none is repeated whose outcome is unknown.
 pub(crate) const CAREFUL: &str = "careful";
 
+/// Answers what a person let through.
+pub(crate) const WARDED: &str = "warded";
+/// How long a person is waited for.
+const PATIENCE_MS: u64 = 20_000;
+
 /// A name that stands in this crate's source.
 pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap_or_else(|_| Name::core())
@@ -70,7 +75,7 @@ pub(crate) fn compositions() -> Vec<Composition> {
     });
     let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
     let thrifty = changed(11, &|c| {
-        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3 });
+        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, wall_ms: None });
         c.loops = Some(Loops { told: 2, refused: 3, ping_pong: 2 });
     });
     vec![as_written, narrow, hasty, bold, thrifty]
@@ -80,12 +85,15 @@ pub(crate) fn compositions() -> Vec<Composition> {
 pub(crate) fn composition() -> Composition {
     let other = Listener { in_flight: 1, idle_ms: Some(10_000), ..listener(OTHER, &[], 1, &["done"]) };
     let careful = Listener { on_unknown: OnUnknown::Fail, ..listener(CAREFUL, &[], 1, &["done"]) };
+    let approval = ApprovalRule { always: true, expires_ms: PATIENCE_MS, tell: vec![name(QUIET)] };
+    let warded = Listener { approval, ..listener(WARDED, &[], 1, &["done"]) };
     let listeners = [
-        listener(AGENT, &[AGENT, TOOL, OTHER, QUIET, CAREFUL], 4, &["done"]),
+        listener(AGENT, &[AGENT, TOOL, OTHER, QUIET, CAREFUL, WARDED], 6, &["done"]),
         listener(TOOL, &[], 1, &["done"]),
         other,
         listener(QUIET, &[], 1, &[]),
         careful,
+        warded,
     ];
     Composition {
         organism: name("simulated"),
@@ -145,6 +153,20 @@ pub(crate) fn tokens(document: &[u8]) -> impl Iterator<Item = &str> {
 /// The children whose confirmations are in a document.
 pub(crate) fn children(document: &[u8]) -> impl Iterator<Item = &str> {
     values(document, " assigned_id=\"")
+}
+
+/// The timers that are told to have fired in a document.
+pub(crate) fn fired(document: &[u8]) -> impl Iterator<Item = &str> {
+    let text = str::from_utf8(document).unwrap_or_default();
+    let tags = text.split("<timer-fired ").skip(1).filter_map(|rest| rest.split('>').next());
+    tags.filter_map(|tag| tag.split("id=\"").nth(1)?.split('"').next())
+}
+
+/// What a word from outside says to that listener: of no conversation, because it joins whichever is at work.
+pub(crate) fn word(to: &Name, number: u64) -> Option<Payload> {
+    let mut writer = Writer::with_capacity(96);
+    writer.open(writer::Name::new(to.as_str())?).xmlns(NS).number("n", number).empty();
+    Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
 /// The number of a payload; none where the core wrote it.

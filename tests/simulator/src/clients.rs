@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use systole::cli::soak::dice::Dice;
+use systole::pump::event::Pause;
 use systole::pump::heart::Input;
+use systole::words::approval::{ApprovalId, Ruling, Says};
 use systole::words::codes::Code;
 use systole::words::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
@@ -15,7 +17,7 @@ use systole_checker::history::{self, History, Seen, Sent};
 use systole_checker::record::{Hash, Id};
 use systole_kit::Payload;
 
-use crate::cast;
+use crate::{cast, primitives};
 
 /// A message of a client, under one key.
 struct Message {
@@ -23,6 +25,8 @@ struct Message {
     thread: Option<ThreadId>,
     to: Name,
     payload: Payload,
+    /// What it says to the call that is at work, where it opens none.
+    word: Option<Payload>,
     token: String,
     /// Whether the door refuses it, as it would what no schema takes.
     is_wrong: bool,
@@ -42,7 +46,28 @@ struct Client {
 /// One copy of something on its way: whose answer belongs to it.
 enum Letter {
     Message { client: usize, message: usize, line: usize, payload: Payload },
-    Cancel { client: usize, thread: ThreadId },
+    Order { client: usize, order: Order },
+}
+
+/// What a client may order.
+#[derive(Clone)]
+pub(crate) enum Order {
+    /// A thread ends, with all that is open in it.
+    Cancel(ThreadId),
+    /// A root at rest ends.
+    End(ThreadId),
+    /// A thread is halted, or everything, or goes on.
+    Pause { thread: Option<ThreadId>, halts: bool },
+    /// A person's word on what waits.
+    Rule { approval: ApprovalId, hash: Option<Digest>, says: Says<Payload> },
+}
+
+/// What a client sees of the log before it does something.
+pub(crate) struct Sight<'a> {
+    /// Every thread.
+    pub(crate) threads: &'a [ThreadId],
+    /// What waits for a person: which request, of which bytes, of which conversation.
+    pub(crate) waiting: &'a [(ApprovalId, Digest, String)],
 }
 
 /// What came of a letter at the pump.
@@ -91,7 +116,7 @@ impl Crowd {
         &mut self,
         client: usize,
         number: u64,
-        threads: &[ThreadId],
+        Sight { threads, waiting }: Sight<'_>,
         dice: &mut Dice,
     ) -> Option<(Ticket, Option<Pending>)> {
         let (flooded, of) = (self.is_flood.then(|| threads.first()).flatten(), self.clients.get_mut(client)?);
@@ -105,7 +130,10 @@ impl Crowd {
             let message = of.new_message(number, Some(root), dice)?;
             return Some((self.sends(client, message)?, Some((client, message))));
         }
-        let message = match dice.weighed(&[30, rooted, repeats, repeats / 2, known * 8, known * 4, 3, 3]) {
+        let rules = if waiting.is_empty() { 0 } else { 40 };
+        let weights =
+            [30, rooted, repeats, repeats / 2, known * 8, known * 4, 3, 3, known * 20, known * 8, rules];
+        let message = match dice.weighed(&weights) {
             0 => of.new_message(number, None, dice)?,
             1 => {
                 let roots: Vec<ThreadId> =
@@ -116,11 +144,37 @@ impl Crowd {
             3 => return Some((self.conflicts(client, old, number)?, None)),
             4 => {
                 let thread = dice.one_of(threads)?.clone();
-                return Some((self.letter(Letter::Cancel { client, thread }), None));
+                let order = if dice.percent(30) { Order::End(thread) } else { Order::Cancel(thread) };
+                return Some((self.orders(client, order), None));
             }
             // Any thread: a child, somebody else's, one that has ended.
             5 => of.new_message(number, dice.one_of(threads).cloned(), dice)?,
             6 => of.new_message(number, ThreadId::parse("sess-0123456789ab").ok(), dice)?,
+            8 => {
+                let message = of.new_message(number, dice.one_of(threads).map(ThreadId::root_of), dice)?;
+                of.messages.get_mut(message)?.becomes_word(number)?;
+                message
+            }
+            9 => {
+                let (anyone, halts) = (dice.percent(75), dice.percent(60));
+                let thread = if anyone { dice.one_of(threads).cloned() } else { None };
+                return Some((self.orders(client, Order::Pause { thread, halts }), None));
+            }
+            10 => {
+                let (approval, hash, token) = dice.one_of(waiting)?;
+                let other = cast::request(&cast::name(cast::WARDED), token, number)?;
+                let says = match dice.weighed(&[4, 2, 2]) {
+                    0 => Says::Approve,
+                    1 => Says::Reject,
+                    _ => Says::Amend(other),
+                };
+                let hash = match dice.below(3) {
+                    0 => Some(*hash),
+                    1 if dice.percent(20) => Some(Digest([0; 32])),
+                    _ => None,
+                };
+                return Some((self.orders(client, Order::Rule { approval: *approval, hash, says }), None));
+            }
             _ => {
                 let wrong = of.new_message(number, dice.one_of(threads).cloned(), dice)?;
                 of.messages.get_mut(wrong)?.is_wrong = true;
@@ -174,7 +228,8 @@ impl Crowd {
         of.sent.push(Sent {
             client: of.name.to_string(),
             key: sent.key.to_string(),
-            sha256: hash(&payload),
+            // Of a word that joins something what it says is its own; the pump writes the rest.
+            sha256: hash(sent.word.as_ref().filter(|_| sent.payload == payload).unwrap_or(&payload)),
             acked: None,
             refused: None,
             answer: None,
@@ -182,6 +237,11 @@ impl Crowd {
         });
         let line = of.sent.len() - 1;
         Some(self.letter(Letter::Message { client, message, line, payload }))
+    }
+
+    /// A client orders something.
+    pub(crate) fn orders(&mut self, client: usize, order: Order) -> Ticket {
+        self.letter(Letter::Order { client, order })
     }
 
     fn letter(&mut self, letter: Letter) -> Ticket {
@@ -193,15 +253,16 @@ impl Crowd {
     /// What a letter says to the pump.
     pub(crate) fn opened(&self, ticket: Ticket) -> Option<Input> {
         Some(match self.letters.get(&ticket.0)? {
-            Letter::Cancel { client, thread } => {
-                Input::Cancel { ticket, by: self.clients.get(*client)?.name.clone(), thread: thread.clone() }
-            }
+            Letter::Order { client, order } => order.input(ticket, self.clients.get(*client)?.name.clone()),
             Letter::Message { client, message, payload, .. } => {
                 let of = self.clients.get(*client)?;
                 let message = of.messages.get(*message)?;
                 let payload = if message.is_wrong {
                     let refusal = Refusal::new(Code::Invalid, "no such value");
                     Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
+                } else if let Some(word) = message.word.as_ref().filter(|_| message.payload == *payload) {
+                    let (inside, outside) = (Verdict::sworn(word.clone()), Verdict::sworn(payload.clone()));
+                    Ok(Admitted::steer(message.to.clone(), inside, outside))
                 } else {
                     Ok(Admitted::new(What::For(message.to.clone()), Verdict::sworn(payload.clone())))
                 };
@@ -213,17 +274,25 @@ impl Crowd {
 
     /// Who sent a letter.
     pub(crate) fn client_of(&self, ticket: Ticket) -> Option<&Name> {
-        let (Letter::Cancel { client, .. } | Letter::Message { client, .. }) = self.letters.get(&ticket.0)?;
+        let (Letter::Order { client, .. } | Letter::Message { client, .. }) = self.letters.get(&ticket.0)?;
         self.clients.get(*client).map(|client| &client.name)
     }
 
     /// The thread that a letter names.
     pub(crate) fn thread_of(&self, ticket: Ticket) -> Option<&ThreadId> {
         match self.letters.get(&ticket.0)? {
-            Letter::Cancel { thread, .. } => Some(thread),
+            Letter::Order { order, .. } => order.thread(),
             Letter::Message { client, message, .. } => {
                 self.clients.get(*client)?.messages.get(*message)?.thread.as_ref()
             }
+        }
+    }
+
+    /// The thread that a letter orders to be over.
+    pub(crate) fn ends(&self, ticket: Ticket) -> Option<&ThreadId> {
+        match self.letters.get(&ticket.0)? {
+            Letter::Order { order: Order::Cancel(thread) | Order::End(thread), .. } => Some(thread),
+            _ => None,
         }
     }
 
@@ -247,8 +316,11 @@ impl Crowd {
                 let place = (receipt.thread.clone(), receipt.call.clone());
                 // Where the bytes of a conflict came first, they have the key.
                 message.is_settled |= message.payload == *payload;
-                message.place = Some(place.clone());
-                self.placed.insert(place, (number, at));
+                // A word opened nothing, and so is not answered.
+                if message.word.is_none() || message.payload != *payload {
+                    message.place = Some(place.clone());
+                    self.placed.insert(place, (number, at));
+                }
             }
             Word::Refused(code) => {
                 line.refused = Some(code.as_str().to_owned());
@@ -278,14 +350,63 @@ impl Crowd {
 impl Client {
     /// Thinks of a new message.
     fn new_message(&mut self, number: u64, thread: Option<ThreadId>, dice: &mut Dice) -> Option<usize> {
-        let to = [cast::AGENT, cast::AGENT, cast::AGENT, cast::TOOL, cast::OTHER, cast::QUIET, cast::CAREFUL];
+        let to = [
+            [cast::AGENT, cast::AGENT, cast::AGENT, cast::AGENT],
+            [cast::TOOL, cast::OTHER, cast::QUIET, cast::CAREFUL],
+            [cast::AGENT, cast::AGENT, cast::WARDED, cast::TOOL],
+        ];
+        let to = to.concat();
         let to = cast::name(dice.one_of(&to)?);
         let token = cast::token(number);
         let payload = cast::request(&to, &token, number)?;
         let key = Key::parse(&["k", &number.to_string()].concat()).ok()?;
         let (is_wrong, place, is_settled) = (false, None, false);
-        self.messages.push(Message { key, thread, to, payload, token, is_wrong, place, is_settled });
+        let word = None;
+        self.messages.push(Message { key, thread, to, payload, word, token, is_wrong, place, is_settled });
         Some(self.messages.len() - 1)
+    }
+}
+
+impl Message {
+    /// Makes it one that joins what is at work in its thread.
+    fn becomes_word(&mut self, number: u64) -> Option<()> {
+        let word = cast::word(&self.to, number)?;
+        self.payload = primitives::steer(&word)?;
+        self.word = Some(word);
+        Some(())
+    }
+}
+
+impl Order {
+    fn thread(&self) -> Option<&ThreadId> {
+        match self {
+            Order::Cancel(thread) | Order::End(thread) => Some(thread),
+            Order::Pause { thread, .. } => thread.as_ref(),
+            Order::Rule { .. } => None,
+        }
+    }
+
+    /// The order, as the door hands it in.
+    fn input(&self, ticket: Ticket, by: Name) -> Input {
+        match self {
+            Order::Cancel(thread) => Input::Cancel { ticket, by, thread: thread.clone() },
+            Order::End(thread) => Input::End { ticket, by, thread: thread.clone() },
+            Order::Pause { thread, halts } => {
+                Input::Pause(Pause { ticket, by, thread: thread.clone(), halts: *halts, note: None })
+            }
+            Order::Rule { approval, hash, says } => {
+                let warded = || What::For(cast::name(cast::WARDED));
+                let says = match says {
+                    Says::Approve => Says::Approve,
+                    Says::Reject => Says::Reject,
+                    Says::Amend(payload) => {
+                        Says::Amend(Box::new(Ok(Admitted::new(warded(), Verdict::sworn(payload.clone())))))
+                    }
+                };
+                let note = Some("as drawn".to_owned());
+                Input::Ruled(Ruling { ticket, by, approval: *approval, hash: *hash, note, says })
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod glass;
 mod listeners;
 mod outside;
 mod plant;
+mod primitives;
 mod scribe;
 mod sweep;
 mod watch;

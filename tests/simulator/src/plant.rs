@@ -22,11 +22,23 @@ pub enum Plant {
     ForgottenRows,
     /// A delivery that was called back never gives its slot back.
     KeptSlot,
+    /// A start forgets which timers are set.
+    ForgottenTimers,
+    /// A start forgets what is waited for.
+    ForgottenWaits,
+    /// A start forgets which steps are open.
+    ForgottenTodos,
+    /// A start forgets what waits for a person.
+    ForgottenApprovals,
+    /// A start forgets what somebody paused.
+    ForgottenPauses,
+    /// A word for work that goes on, which comes again, is taken for another one.
+    WordTwice,
 }
 
 impl Plant {
     /// Every one.
-    pub const ALL: [Plant; 9] = [
+    pub const ALL: [Plant; 15] = [
         Plant::AckBeforeSync,
         Plant::LostSync,
         Plant::TornBatch,
@@ -36,5 +48,11 @@ impl Plant {
         Plant::DroppedLook,
         Plant::ForgottenRows,
         Plant::KeptSlot,
+        Plant::ForgottenTimers,
+        Plant::ForgottenWaits,
+        Plant::ForgottenTodos,
+        Plant::ForgottenApprovals,
+        Plant::ForgottenPauses,
+        Plant::WordTwice,
     ];
 }

@@ -21,6 +21,13 @@ impl Rig {
         }));
     }
 
+    /// The writer settles the batch that it has, and no other.
+    fn writes_what_it_has(&mut self) {
+        let batch = self.writing.pop_front().unwrap();
+        let written = self.commit(&batch);
+        self.input(Input::Written(written));
+    }
+
     fn pauses(&mut self, ticket: u64, thread: Option<&ThreadId>, halts: bool) {
         let (ticket, by, thread) = (Ticket(ticket), Name::operator(), thread.cloned());
         self.input(Input::Pause(Pause { ticket, by, thread, halts, note: None }));
@@ -173,6 +180,26 @@ fn paused_everything_waits_and_each_piece_of_work_goes_out_once() {
     rig.replies("1 t1 a1", vec![final_()]);
     rig.settle();
     assert!(rig.seen().is_empty());
+}
+
+/// What is not on disk yet has not let anything go on: a death would leave it paused, and sent.
+#[test]
+fn paused_it_goes_on_only_when_that_is_on_disk() {
+    for (id, thread) in [(None, "everything"), (Some(root()), "one thread")] {
+        let mut rig = Rig::new();
+        rig.asks(1, "k", "agent", None);
+        rig.settle();
+        rig.pauses(2, id.as_ref(), true);
+        rig.settle();
+        rig.seen();
+        rig.replies("1 t1 a1", vec![call("tool")]);
+        rig.hand_over();
+        rig.pauses(3, id.as_ref(), false);
+        rig.writes_what_it_has();
+        assert!(rig.seen().is_empty(), "{thread}: the call is on disk, that it may go out is not");
+        rig.settle();
+        assert_eq!(rig.seen(), ["3: done", "tool 1/1.0 t1 a1"], "{thread}");
+    }
 }
 
 #[test]

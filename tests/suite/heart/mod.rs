@@ -10,6 +10,7 @@ mod parking;
 mod recovery;
 mod throttled;
 mod timers;
+mod wall;
 mod writer;
 
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! B3, B15 and B16: what ends a call that does not end itself. Budgets of a tree, the last turn, and calls
 //! that go round in circles.
 
-use super::cast::{BOSS, ECHO, House, Part, cast, code, plain};
+use super::cast::{BOSS, ECHO, HANG, House, Part, cast, code, plain};
 
 /// An organism with these listeners and further sections in its file.
 async fn house(parts: &[Part<'_>], sections: &str) -> House {
@@ -66,6 +66,28 @@ async fn b15_two_children_that_together_would_exceed_the_second_is_told_before_i
     assert!(warned, "and everybody was warned");
     let finished = own.iter().filter(|r| code(r) == "inbox" && plain(r).contains("outcome=\"answered\""));
     assert_eq!(finished.count(), 2, "both could still answer");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn b15_when_the_time_is_over_what_hangs_is_cancelled_and_who_waited_still_answers() {
+    let parts = [
+        ("boss", "peers: [crew, mute], turns: 9, entry: true", BOSS),
+        ("crew", "peers: [mute], turns: 9", BOSS),
+        ("mute", "timeout: 1h, in_flight: 2", HANG),
+    ];
+    let house = house(&parts, "budgets: {wall: 1s}\n").await;
+    let plan =
+        "[[say('mute', 'x'), spawn(say('crew', \"[[say('mute', 'y')], everything]\"), 'a')], everything]";
+    let (receipt, told) = house.ask("k", "boss", plan).await;
+    for words in ["wrap-up=\"budget.time\"", "what=\"time\" used=\"1s\" limit=\"1s\"", "thread.cancelled"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let records = house.records();
+    let own: Vec<_> = records.iter().filter(|r| r.header.thread.is_within(&receipt.thread)).collect();
+    assert!(own.iter().all(|r| code(r) != "listener.timeout"), "no attempt was over by itself");
+    let wraps = own.iter().filter(|r| code(r) == "wrap-up").count();
+    assert_eq!(wraps, 2, "the boss and its child");
     house.close().await;
 }
 

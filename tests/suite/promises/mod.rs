@@ -13,6 +13,7 @@ mod steering;
 mod threads;
 mod todos;
 mod waits;
+mod wrong_primitives;
 
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::CORE_XSD;

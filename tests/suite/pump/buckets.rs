@@ -39,8 +39,12 @@ fn the_refusal_that_is_counted_still_says_how_to_mend_it() {
     let payload = Err(Refused { refusal, kept: Some(Arc::from(&b"0"[..])) });
     let key = Key::parse("k").unwrap();
     let asked = Asked { ticket: Ticket(1), client: Name::operator(), key, thread: None, payload };
-    let event =
-        Event { at: Millis(1_000_300), seed: Seed([0; 16]), what: Happening::Asked { asked, bound: None } };
+    let event = Event {
+        at: Millis(1_000_300),
+        tick: Millis(1),
+        seed: Seed([0; 16]),
+        what: Happening::Asked { asked, bound: None },
+    };
     let decision = decide(&stage.state, event);
     assert!(decision.documents.is_empty() && decision.facts.is_empty(), "nothing of it is kept");
     let [Effect::Refused { refusal, .. }] = &decision.effects[..] else { panic!("{decision:?}") };
@@ -65,7 +69,7 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
         kept: Some(Arc::from(vec![b'x'; 100_000])),
     };
     let what = Happening::Stray(Unconnected { listener: name("tool"), refused });
-    let decision = decide(&stage.state, Event { at: Millis(1), seed: Seed([0; 16]), what });
+    let decision = decide(&stage.state, Event { at: Millis(1), tick: Millis(1), seed: Seed([0; 16]), what });
     assert_eq!(decision.documents[0].bytes.len(), limits::EXCERPT_BYTES);
 }
 

@@ -21,6 +21,7 @@ mod steering;
 mod threads;
 mod timers;
 mod todos;
+mod wall;
 mod wrapping;
 
 use std::collections::BTreeMap;
@@ -223,8 +224,13 @@ impl Stage {
     pub(crate) fn happens(&mut self, what: Happening) -> Vec<String> {
         self.events += 1;
         self.now = self.now.plus(10);
-        let event = Event { at: self.now, seed: Seed([self.events; 16]), what };
+        let event = Event { at: self.now, tick: self.now, seed: Seed([self.events; 16]), what };
         let Decision { facts, folded, effects, toll, .. } = decide(&self.state, event);
+        for effect in &effects {
+            if let Effect::Runs { runs, left } = effect {
+                self.state.running.put(runs.clone(), *left, self.now);
+            }
+        }
         if let Some(toll) = toll {
             self.state.buckets.take(toll, self.now);
         }
@@ -367,7 +373,9 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Refused { refusal, .. } => format!("=> refused {}", refusal.code),
         Effect::Done { .. } => "=> done".to_owned(),
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
-        Effect::Resumed => "=> resumed".to_owned(),
+        Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
+        Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),
+        Effect::Resumed(_) => "=> resumed".to_owned(),
     }
 }
 

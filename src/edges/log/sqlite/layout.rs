@@ -55,15 +55,24 @@ CREATE TABLE fold (
 CREATE INDEX fold_working ON fold (thread) WHERE working = 1;
 CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO mark VALUES ('checkpoint', 0);
+";
+
+/// Where the body of a record is, if it is large: then the record's own is empty. Since format 2.
+pub(super) const LARGE: &str =
+    "CREATE TABLE large (pos INTEGER PRIMARY KEY, document INTEGER NOT NULL) STRICT;";
+
+/// Records with their words in place, for whoever looks at the file with SQL.
+pub(super) const LINE: &str = "
 CREATE VIEW line AS
   SELECT r.pos, t.text AS thread, r.seq, lower(hex(r.id)) AS id, k.text AS kind, s.text AS sender,
          a.text AS addressee, r.call, r.turn, r.ordinal, lower(hex(r.cause)) AS cause, r.key,
          lower(hex(r.origin)) AS origin, strftime('%Y-%m-%dT%H:%M:%fZ', r.time / 1000.0, 'unixepoch') AS time,
          lower(hex(c.hash)) AS config, m.text AS code, lower(hex(r.head)) AS head,
-         CAST(r.body AS TEXT) AS body
+         CAST(coalesce(d.bytes, r.body) AS TEXT) AS body
   FROM record r JOIN thread t ON t.id = r.thread JOIN word k ON k.id = r.kind
   JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee
-  JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code;
+  JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code
+  LEFT JOIN large l ON l.pos = r.pos LEFT JOIN document d ON d.id = l.document;
 ";
 
 /// The path with an ending added to its last part: `organism.db` becomes `organism.db.lock`.
@@ -106,7 +115,7 @@ fn lay(draft: &Path) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.execute_batch(TABLES)?;
+    connection.execute_batch(&[TABLES, LARGE, LINE].concat())?;
     connection.execute_batch("COMMIT")?;
     // Closing the last connection folds the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)

@@ -7,6 +7,7 @@
 mod column;
 mod layout;
 mod lock;
+mod migrate;
 mod open;
 mod pool;
 mod read;

@@ -17,7 +17,7 @@ use super::read::Reader;
 use super::secret::Secret;
 use super::verify;
 use super::write::Appender;
-use super::{fault, io_fault};
+use super::{fault, io_fault, migrate};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::FORMAT;
 
@@ -60,6 +60,7 @@ pub fn open(path: &Path) -> Result<Opened, LogFault> {
         }
         lock
     };
+    migrate::forward(&path)?;
     let secret = Secret::of(&path)?;
     let pool = Arc::new(Pool::new(path, Manner::Live));
     let writer = Appender::new(Arc::clone(&pool), lock)?;
@@ -70,11 +71,15 @@ pub fn open(path: &Path) -> Result<Opened, LogFault> {
 pub fn open_reading(path: &Path) -> Result<Reader, LogFault> {
     let path = canonical(path)?;
     look(&path)?;
-    // Where SQLite cannot make the files it keeps beside a log nobody can write the log either.
-    let manner = if connect(&path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still };
+    let manner = manner(&path);
     let pool = Pool::new(path, manner);
     pool.read(|_| Ok(()))?;
     Ok(Reader::new(Arc::new(pool)))
+}
+
+/// Where SQLite cannot make the files it keeps beside a log nobody can write the log either.
+fn manner(path: &Path) -> Manner {
+    if connect(path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still }
 }
 
 /// The one path of a log: links resolved, so that nobody locks the same file under two names, and
@@ -94,9 +99,8 @@ fn exists(path: &Path) -> Result<bool, LogFault> {
     path.try_exists().map_err(|e| io_fault(path, &e))
 }
 
-/// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know? The
-/// format's number is what comes out.
-pub(super) fn look(path: &Path) -> Result<u32, LogFault> {
+/// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know?
+pub(super) fn look(path: &Path) -> Result<(), LogFault> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
     read.map_err(|e| io_fault(path, &e))?;
@@ -121,21 +125,24 @@ pub(super) fn look(path: &Path) -> Result<u32, LogFault> {
         found if found > FORMAT => {
             Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT })
         }
-        known => Ok(known),
+        _ => Ok(()),
     }
 }
 
-/// The number of the format that a log has, as its first bytes say.
+/// The number of the format that a log has. A new one may stand in the write-ahead log alone.
 pub fn format(path: &Path) -> Result<u32, LogFault> {
-    look(&canonical(path)?)
+    let path = canonical(path)?;
+    look(&path)?;
+    let reading = connect(&path, manner(&path))?;
+    migrate::number(&reading.connection).map_err(|e| fault(&path, None, &e))
 }
 
 /// Verifies the newest records of a log that nobody writes to, without touching it.
 fn verify_tail(path: &Path) -> Result<(), LogFault> {
-    let connection = connect(path, Manner::Still)?;
+    let connection = connect(path, Manner::Still)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // After a crash a newer number may stand in the write-ahead log alone, where `look` does not see it.
-    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(ill)?;
+    let found = migrate::number(&connection).map_err(ill)?;
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }
@@ -144,7 +151,8 @@ fn verify_tail(path: &Path) -> Result<(), LogFault> {
     let middle = Position(after.0.midpoint(last.0));
     // Half each on two threads: most of the time of opening a large log goes into these hashes.
     thread::scope(|scope| {
-        let older = scope.spawn(|| verify::stretch(&connect(path, Manner::Still)?, path, after, middle));
+        let older =
+            scope.spawn(|| verify::stretch(&connect(path, Manner::Still)?.connection, path, after, middle));
         let newer = verify::stretch(&connection, path, middle, last);
         older.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(newer)
     })

@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::{Connection, OpenFlags};
 
 use super::layout::{beside, guard};
-use super::{fault, io_fault};
+use super::{fault, io_fault, migrate};
 use crate::words::ports::LogFault;
+use crate::words::record::FORMAT;
 
 /// Connections kept open between reads: the pump's, the console's, and two to spare. Each holds a
 /// page cache of up to 2 MB.
@@ -27,7 +28,21 @@ pub(super) enum Manner {
 pub(super) struct Pool {
     pub(super) path: PathBuf,
     manner: Manner,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Reading>>,
+}
+
+/// A connection that can only read.
+pub(super) struct Reading {
+    pub(super) connection: Connection,
+    /// Whether the log had an older format when it was opened.
+    is_older: bool,
+}
+
+impl Reading {
+    /// Whether somebody has brought the log forward since.
+    fn is_outdated(&self) -> rusqlite::Result<bool> {
+        Ok(self.is_older && migrate::number(&self.connection)? == FORMAT)
+    }
 }
 
 impl Pool {
@@ -41,15 +56,16 @@ impl Pool {
         read: impl FnOnce(&Connection) -> Result<T, LogFault>,
     ) -> Result<T, LogFault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => connect(&self.path, self.manner)?,
+        let outdated = |held: &Reading| held.is_outdated().map_err(|e| fault(&self.path, None, &e));
+        let held = match idle {
+            Some(held) if !outdated(&held)? => held,
+            _ => connect(&self.path, self.manner)?,
         };
         // A connection whose read failed is not used again: what is wrong may be with it alone.
-        let found = read(&connection)?;
+        let found = read(&held.connection)?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < KEPT {
-            idle.push(connection);
+            idle.push(held);
         }
         Ok(found)
     }
@@ -61,7 +77,7 @@ impl Pool {
 }
 
 /// Opens a connection that can only read.
-pub(super) fn connect(path: &Path, manner: Manner) -> Result<Connection, LogFault> {
+pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || match manner {
         Manner::Live => Connection::open_with_flags(path, flags),
@@ -73,7 +89,8 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Connection, LogFaul
     // The first read is where SQLite opens what lies beside the file.
     let first = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
     first.map_err(|e| fault(path, None, &e))?;
-    Ok(connection)
+    let is_older = migrate::beside(&connection).map_err(|e| fault(path, None, &e))?;
+    Ok(Reading { connection, is_older })
 }
 
 /// Bytes of the header of a write-ahead log.

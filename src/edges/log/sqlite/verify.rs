@@ -174,7 +174,7 @@ pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
 }
 
 fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
-    let connection = connect(path, manner)?;
+    let connection = connect(path, manner)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // One transaction: a log that is being written meanwhile is judged as it stood at one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;

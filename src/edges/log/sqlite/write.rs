@@ -18,6 +18,7 @@ use super::recent::Recent;
 use super::{fault, verify};
 use crate::edges::log::{Breach, Rule};
 use crate::words::ids::{Digest, ThreadId};
+use crate::words::limits;
 use crate::words::ports::{Batch, Commit, LogFault, LogWriter, Position, ReadBack, Row};
 use crate::words::record::Record;
 
@@ -219,9 +220,7 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
 fn append(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<Position, Failure> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
-        let mut insert = connection
-            .prepare_cached("INSERT INTO document (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
-        insert.execute(params![document.hash.0, &*document.bytes])?;
+        set_document(connection, document.hash, &document.bytes)?;
     }
     let mut last = known.last;
     if !batch.records.is_empty() {
@@ -260,6 +259,10 @@ fn insert_record(
         return Err(Failure::Refused(Breach(rule, header).to_string()));
     }
     known.threads.insert(header.thread.clone(), Numbered { last_seq: header.seq, ..numbered });
+    let body = match record.body.len() > limits::LARGE_BODY {
+        true => set_apart(connection, position, &record.body)?,
+        false => &*record.body,
+    };
     let inserted = insert.execute(params![
         signed(position.0)?,
         numbered.id,
@@ -279,12 +282,29 @@ fn insert_record(
         header.code.map(|code| known.word(connection, code.as_str())).transpose()?,
         record.salt,
         record.head.0,
-        &*record.body,
+        body,
     ]);
     match inserted {
         Ok(_) => Ok(()),
         Err(error) => Err(breach_of(&error, record).map_or(Failure::Database(error), Failure::Refused)),
     }
+}
+
+/// Stores a large body among the documents, where the same bytes lie once however often they are sent, and
+/// gives what stands in its place.
+fn set_apart(connection: &Connection, position: Position, body: &[u8]) -> Result<&'static [u8], Failure> {
+    let hash = Digest::of(body);
+    set_document(connection, hash, body)?;
+    let mut set = connection
+        .prepare_cached("INSERT INTO large (pos, document) SELECT ?1, id FROM document WHERE hash = ?2")?;
+    set.execute(params![signed(position.0)?, hash.0])?;
+    Ok(&[])
+}
+
+fn set_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+    let mut set = connection
+        .prepare_cached("INSERT INTO document (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+    set.execute(params![hash.0, bytes]).map(drop)
 }
 
 /// The rule of ours that a failed insert broke; none if it failed for another reason. SQLite names the

@@ -8,6 +8,8 @@
 
 mod approvals;
 mod firsts;
+mod pauses;
+mod purses;
 mod takers;
 mod thread;
 mod timers;
@@ -16,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::Approval;
 pub(crate) use self::thread::{Call, Spawn, Thread};
-pub(crate) use self::timers::{Firing, Timer};
+pub(crate) use self::timers::{Clocked, Firing, Timer};
 
 use self::firsts::Firsts;
 use self::thread::{Child, End, Item, Warning};
@@ -140,7 +142,11 @@ impl Ledger {
             top_calls: 0,
             calls: BTreeMap::new(),
             timers: BTreeMap::new(),
+            clocks: BTreeMap::new(),
             used: (0, 0),
+            purses: BTreeMap::new(),
+            paused: None,
+            top_closed: 0,
             ended: None,
             child: None,
         });
@@ -166,10 +172,14 @@ impl Ledger {
             }),
             Some(Act::Fires { call }) => self.fired(step, call),
             Some(Act::Unset { .. }) => self.unset(step),
+            Some(Act::Clocks { call }) => self.clocked(step, call),
             Some(Act::Asks { call }) => self.asks(step, call),
             Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
             Some(Act::Amends { call }) => self.amends(step, call),
-            Some(Act::Decides { call }) => self.decides(step, call),
+            Some(Act::Decides { call }) => {
+                self.decides(step, call);
+                self.moved(&record.thread, call);
+            }
             Some(Act::Steers { call }) => self.steered(step, call),
             Some(Act::Outcome { call }) => self.close(step, call),
             Some(Act::DeadLetter { call, .. }) => {
@@ -182,8 +192,11 @@ impl Ledger {
                     call.attempts = number.or(call.attempts);
                     call.lost_with_pump += lost;
                 });
+                self.moved(&record.thread, call);
             }
             Some(Act::Terminal) => self.end(step),
+            Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
+            Some(Act::Resumes) => self.pauses(&record.thread, None),
             Some(Act::Aside) | None => {}
         }
     }
@@ -203,6 +216,8 @@ impl Ledger {
             position: record.position,
             seq: record.seq,
             since_ms: record.time_ms,
+            moved: record.position,
+            purse: 0,
             settled: 0,
             items: Vec::new(),
             attempts: None,
@@ -222,6 +237,9 @@ impl Ledger {
     fn opens(&mut self, step: &Step<'_>, call: &str, to: &str, by: By) {
         let record = step.record;
         self.open(record, call.to_owned(), to);
+        if by != By::Spawn {
+            self.gives_purse(step, call);
+        }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         thread.top_calls = thread.top_calls.max(path::top(call));
         if by == By::Timer {
@@ -230,13 +248,23 @@ impl Ledger {
         if by != By::Spawn || !record.thread.contains('.') || thread.child.is_some() {
             return;
         }
-        let child = Child { first_head: record.head, is_confirmed: false, end: None, told: None };
+        let child = Child {
+            first_head: record.head,
+            is_confirmed: false,
+            depth: 0,
+            ceiling: None,
+            end: None,
+            told: None,
+        };
         thread.child = Some(Box::new(child));
         let Some(spawn) = record.cause.and_then(|cause| self.spawns.get_mut(&cause)) else { return };
         if spawn.child.is_none() {
             spawn.child = Some(record.thread.clone());
             let (parent, call) = (spawn.thread.clone(), spawn.call.clone());
             self.with_call(&parent, &call, |call| call.children.push(record.thread.clone()));
+            let depth = self.depth_below(&parent, &call);
+            let child = self.threads.get_mut(&record.thread).and_then(|thread| thread.child.as_mut());
+            child.into_iter().for_each(|child| child.depth = depth);
         }
     }
 
@@ -246,6 +274,7 @@ impl Ledger {
         self.with_call(&record.thread, call, |call| {
             call.is_nudged |= is_nudge(record);
             call.settle(turn);
+            call.moved = record.position;
             if turn == call.settled && call.item(turn, ordinal).is_none() {
                 call.items.push(Item {
                     ordinal,
@@ -266,6 +295,7 @@ impl Ledger {
         match sort {
             Sort::Call { to } => {
                 self.uses(&record.thread, 1, 0);
+                self.charge(&record.thread, 1, 0);
                 self.open(record, path::of_item(call, turn, ordinal), to);
             }
             Sort::Spawn => {
@@ -293,8 +323,12 @@ impl Ledger {
     }
 
     fn answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
+        let position = self.position;
         self.with_call(thread, caller, |call| {
-            call.item_mut(turn, ordinal).into_iter().for_each(|item| item.is_answered = true);
+            if let Some(item) = call.item_mut(turn, ordinal) {
+                item.is_answered = true;
+                call.moved = position;
+            }
         });
     }
 
@@ -302,18 +336,18 @@ impl Ledger {
         let thread = &step.record.thread;
         self.answer(thread, caller, turn, ordinal);
         self.answered_timer(step, caller, turn, ordinal);
-        if step.core_named("thread-spawned").is_none() {
-            return;
-        }
+        let Some(tag) = step.core_named("thread-spawned") else { return };
         let item = self.call(thread, caller).and_then(|call| call.item(turn, ordinal));
         let Some(spawned_by) = item.and_then(|item| item.spawn) else { return };
         self.uses(thread, 1, 1);
+        self.charge(thread, 1, 1);
         // A spawn that is confirmed too early still waits for its child.
         let has_child = self.spawns.get(&spawned_by).is_some_and(|spawn| spawn.child.is_some());
         let spawn = if has_child { self.spawns.remove(&spawned_by) } else { None };
         let child = spawn.and_then(|spawn| spawn.child).and_then(|child| self.threads.get_mut(&child));
         if let Some(child) = child.and_then(|thread| thread.child.as_mut()) {
             child.is_confirmed = true;
+            child.ceiling = tag.number("messages");
         }
     }
 
@@ -366,6 +400,9 @@ impl Ledger {
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let Some(closed) = thread.calls.remove(call) else { return };
+        if path::is_top(call) {
+            thread.top_closed = record.position;
+        }
         thread.timers.values_mut().for_each(|timer| timer.closed(call, closed.settled));
         // What was left open below was found by its rule; it goes with the call all the same.
         thread.calls.retain(|other, _| !path::is_below(other, call));
@@ -378,6 +415,7 @@ impl Ledger {
             let goes = timer.call == call || path::is_below(&timer.call, call);
             !goes || is_root && path::is_top(&timer.call)
         });
+        thread.forget_purses();
         if path::is_top(call) && thread.child.is_some() {
             self.end(step);
         }

@@ -16,6 +16,7 @@ impl Ledger {
         let mut is_new = true;
         self.with_call(&record.thread, caller, |call| {
             call.settle(turn);
+            call.moved = record.position;
             if turn != call.settled {
                 return;
             }
@@ -43,12 +44,14 @@ impl Ledger {
         });
         if is_new {
             self.uses(&record.thread, 1, 0);
+            self.charge(&record.thread, 1, 0);
             self.open(record, path.to_owned(), to);
         }
     }
 
     /// The call to one of the takers has closed.
     pub(super) fn took(&mut self, thread: &str, (caller, turn, ordinal): (&str, u32, u32), number: u32) {
+        self.moved(thread, caller);
         self.with_call(thread, caller, |call| {
             let Some(item) = call.item_mut(turn, ordinal) else { return };
             let Some(takers) = &mut item.takers else { return };

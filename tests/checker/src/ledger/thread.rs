@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Approval;
-use super::timers::Timer;
+use super::purses::Purse;
+use super::timers::{Clocked, Timer};
 use crate::path;
 use crate::record::{Hash, Id};
 
@@ -16,8 +17,16 @@ pub(crate) struct Thread {
     pub(crate) top_calls: u32,
     pub(crate) calls: BTreeMap<String, Call>,
     pub(crate) timers: BTreeMap<String, Timer>,
+    /// The last words on the time of messages from outside, by the top call that each opened.
+    pub(crate) clocks: BTreeMap<String, Clocked>,
     /// Messages and children that were used here, and by children that have ended.
     pub(crate) used: (u32, u32),
+    /// Of a root: what each message from outside has used in its whole tree, by the top call that it opened.
+    pub(crate) purses: BTreeMap<u32, Purse>,
+    /// The position of the record that halted it.
+    pub(crate) paused: Option<u64>,
+    /// The position of the record that closed its last top call.
+    pub(crate) top_closed: u64,
     /// The position of the record that ended it.
     pub(crate) ended: Option<u64>,
     /// What only children have; roots are many and stay small.
@@ -30,6 +39,10 @@ pub(crate) struct Child {
     /// Its head after its first record.
     pub(crate) first_head: Hash,
     pub(crate) is_confirmed: bool,
+    /// Calls and spawns above it.
+    pub(crate) depth: u32,
+    /// How many messages it may use, with all below it.
+    pub(crate) ceiling: Option<u32>,
     pub(crate) end: Option<End>,
     /// The position of the `<thread-finished>` in its parent.
     pub(crate) told: Option<u64>,
@@ -55,6 +68,10 @@ pub(crate) struct Call {
     pub(crate) position: u64,
     pub(crate) seq: u64,
     pub(crate) since_ms: u64,
+    /// The position of the record that moved it last.
+    pub(crate) moved: u64,
+    /// Of a top call: the number of the purse that it uses.
+    pub(crate) purse: u32,
     /// The last turn whose reply is recorded; 0 before the first.
     pub(crate) settled: u32,
     /// The items of that reply.

@@ -1,8 +1,9 @@
 //! What the ledger keeps of timers. Whether one repeats is known to its setter's own bytes alone, which
 //! are in any form and not read here: what is kept holds for both sorts.
 
-use super::{Ledger, Step};
+use super::{Ledger, Step, Thread};
 use crate::record::{Id, read_moment};
+use crate::tag::Tag;
 
 /// A timer that is set, or was and may fire again.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +12,8 @@ pub(crate) struct Timer {
     pub(crate) set: Id,
     pub(crate) call: String,
     pub(crate) listener: String,
+    /// The purse that a call which it opens uses.
+    pub(crate) purse: u32,
     /// From its setting to its first due moment.
     pub(crate) span_ms: u64,
     /// When it may fire next, if it repeats; before its first firing, when it may fire at all.
@@ -53,6 +56,7 @@ impl Ledger {
                 set,
                 call: caller.to_owned(),
                 listener: call.listener.clone(),
+                purse: self.thread(thread).and_then(Thread::purse_at_work).unwrap_or_default(),
                 span_ms: due_ms.saturating_sub(item.time_ms),
                 due_ms,
                 fired: None,
@@ -87,6 +91,48 @@ impl Ledger {
         let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
         if let (Some(id), Some(thread)) = (id, self.threads.get_mut(&step.record.thread)) {
             thread.timers.remove(id);
+        }
+    }
+}
+
+/// A word on the time of a message from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Clocked {
+    pub(crate) runs: bool,
+    pub(crate) used_ms: u64,
+    pub(crate) limit_ms: u64,
+}
+
+impl Clocked {
+    /// Reads a `<budget-time>`.
+    pub(crate) fn read(tag: &Tag<'_>) -> Option<Clocked> {
+        let ms = |name| span_ms(tag.attribute(name)?);
+        let runs = tag.attribute("runs")?;
+        let runs = ["true", "false"].contains(&runs).then_some(runs == "true")?;
+        Some(Clocked { runs, used_ms: ms("used")?, limit_ms: ms("limit")? })
+    }
+}
+
+/// A whole number with its unit.
+fn span_ms(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let factor = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+impl Ledger {
+    /// Takes a word on the time of a message from outside.
+    pub(super) fn clocked(&mut self, step: &Step<'_>, call: &str) {
+        let said = step.core_named("budget-time").and_then(|tag| Clocked::read(tag));
+        if let (Some(thread), Some(said)) = (self.threads.get_mut(&step.record.thread), said) {
+            thread.clocks.insert(call.to_owned(), said);
         }
     }
 }

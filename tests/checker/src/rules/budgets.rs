@@ -2,8 +2,33 @@
 //! nothing starts after the last.
 
 use super::Terms;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{Clocked, Ledger, Step};
 use crate::meaning::{Act, Sort};
+use crate::path;
+
+/// What a message from outside begins, in all its threads, is no more and no deeper than it may be.
+pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+    let thread = &step.record.thread;
+    let (call, children) = match step.act? {
+        Act::Item { call, sort: Sort::Call { .. }, .. } => (call, 0),
+        Act::Takes { caller, .. } => (caller, 0),
+        Act::Answer { caller, .. } if step.core_named("thread-spawned").is_some() => (caller, 1),
+        _ => return None,
+    };
+    let depth = before.depth_below(thread, call);
+    if let Some(most) = terms.depth.filter(|most| depth >= *most) {
+        return Some(format!(
+            "it begins something {depth} calls and spawns deep, of less than {most} allowed"
+        ));
+    }
+    let used = before.purse(thread)?;
+    let (messages, children) = (used.messages + 1, used.children + children);
+    if let Some(most) = terms.messages.filter(|most| messages > *most) {
+        return Some(format!("its message from outside uses {messages} messages, of {most} allowed"));
+    }
+    let most = terms.children.filter(|most| children > *most)?;
+    Some(format!("its message from outside has {children} children, of {most} allowed"))
+}
 
 /// What a parent is told that a child has used is what the child and all below it did use. Logs from before
 /// there were budgets say nothing of it.
@@ -14,7 +39,12 @@ pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
     if messages.is_none() && children.is_none() {
         return None;
     }
-    let used = before.thread(id)?.used;
+    let thread = before.thread(id)?;
+    let used = thread.used;
+    let ceiling = thread.child.as_ref().and_then(|child| child.ceiling);
+    if let Some(ceiling) = ceiling.filter(|ceiling| used.0 > *ceiling) {
+        return Some(format!("{id} used {} messages, and might use {ceiling}", used.0));
+    }
     let told = (messages.unwrap_or(0), children.unwrap_or(0));
     (told != used).then(|| {
         let (count, of) = used;
@@ -43,4 +73,32 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Str
         )),
         _ => None,
     }
+}
+
+/// The words on the time of one message from outside stand in its root and follow from one another: it
+/// stands still only where it ran, what is used grows only while it runs and never beyond the limit, and
+/// once that is reached nothing more is said.
+pub(crate) fn time(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let Act::Clocks { call } = step.act? else { return None };
+    let Some(said) = step.core_named("budget-time").and_then(|tag| Clocked::read(tag)) else {
+        return Some("the record does not say how much time is used".into());
+    };
+    let thread = before.thread(&step.record.thread)?;
+    if thread.child.is_some() || !path::is_top(call) {
+        return Some("time is kept elsewhere than in the root of a tree".into());
+    }
+    let Clocked { runs, used_ms, limit_ms } = said;
+    if used_ms > limit_ms || runs && used_ms == limit_ms {
+        return Some(format!("{used_ms} ms of {limit_ms} are used, and the time runs on"));
+    }
+    let last = thread.clocks.get(call)?;
+    let fault = match (last.runs, runs) {
+        _ if last.used_ms >= last.limit_ms => "its time was over before",
+        _ if used_ms < last.used_ms => "less of it is used than before",
+        _ if limit_ms != last.limit_ms => "its limit is another than before",
+        (false, false) => "it stood still before",
+        (false, true) if used_ms != last.used_ms => "it ran while it stood still",
+        _ => return None,
+    };
+    Some(fault.into())
 }

@@ -94,7 +94,7 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     let listener = call.map(|call| call.listener.as_str());
     let caller = call.map(|call| call.caller.as_str());
     let (sender, addressee) = match act {
-        Act::Opens { by: By::Timer, .. } | Act::Unset { .. } => (Some("core"), None),
+        Act::Opens { by: By::Timer, .. } | Act::Unset { .. } | Act::Clocks { .. } => (Some("core"), None),
         Act::Asks { .. } | Act::Tell { .. } | Act::Decides { .. } => (Some("core"), None),
         Act::Amends { .. } => (None, listener),
         Act::Opens { by: By::Client, .. } => {
@@ -116,7 +116,7 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         | Act::DeadLetter { .. }
         | Act::Attempt { .. } => (Some("core"), listener),
         Act::Steers { .. } => (None, listener),
-        Act::Terminal | Act::Aside => (Some("core"), None),
+        Act::Terminal | Act::Pauses | Act::Resumes | Act::Aside => (Some("core"), None),
     };
     if let Some(sender) = sender.filter(|sender| *sender != from) {
         return Some(format!("it comes from {from}, where {sender} has to say it"));

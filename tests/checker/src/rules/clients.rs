@@ -11,6 +11,7 @@ use crate::meaning::{Act, By};
 use crate::path;
 use crate::record::{Hash, Id};
 use crate::report::{Counts, Finding, Report};
+use crate::tag;
 
 /// The rules of this room, in the order in which they are judged.
 pub(crate) const NAMES: [&str; 6] = ["kept", "receipt", "doubled", "refused", "seen", "token"];
@@ -46,6 +47,8 @@ struct Message {
 struct Stored {
     place: Receipt,
     sha256: Hash,
+    /// Whether it joined a call that is there, instead of opening one.
+    is_word: bool,
 }
 
 /// The record that closed a message's call.
@@ -86,17 +89,14 @@ impl Clients {
         let record = step.record;
         match step.act {
             Some(Act::Opens { call, by: By::Client, .. }) => {
-                let Some(key) = record.key.clone() else { return };
-                let name = (record.from.clone(), key);
-                let Some(message) = self.messages.get_mut(&name) else { return };
-                message.times_stored += 1;
-                if message.stored.is_none() {
-                    let Id(id) = record.id;
-                    let (thread, seq, position) = (record.thread.clone(), record.seq, record.position);
-                    let place = Receipt { thread, seq, id: Id(id), position };
-                    message.stored = Some(Stored { place, sha256: Hash::of(&record.body) });
+                if let Some(name) = self.store(step, &record.body, false) {
                     self.asked.entry(record.thread.clone()).or_default().insert(call.to_owned(), name);
                 }
+            }
+            Some(Act::Steers { .. }) => {
+                // The core writes down whose word it is; what the word says is its sender's.
+                let word = tag::root(&record.body).map_or("", |word| word.inside);
+                self.store(step, word.as_bytes(), true);
             }
             Some(Act::Terminal) => {
                 let over = self.asked.remove(&record.thread).unwrap_or_default();
@@ -113,6 +113,22 @@ impl Clients {
             }
             None => {}
         }
+    }
+
+    /// Meets the record of a message; the name of one that is met for the first time.
+    fn store(&mut self, step: &Step<'_>, payload: &[u8], is_word: bool) -> Option<(String, String)> {
+        let record = step.record;
+        let name = (record.from.clone(), record.key.clone()?);
+        let message = self.messages.get_mut(&name)?;
+        message.times_stored += 1;
+        if message.stored.is_some() {
+            return None;
+        }
+        let Id(id) = record.id;
+        let (thread, seq, position) = (record.thread.clone(), record.seq, record.position);
+        let place = Receipt { thread, seq, id: Id(id), position };
+        message.stored = Some(Stored { place, sha256: Hash::of(payload), is_word });
+        Some(name)
     }
 
     fn close(&mut self, step: &Step<'_>, name: &(String, String)) {
@@ -164,6 +180,7 @@ impl Message {
         counts.acked += 1;
         match (&self.stored, &self.outcome) {
             (None, _) => counts.lost += 1,
+            (Some(stored), _) if stored.is_word => counts.joined += 1,
             (_, None) => counts.open += 1,
             (_, Some(outcome)) if outcome.is_answer => counts.answered += 1,
             (_, Some(_)) => counts.failed += 1,

@@ -9,6 +9,7 @@ pub(crate) mod causes;
 pub(crate) mod chain;
 pub(crate) mod clients;
 pub(crate) mod once;
+pub(crate) mod pauses;
 pub(crate) mod rest;
 pub(crate) mod spawns;
 pub(crate) mod steers;
@@ -26,12 +27,18 @@ pub struct Terms {
     pub running: bool,
     /// Most attempts at one turn.
     pub attempts: u32,
+    /// Most calls and spawns that one message from outside may bring about, where its file says so.
+    pub messages: Option<u32>,
+    /// Most child threads that it may have, in all its threads.
+    pub children: Option<u32>,
+    /// How deep calls and spawns may nest: the deepest allowed lies one less below its first call.
+    pub depth: Option<u32>,
 }
 
 impl Default for Terms {
     /// A drained run, with the most attempts that an organism's file can allow.
     fn default() -> Terms {
-        Terms { running: false, attempts: 100 }
+        Terms { running: false, attempts: 100, messages: None, children: None, depth: None }
     }
 }
 
@@ -56,9 +63,12 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("takers", takers::takers),
     ("timer", timers::timer),
     ("approval", approvals::approval),
+    ("paused", pauses::paused),
+    ("budget", budgets::budget),
     ("used", budgets::used),
     ("warned-once", budgets::warned_once),
     ("wrap-up", budgets::wrap_up),
+    ("time", budgets::time),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

@@ -19,7 +19,7 @@ use crate::script::{Line, Script};
 const TABLES: &str = "
 PRAGMA journal_mode = WAL;
 PRAGMA application_id = 0x73797374;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE config (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE) STRICT;
 CREATE TABLE thread (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
@@ -30,6 +30,8 @@ CREATE TABLE record (
   time INTEGER NOT NULL, config INTEGER NOT NULL, code INTEGER,
   salt BLOB NOT NULL, head BLOB NOT NULL, body BLOB NOT NULL
 ) STRICT;
+CREATE TABLE document (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE large (pos INTEGER PRIMARY KEY, document INTEGER NOT NULL) STRICT;
 INSERT INTO config (id, hash) VALUES (1, zeroblob(32));
 ";
 

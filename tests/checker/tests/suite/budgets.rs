@@ -3,6 +3,7 @@
 use crate::good::{B, HEAT, WARM, finished};
 use crate::planted;
 use crate::script::{Line, line};
+use systole_checker::Terms;
 
 /// A word on a budget for the open call of thread B.
 fn told(name: &'static str, code: &'static str, element: &str) -> Line {
@@ -12,6 +13,14 @@ fn told(name: &'static str, code: &'static str, element: &str) -> Line {
         r#" xmlns="https://xml-pipeline.org/ns/core/v1" what="messages" used="8" limit="10"/>"#,
     ];
     line(name, B, "message", code).between("core", "planner").on("1").because("b-ask").says(&body.concat())
+}
+
+/// A word on the time of thread B.
+fn clocked(name: &'static str, runs: bool, used: &str) -> Line {
+    let body = format!(
+        r#"<budget-time xmlns="https://xml-pipeline.org/ns/core/v1" runs="{runs}" used="{used}" limit="30s"/>"#
+    );
+    line(name, B, "timer", "wall").between("core", "").on("1").says(&body)
 }
 
 planted! {
@@ -36,6 +45,40 @@ planted! {
         script.after("wraps", call.because("b-ask").says("<s/>"));
         script.line("b-final").ordinal = Some(1);
     };
+
+    time_that_runs_while_it_stands_still finds ["time"] by |script| {
+        script.after("b-ask", clocked("stands", false, "9s"));
+        script.after("stands", clocked("runs", true, "10s"));
+    };
+
+    time_that_stands_still_twice finds ["time"] by |script| {
+        script.after("b-ask", clocked("stands", false, "9s"));
+        script.after("stands", clocked("again", false, "9s"));
+    };
+
+    time_that_is_given_back finds ["time"] by |script| {
+        script.after("b-ask", clocked("mostly", true, "24s"));
+        script.after("mostly", clocked("less", false, "23999ms"));
+    };
+
+    time_beyond_its_limit finds ["time"] by |script| script.after("b-ask", clocked("over", false, "31s"));
+
+    time_that_runs_on_at_its_limit finds ["time"] by |script| {
+        script.after("b-ask", clocked("over", true, "30s"));
+    };
+
+    time_that_goes_on_after_its_end finds ["time"] by |script| {
+        script.after("b-ask", clocked("over", false, "30s"));
+        script.after("over", clocked("more", true, "30s"));
+    };
+
+    time_kept_in_a_child finds ["spawn", "time"] by |script| {
+        script.after("begin", Line { thread: HEAT, ..clocked("child", false, "9s") });
+    };
+
+    a_word_on_time_that_says_nothing finds ["time"] by |script| {
+        script.after("b-ask", clocked("odd", false, "nine"));
+    };
 }
 
 #[test]
@@ -48,4 +91,34 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
     script.line("b-final").ordinal = Some(1);
     let report = crate::book::Book::of(&script).check();
     assert!(report.found.is_empty(), "{report}");
+}
+
+/// A message from outside brings about no more than its terms allow, wherever in its tree, and no deeper.
+#[test]
+fn what_is_begun_beyond_a_budget_is_found() {
+    let book = crate::book::Book::of(&crate::good::script());
+    let under = |terms: Terms| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
+    // Most in one message: the calls to both takers of both items in thread H. Threads A and D, and the
+    // second message of thread F, have a call and a spawn each.
+    let none = Terms { messages: Some(4), children: Some(1), depth: Some(2), ..Terms::default() };
+    assert_eq!(under(none), []);
+    assert_eq!(under(Terms { messages: Some(3), ..none }), [("budget", 1)]);
+    assert_eq!(under(Terms { messages: Some(1), ..none }), [("budget", 6)]);
+    assert_eq!(under(Terms { children: Some(0), ..none }), [("budget", 4)]);
+    assert_eq!(under(Terms { depth: Some(1), ..none }), [("budget", 11)]);
+}
+
+planted! {
+    a_child_that_used_more_than_it_might finds ["used"] by |script| {
+        let spawned = script.line("spawned");
+        spawned.body = spawned.body.replacen(" head=", " messages=\"0\" head=", 1);
+        let call = line("more", HEAT, "message", "call").between("helper", "search").on("1").at(1, 0);
+        script.after("spawned", call.because("begin").says("<s/>"));
+        let found = line("found-more", HEAT, "message", "final").between("search", "helper").on("1/1.0").at(1, 0);
+        script.after("more", found.because("more").says("<f/>"));
+        script.line("warm").turn = Some(2);
+        script.line("warm").cause = Some("found-more");
+        let body = finished(HEAT, "answered", "warm", WARM);
+        script.line("finished").body = body.replacen(" head=", " messages=\"1\" head=", 1);
+    };
 }

@@ -10,6 +10,7 @@ mod chain;
 mod clients;
 mod good;
 mod once;
+mod pauses;
 mod reading;
 mod script;
 mod spawns;

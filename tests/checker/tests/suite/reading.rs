@@ -81,6 +81,31 @@ fn a_log_is_read_beside_its_writer_and_as_it_stood() {
     assert_eq!(book.check().counts.records, RECORDS - 1);
 }
 
+/// Every body put aside, as those are that are large.
+const PUT_ASIDE: &str = "
+INSERT INTO document (id, hash, bytes) SELECT pos, CAST(pos AS BLOB), body FROM record;
+INSERT INTO large (pos, document) SELECT pos, pos FROM record;
+UPDATE record SET body = x'';";
+
+#[test]
+fn a_body_that_lies_among_the_documents_is_read_from_there() {
+    let book = Book::of(&script());
+    book.run(PUT_ASIDE);
+    assert!(book.check().is_clean());
+    book.run("UPDATE document SET bytes = x'00' WHERE id = 4");
+    assert_eq!(book.check().counts.records, RECORDS);
+    assert!(!book.check().is_clean(), "what was exchanged is found");
+    book.run("DELETE FROM document WHERE id = 4");
+    assert!(!book.check().is_clean(), "and what is missing");
+}
+
+#[test]
+fn a_log_of_format_1_has_every_body_in_its_record() {
+    let book = Book::of(&script());
+    book.run("DROP TABLE large; PRAGMA user_version = 1");
+    assert!(book.check().is_clean());
+}
+
 #[test]
 fn what_is_no_log_is_refused() {
     let path = fresh_path();
@@ -90,8 +115,8 @@ fn what_is_no_log_is_refused() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE t (x)").unwrap();
     assert_eq!(said(), "the file is the database of another program");
-    other.execute_batch("PRAGMA application_id = 0x73797374; PRAGMA user_version = 2").unwrap();
-    assert_eq!(said(), "the log has format 2; this judge knows format 1");
+    other.execute_batch("PRAGMA application_id = 0x73797374; PRAGMA user_version = 3").unwrap();
+    assert_eq!(said(), "the log has format 3; this judge knows formats up to 2");
     std::fs::write(&path, "no database").unwrap();
     assert!(said().starts_with("the file cannot be read"));
     std::fs::remove_file(&path).unwrap();

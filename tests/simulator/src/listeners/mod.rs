@@ -13,10 +13,12 @@ use systole::words::codes::Code;
 use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
 use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::ports::Delivery;
+use systole::words::primitive::Primitive;
 use systole::words::refusal::Refusal;
 use systole_kit::Payload;
 
 use crate::cast;
+use crate::primitives::{self, Sent};
 use crate::weather::Weather;
 
 /// One item of a reply.
@@ -25,9 +27,17 @@ pub(crate) enum Thing {
     Note(Payload),
     Final(Payload),
     Call(Name, Payload),
-    Spawn { label: Option<String>, to: Name, initial: Payload, spawn: Payload },
+    Spawn {
+        label: Option<String>,
+        to: Name,
+        initial: Payload,
+        spawn: Payload,
+    },
     Refused(Payload),
     ForThread(String, Payload),
+    /// A word that the addressee takes, if the thread is one of its callers' children.
+    Steers(String, Name, Payload),
+    Primitive(Primitive, Payload),
 }
 
 impl Thing {
@@ -51,6 +61,12 @@ impl Thing {
                 let judged = Box::new(Err(Refused { refusal, kept: None }));
                 Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
             }
+            Thing::Steers(thread, to, payload) => {
+                let judged = Admitted::new(What::For(to.clone()), Verdict::sworn(payload.clone()));
+                let (thread, payload) = (thread.clone(), payload.bytes().clone());
+                Item::ForThread { thread, payload, judged: Box::new(Ok(judged)) }
+            }
+            Thing::Primitive(primitive, payload) => admitted(What::Primitive(primitive.clone()), payload),
         }
     }
 }
@@ -136,6 +152,8 @@ struct Cue<'a> {
     delivery: &'a Delivery,
     token: &'a str,
     children: &'a [String],
+    /// Timers that the delivery tells of.
+    fired: Vec<String>,
     temper: Temper,
     /// Whether it should come to an end.
     is_brief: bool,
@@ -180,6 +198,28 @@ impl Cue<'_> {
         Some(Thing::Spawn { label: label.map(str::to_owned), to, initial, spawn })
     }
 
+    fn primitive(sent: Sent) -> Option<Thing> {
+        sent.map(|(primitive, payload)| Thing::Primitive(primitive, payload))
+    }
+
+    /// A word for a child, as its listener takes it or not.
+    fn steers(&mut self, child: String, to: &str) -> Option<Thing> {
+        let (to, number) = (cast::name(to), self.number());
+        let word = cast::request(&to, self.token, number)?;
+        Some(Thing::Steers(child, to, word))
+    }
+
+    fn sets_timer(&mut self, dice: &mut Dice) -> Option<Thing> {
+        let id = dice.one_of(&[None, Some("tick"), Some("tock")])?;
+        let (after_ms, repeats) = (dice.between(1_000, 20_000), dice.percent(20));
+        Cue::primitive(primitives::timer(*id, after_ms, repeats, self.token))
+    }
+
+    fn ends_timer(&mut self, dice: &mut Dice) -> Option<Thing> {
+        let id = dice.one_of(&["tick", "tock", "t1", "t2"])?;
+        Cue::primitive(primitives::no_timer(id))
+    }
+
     fn for_thread(&mut self, thread: String) -> Option<Thing> {
         let payload = self.payload("news")?;
         Some(Thing::ForThread(thread, payload))
@@ -220,6 +260,7 @@ impl Troupe {
             temper: self.temper,
             token: &conversation.token,
             children: &conversation.children,
+            fired: cast::fired(body).map(str::to_owned).collect(),
             is_brief,
             may_ask: !is_brief && lease.thread.depth() + lease.call.depth() < deepest,
             numbers: &mut self.numbers,

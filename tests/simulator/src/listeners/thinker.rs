@@ -1,17 +1,30 @@
 //! The listener that thinks: it notes, asks its peers, spawns, and answers in the end. What it chooses
-//! depends on the turn alone, never on what it was told, so every path is walked.
+//! depends on the turn alone, never on what it was told, so every path is walked; but in the end it cancels
+//! the timers that it is told of, or nothing would ever be over.
 
 use super::{Cue, End, Speech, Temper, Thing};
-use crate::cast;
+use crate::{cast, primitives};
 use systole::cli::soak::dice::Dice;
 
 /// Whom it asks, those more often that stand here twice.
-const PEERS: [&str; 7] =
-    [cast::TOOL, cast::TOOL, cast::OTHER, cast::QUIET, cast::CAREFUL, cast::CAREFUL, cast::AGENT];
+const PEERS: [&str; 8] = [
+    cast::TOOL,
+    cast::TOOL,
+    cast::OTHER,
+    cast::QUIET,
+    cast::CAREFUL,
+    cast::CAREFUL,
+    cast::AGENT,
+    cast::WARDED,
+];
 const LABELS: [Option<&str>; 4] = [Some("heat"), Some("light"), None, None];
 
 pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
     let turn = u64::from(cue.delivery.lease.turn);
+    if cue.is_brief && turn == 1 && !cue.fired.is_empty() {
+        let timers = cue.fired.iter().map(|id| Cue::primitive(primitives::no_timer(id)));
+        return End::Speaks(Speech::Items(timers.flatten().collect()));
+    }
     if cue.is_brief {
         return End::Speaks(Speech::Items(cue.answer().into_iter().collect()));
     }
@@ -27,7 +40,7 @@ pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
         Temper::Changing | Temper::Deep | Temper::Wide => {}
     }
     let asking = if cue.may_ask { 30 } else { 0 };
-    let things = match dice.weighed(&[15 * turn, 10, asking, asking, 15, 6, 3, 1, 5]) {
+    let things = match dice.weighed(&[15 * turn, 10, asking, asking, 15, 6, 3, 1, 5, asking, asking / 2]) {
         0 => vec![cue.answer()],
         1 => vec![cue.note()],
         2 => (0..dice.between(1, 3)).map(|_| asks(cue, dice)).collect(),
@@ -36,9 +49,33 @@ pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
         5 => vec![anything(cue, dice), cue.answer(), cue.note()],
         6 => vec![cue.answer(), cue.answer()],
         7 => (0..65).map(|_| cue.note()).collect(),
+        9 => sleeps(cue, dice),
+        10 => vec![todo(dice), cue.answer()],
         _ => return End::Speaks(Speech::Again),
     };
     End::Speaks(Speech::Items(things.into_iter().flatten().collect()))
+}
+
+/// Spawns or sets a timer, or neither, and waits.
+fn sleeps(cue: &mut Cue<'_>, dice: &mut Dice) -> Vec<Option<Thing>> {
+    let mut things: Vec<Option<Thing>> = (0..dice.below(3)).map(|_| spawns(cue, dice)).collect();
+    if dice.percent(50) {
+        things.push(cue.sets_timer(dice));
+    }
+    things.push(waits(cue, dice));
+    things
+}
+
+fn waits(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+    let mode = dice.one_of(&["all", "all", "any", "2"])?;
+    let is_named = dice.percent(30);
+    let named = dice.one_of(cue.children).filter(|_| is_named).cloned();
+    Cue::primitive(primitives::waits(mode, &Vec::from_iter(named)))
+}
+
+fn todo(dice: &mut Dice) -> Option<Thing> {
+    let condition = dice.one_of(&["all is done", "all is well"])?;
+    Cue::primitive(primitives::todo(condition, dice.percent(40)))
 }
 
 fn asks(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
@@ -53,12 +90,22 @@ fn spawns(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
 
 fn anything(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     let asking = if cue.may_ask { 3 } else { 0 };
-    match dice.weighed(&[3, 3, asking, asking, 2, 2]) {
+    match dice.weighed(&[3, 3, asking, asking, 2, 2, 2, 2, 1, asking, 2, 2, 1]) {
         0 => cue.note(),
         1 => cue.refused(),
         2 => asks(cue, dice),
         3 => spawns(cue, dice),
         4 => cue.for_thread("sess-000000000000".to_owned()),
+        6 => cue.sets_timer(dice),
+        7 => cue.ends_timer(dice),
+        8 => todo(dice),
+        9 => waits(cue, dice),
+        10 => Cue::primitive(primitives::no_thread(dice.one_of(cue.children)?)),
+        11 => {
+            let (child, to) = (dice.one_of(cue.children).cloned()?, dice.one_of(&[cast::AGENT, cast::TOOL])?);
+            cue.steers(child, to)
+        }
+        12 => Cue::primitive(primitives::asks()),
         _ => {
             let child = dice.one_of(cue.children).cloned();
             cue.for_thread(child.unwrap_or_else(|| "no-thread".to_owned()))

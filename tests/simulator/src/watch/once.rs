@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use systole::words::ports::Position;
-use systole::words::record::{Mark, Record, Role};
+use systole::words::record::{Mark, Record, Role, Steering};
 
 use crate::cast;
 
@@ -13,8 +13,10 @@ pub(crate) fn twice(records: &[(Position, Record)]) -> Vec<String> {
     let mut first: HashMap<u64, Position> = HashMap::new();
     let mut wrong = Vec::new();
     for (position, record) in records {
-        let Some(Mark::Role(Role::Request | Role::Call | Role::Note | Role::Final | Role::Spawn)) =
-            record.header.code
+        let Some(
+            Mark::Role(Role::Request | Role::Call | Role::Note | Role::Final | Role::Spawn)
+            | Mark::Steering(Steering::Steered),
+        ) = record.header.code
         else {
             continue;
         };

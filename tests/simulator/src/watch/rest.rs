@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use systole::pump::state::{Answer, Call, Life, Stand, Thread};
+use systole::pump::state::{Answer, Awaited, Call, Life, Stand, Thread, Wish};
 use systole::words::ids::{CallPath, ThreadId};
 
 /// Calls that wait for nothing that can come.
@@ -17,7 +17,14 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
             if call.stand() == Stand::Held && !is_behind(thread, path) {
                 wrong.push(format!("{} is held, and no earlier call is open", place()));
             }
-            for item in call.items.iter().filter(|item| item.answer == Answer::Open) {
+            let open = call.items.iter().filter(|item| item.answer == Answer::Open);
+            for item in open {
+                if let Wish::Threads(awaited) = &item.wish {
+                    if !has_something_to_come(thread, path, call, awaited) {
+                        wrong.push(format!("{} waits for threads, and none of them runs", place()));
+                    }
+                    continue;
+                }
                 let nested = path.item(call.settled, item.ordinal);
                 if !thread.calls.contains_key(&nested) {
                     wrong.push(format!("{} waits for {nested}, which is not open", place()));
@@ -38,6 +45,12 @@ pub(crate) fn open(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
         thread.calls.iter().map(|(path, call)| format!("call {path} of {} is {:?}", thread.id, call.stand()))
     })
     .collect()
+}
+
+/// Whether a wait ends by itself: by children that run, or by a timer of its call.
+fn has_something_to_come(thread: &Thread, path: &CallPath, call: &Call, awaited: &Awaited) -> bool {
+    let runs = |id: &ThreadId| call.running().any(|child| child == id);
+    awaited.threads.iter().any(runs) || thread.timers.values().any(|timer| timer.call == *path)
 }
 
 fn is_behind(thread: &Thread, path: &CallPath) -> bool {

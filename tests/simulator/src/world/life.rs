@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use systole::edges::leases::LeaseTable;
 use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports};
-use systole::pump::state::Book;
+use systole::pump::state::{Book, Wish};
 use systole::pump::wake::{self, Recovered};
 
 use super::{Due, Line, World};
@@ -55,6 +55,10 @@ impl World {
         }
         let wrong = self.folds.differs_from_start(&recovered.state);
         self.find_all("start", wrong);
+        // What is forgotten after that was read as it should be, and shows in what the pump does.
+        if let Some(plant) = self.plant {
+            forget(&mut recovered, plant);
+        }
         recovered.state.book = self.opened_book();
         let leases = Arc::new(LeaseTable::default());
         let outside = &self.outside;
@@ -198,6 +202,22 @@ impl World {
         self.buried();
         if !self.is_over {
             self.starts_later();
+        }
+    }
+}
+
+fn forget(recovered: &mut Recovered, plant: Plant) {
+    for thread in recovered.state.threads.values_mut() {
+        let calls = thread.calls.values_mut();
+        match plant {
+            Plant::ForgottenTimers => thread.timers.clear(),
+            Plant::ForgottenWaits => {
+                calls.flat_map(|call| &mut call.items).for_each(|item| item.wish = Wish::Other);
+            }
+            Plant::ForgottenTodos => calls.for_each(|call| call.todos.clear()),
+            Plant::ForgottenApprovals => calls.for_each(|call| call.approval = None),
+            Plant::ForgottenPauses => thread.paused = None,
+            _ => {}
         }
     }
 }

@@ -16,15 +16,17 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use systole::cli::soak::dice::Dice;
+use systole::pump::state::{Call, Thread};
+use systole::words::approval::ApprovalId;
 use systole::words::codes::Code;
 use systole::words::composition::Composition;
 use systole::words::flow::Ticket;
-use systole::words::ids::ThreadId;
-use systole::words::ports::{Lease, Position, Token};
+use systole::words::ids::{Digest, ThreadId};
+use systole::words::ports::{Lease, LogReader as _, Position, Token};
 
 use crate::agenda::Agenda;
 use crate::cast;
-use crate::clients::{Crowd, Pending, Word};
+use crate::clients::{Crowd, Order, Pending, Sight, Word};
 use crate::disk::Disk;
 use crate::listeners::{Speech, Troupe};
 use crate::outside::Outside;
@@ -274,14 +276,29 @@ impl World {
     fn client_acts(&mut self, client: usize) {
         let threads: Vec<ThreadId> = self.folds.durable().keys().filter(|id| !id.is_sys()).cloned().collect();
         let number = self.troupe.number();
+        let waiting = self.waits_for_a_person();
+        let sight = Sight { threads: &threads, waiting: &waiting };
         let dice = &mut self.throws.clients;
-        let Some((ticket, pending)) = self.crowd.acts(client, number, &threads, dice) else { return };
+        let Some((ticket, pending)) = self.crowd.acts(client, number, sight, dice) else { return };
         let next = dice.delay_ms(self.crowd.pause_ms());
         self.agenda.after(next, Due::ClientActs(client));
         if let Some(pending) = pending {
             self.agenda.after(PATIENCE_MS, Due::Again(pending));
         }
         self.posts(ticket);
+    }
+
+    /// What is on disk and waits for a person.
+    fn waits_for_a_person(&self) -> Vec<(ApprovalId, Digest, String)> {
+        let calls = self.folds.durable().values().flat_map(|t| t.calls.values().map(move |call| (t, call)));
+        let asking = calls.filter_map(|(thread, call)| Some((thread, call, call.approval.as_ref()?)));
+        let of = |thread: &Thread, call: &Call| {
+            // The request of a call, or of its spawn, holds the token of its conversation.
+            let found = self.disk.log().of_thread(&thread.id, call.request, 1).unwrap_or_default();
+            let token = found.first().and_then(|(_, record)| cast::tokens(&record.body).next());
+            token.map(str::to_owned).unwrap_or_default()
+        };
+        asking.map(|(thread, call, asked)| (asked.id, asked.hash, of(thread, call))).collect()
     }
 
     fn again(&mut self, pending: Pending) {
@@ -305,6 +322,20 @@ impl World {
         }
     }
 
+    /// Lets go on what somebody halted in the storm. Whether anything was.
+    fn goes_on(&mut self) -> bool {
+        let halted = self.folds.durable().values().filter(|thread| thread.paused.is_some() && !thread.ended);
+        let halted: Vec<ThreadId> = halted.map(|thread| thread.id.clone()).collect();
+        for id in &halted {
+            let thread = (!id.is_sys()).then(|| id.clone());
+            if let Some(operator) = self.crowd.everybody().last() {
+                let ticket = self.crowd.orders(operator, Order::Pause { thread, halts: false });
+                self.posts(ticket);
+            }
+        }
+        !halted.is_empty()
+    }
+
     /// Nothing is planned any more. Whether there is more to do: the last drain, once.
     fn comes_to_rest(&mut self) -> bool {
         let Some(life) = &self.life else { return false };
@@ -312,6 +343,9 @@ impl World {
         if self.is_over {
             self.find("rest", "the drain does not end".into());
             return false;
+        }
+        if self.goes_on() {
+            return true;
         }
         if !is_quiet || next.is_some() {
             self.find("rest", "the pump waits for something that nobody plans".into());

@@ -63,7 +63,7 @@ impl World {
             log.update(record.leaf.0);
             log.update(record.head.0);
         }
-        let terms = Terms { running: false, attempts: MOST_ATTEMPTS };
+        let terms = Terms { attempts: MOST_ATTEMPTS, ..Terms::default() };
         let read = records.iter().map(|(position, record)| as_read(*position, record));
         let report = check_records(read, &self.crowd.histories(), &terms);
         for finding in report.findings {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use sha2::Digest as _;
 
 use systole::pump::heart::Input;
+use systole::pump::pausing::halted;
 use systole::words::codes::Code;
 use systole::words::composition::OnUnknown;
-use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected};
-use systole::words::ids::{Name, ThreadId};
+use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected, What};
+use systole::words::ids::{Key, Name, ThreadId};
 use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
 use systole::words::refusal::Refusal;
 
@@ -26,9 +27,12 @@ impl World {
         if self.life.is_none() {
             return;
         }
-        if let Some(input) = self.crowd.opened(ticket) {
-            self.asked.insert(ticket);
-            self.count(if matches!(input, Input::Cancel { .. }) { "cancels" } else { "requests" });
+        if let Some(mut input) = self.crowd.opened(ticket) {
+            let is_again = !self.asked.insert(ticket);
+            if self.plant == Some(Plant::WordTwice) && is_again {
+                take_for_another(&mut input);
+            }
+            self.count(if matches!(input, Input::Asked(_)) { "requests" } else { "orders" });
             self.input(input);
         }
     }
@@ -83,7 +87,7 @@ impl World {
 
     /// An order that was carried out has ended its thread.
     fn done(&mut self, ticket: Ticket) {
-        let Some(named) = self.crowd.thread_of(ticket) else { return };
+        let Some(named) = self.crowd.ends(ticket) else { return };
         if !self.folds.durable().get(named).is_some_and(|thread| thread.ended) {
             let words = format!("{named} is said to be cancelled, and on disk it has not ended");
             self.find("cancelled", words);
@@ -130,6 +134,10 @@ impl World {
         // What was recorded before it is sent counts as out already.
         let is_promised = pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
+        let halted = halted(|id| self.folds.durable().get(id), &lease.thread);
+        if let Some((by, _)) = halted.filter(|_| !is_promised) {
+            self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
+        }
         if !is_promised && self.life.as_ref().is_some_and(|life| life.drained_ms.is_some()) {
             self.find("drain", format!("{} goes out after the pump was told to stop", lease.token.0));
         }
@@ -223,6 +231,16 @@ impl World {
             known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
         }
         self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None }));
+    }
+}
+
+/// A word that comes again under another key.
+fn take_for_another(input: &mut Input) {
+    if let Input::Asked(asked) = input
+        && asked.payload.as_ref().is_ok_and(|admitted| matches!(admitted.what(), What::Steer { .. }))
+        && let Ok(other) = Key::parse(&[asked.key.as_str(), "-again"].concat())
+    {
+        asked.key = other;
     }
 }
 

@@ -17,6 +17,12 @@ fn rules(plant: Plant) -> &'static [&'static str] {
         Plant::DroppedLook => &["rest"],
         Plant::ForgottenRows => &["start"],
         Plant::KeptSlot => &["rest"],
+        Plant::ForgottenTimers => &["fold", "rest"],
+        Plant::ForgottenWaits => &["fold", "rest"],
+        Plant::ForgottenTodos => &["fold"],
+        Plant::ForgottenApprovals => &["approval", "recorded"],
+        Plant::ForgottenPauses => &["paused"],
+        Plant::WordTwice => &["once"],
     }
 }
 

@@ -133,7 +133,7 @@ impl Real {
     fn happens(&mut self, what: Happening) {
         self.events += 1;
         let at = Millis(1_000_000 + self.events * 10);
-        let event = Event { at, seed: Seed(u128::from(self.events).to_be_bytes()), what };
+        let event = Event { at, tick: at, seed: Seed(u128::from(self.events).to_be_bytes()), what };
         let Decision { facts, effects, .. } = decide(&self.state, event);
         for fact in facts {
             apply(&mut self.state, &fact);

@@ -1,0 +1,94 @@
+//! What ten thousand threads cost that wait: a third for a timer, a third for a person, a third for a
+//! child that waits for a person. Nothing is to be done for them, so nothing may be: neither processor
+//! time nor a thread that wakes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole::edges::delivery::{Answering, answering};
+use systole::edges::log::memory::Memory;
+use systole::organism::running::{LogPlace, Organism};
+use systole::words::ids::Name;
+use systole_kit::reply::{Item, Said};
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload, namespaces};
+
+use crate::child::resident_mb;
+use crate::cold::switches;
+use crate::report::{Table, sized, worked};
+use crate::walk::{self, Course, Stage, TOOLS, filled};
+
+/// How long they are looked at.
+const LOOK: Duration = Duration::from_secs(10);
+
+fn item(document: &[u8]) -> Item {
+    Item::plain(Payload::read(document, &Limits::default()).unwrap())
+}
+
+fn primitive(name: &'static str, attribute: (&'static str, &str), initial: Option<&Payload>) -> Item {
+    let mut writer = Writer::new();
+    writer.open(name).xmlns(namespaces::CORE).attr(attribute.0, attribute.1).content(|within| {
+        if let Some(payload) = initial {
+            within.open("initial-payload").payload(payload);
+        }
+    });
+    item(&writer.finish())
+}
+
+/// A walker that waits in one of three ways, by the last digit of its thread.
+fn waiter() -> Arc<dyn Answering> {
+    answering(|asked| {
+        let held = filled(TOOLS[1], "work", "x");
+        let held = Payload::read(&held, &Limits::default()).unwrap();
+        let wait = primitive("await-threads", ("mode", "all"), None);
+        let items = match asked.thread.bytes().last().map_or(0, |b| b % 3) {
+            0 => vec![primitive("set-timer", ("after", "1h"), None), wait],
+            1 => vec![Item::plain(held)],
+            _ => vec![primitive("spawn-thread", ("suggested_sub_id", "c"), Some(&held)), wait],
+        };
+        async move { Said::Items(items) }
+    })
+}
+
+/// Processor time, wakes and memory of an organism in which so many threads wait.
+async fn looked_at(waiting: usize) -> (f64, f64, f64) {
+    let course = Course::new(16, 2, Stage::Home);
+    let organism = walk::start_recast(LogPlace::Memory(Memory::new()), &course, 1, |(listeners, inline)| {
+        let tool = listeners.get_mut("tool-b").unwrap();
+        tool.approval.always = true;
+        tool.approval.expires_ms = 3_600_000;
+        let waiters: BTreeMap<_, _> = [(Name::parse("walker").unwrap(), waiter())].into();
+        inline.extend(waiters);
+    })
+    .await;
+    walk::begin(&organism, &course, (0..waiting).map(|n| format!("wait-{n}"))).await;
+    at_rest(&organism).await;
+    let (before, woke) = (worked().0, switches("self"));
+    at_rest(&organism).await;
+    let cost = ((worked().0 - before) * 1e3, switches("self") - woke, resident_mb("self"));
+    organism.stop(walk::GRACE).await;
+    cost
+}
+
+/// Waits until nothing was recorded for so long.
+async fn at_rest(organism: &Organism) {
+    let mut tail = organism.tail();
+    while tokio::time::timeout(LOOK, tail.changed()).await.is_ok() {}
+}
+
+/// Adds what they cost beside an organism in which nobody waits.
+pub(crate) fn threads(table: &mut Table) {
+    let waiting = sized("WAITING", 10_000);
+    let (mut works, mut wakes, mut memory) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..table.runs.min(3) {
+        let look = |count| walk::runtime().block_on(looked_at(count));
+        let (none, some) = (look(0), look(waiting));
+        works.push((some.0, none.0));
+        wakes.push((some.1, none.1));
+        memory.push((some.2, none.2));
+    }
+    table.add(&format!("{waiting} threads that wait, processor time in 10 s"), "ms", "floor", &works);
+    table.add("  times a thread woke", "", "floor", &wakes);
+    table.add("  resident, log in memory", "MB", "", &memory);
+}

@@ -1,0 +1,202 @@
+//! What clients send: a message for each way in which the workload can be put to work, some that have to
+//! be refused, and some of which nobody knows. Dice come in, messages go out; nothing here sends.
+
+use systole_kit::namespaces::CORE;
+use systole_kit::writer::Writer;
+
+use super::board::Board;
+use super::dice::Dice;
+use super::guests::{self, Guest};
+
+/// What is to come of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It is taken and answered.
+    Answered,
+    /// It is taken and answered once a word for its thread has come.
+    Steered,
+    /// It is taken, and its thread goes on by itself until somebody ends it.
+    Ticks,
+    /// It is taken, and waits for what does not come during the run.
+    Left,
+    /// It is refused.
+    Refused,
+    /// One or the other: it is for a thread that may be over.
+    Open,
+    /// The same, and it joins what is at work there instead of being a question of its own.
+    Word,
+}
+
+/// A message, and what names it.
+pub(super) struct Message {
+    pub(super) key: String,
+    pub(super) document: Vec<u8>,
+    pub(super) token: String,
+    pub(super) thread: Option<String>,
+    pub(super) fate: Fate,
+}
+
+/// Ways of the clerk's errands, with their weights.
+const ERRANDS: &[(&str, u64)] = &[
+    ("all", 4),
+    ("any", 3),
+    ("count", 2),
+    ("nap", 2),
+    ("early", 3),
+    ("later", 3),
+    ("tick", 2),
+    ("todo", 3),
+    ("note", 2),
+    ("hasty", 2),
+    ("cancel", 3),
+    ("twice", 2),
+    ("steer", 3),
+    ("ends", 3),
+    ("ask", 3),
+    ("safe", 5),
+    ("held", 4),
+    ("sealed", 1),
+    ("loop", 2),
+    ("round", 2),
+    ("greedy", 2),
+    ("miser", 2),
+    ("brood", 2),
+    ("deep", 2),
+    ("weary", 2),
+    ("stray", 3),
+    ("long", 3),
+];
+
+/// Ways of the fuse.
+const FUSES: &[&str] = &["burn", "fail", "retry", "dead", "die", "hang", "silent", "again", "notice"];
+
+/// The thread that nobody opened.
+const NOWHERE: &str = "sess-000000000000";
+
+/// Draws the messages of one client.
+pub(super) struct Drawer {
+    guest: Guest,
+    number: u64,
+    drawn: u64,
+}
+
+impl Drawer {
+    pub(super) fn new(guest: Guest, number: u64) -> Drawer {
+        Drawer { guest, number, drawn: 0 }
+    }
+
+    /// A name that nobody else gives.
+    fn name(&self, prefix: &str) -> String {
+        [prefix, "-", &self.number.to_string(), "-", &self.drawn.to_string()].concat()
+    }
+
+    /// The next message: mostly right, sometimes wrong, sometimes in a thread that is there.
+    pub(super) fn draw(&mut self, dice: &mut Dice, board: &Board, own: &[String]) -> Message {
+        self.drawn += 1;
+        let (token, key) = (self.name("t"), self.name("k"));
+        if dice.percent(5) {
+            let (document, thread) = self.wrong(dice, board, &token);
+            return Message { key, document, token, thread, fate: Fate::Refused };
+        }
+        let (document, fate) = self.right(dice, &token);
+        let goes_on = dice.percent(30) && fate == Fate::Answered;
+        if goes_on && self.guest == guests::BOB && dice.percent(30) {
+            let thread = board.thread_of_another(self.guest.name, dice);
+            let fate = if thread.is_some() { Fate::Open } else { fate };
+            return Message { key, document, token, thread, fate };
+        }
+        let thread = dice.one_of(own).filter(|_| goes_on).cloned();
+        Message { key, document, token, thread, fate }
+    }
+
+    /// A word for the thread of a message.
+    pub(super) fn word(&mut self, thread: &str) -> Message {
+        self.drawn += 1;
+        let (token, key) = (self.name("t"), self.name("k"));
+        // What is written down of a word is what it says: the rest is of the thread.
+        let document = errand(&token, "go");
+        Message { key, document, token, thread: Some(thread.to_owned()), fate: Fate::Word }
+    }
+
+    fn right(&self, dice: &mut Dice, token: &str) -> (Vec<u8>, Fate) {
+        // Not everybody may address everybody.
+        let weights: &[u64] =
+            if self.guest == guests::CAROL { &[3, 2, 4] } else { &[18, 15, 42, 8, 9, 6, 1] };
+        match dice.weighed(weights) {
+            0 => (document("desk", "job", &[("token", token)]), Fate::Answered),
+            1 => (document("till", "pay", &[("token", token)]), Fate::Answered),
+            2 => {
+                let weights: Vec<u64> = ERRANDS.iter().map(|(_, weight)| *weight).collect();
+                let way = ERRANDS.get(dice.weighed(&weights)).map_or("all", |(way, _)| way);
+                let fate = match way {
+                    "tick" => Fate::Ticks,
+                    "sealed" => Fate::Left,
+                    "long" if dice.percent(15) => Fate::Left,
+                    "long" => Fate::Steered,
+                    _ => Fate::Answered,
+                };
+                (errand(token, way), fate)
+            }
+            3 => {
+                let fields = [("token", token), ("copies", "1"), ("mark", "none")];
+                (document("press", "stamp", &fields), Fate::Answered)
+            }
+            4 => {
+                let way = dice.one_of(FUSES).copied().unwrap_or("burn");
+                (document("fuse", "light", &[("token", token), ("way", way)]), Fate::Answered)
+            }
+            5 => (document("safe", "open", &[("token", token), ("mark", "plain")]), Fate::Answered),
+            _ => (document("vault", "unlock", &[("token", token)]), Fate::Left),
+        }
+    }
+
+    /// What has to be refused: bytes that no schema takes, a listener that is out of reach, a thread that
+    /// is not there or belongs to somebody else.
+    fn wrong(&self, dice: &mut Dice, board: &Board, token: &str) -> (Vec<u8>, Option<String>) {
+        let job = document("desk", "job", &[("token", token)]);
+        let torn = || (document("desk", "job", &[("tokn", token)]), None);
+        match dice.below(4) {
+            0 => (job, Some(NOWHERE.to_owned())),
+            1 => (document("office", "check", &[("token", token)]), None),
+            // Whoever has no role sees no thread of others.
+            2 if self.guest == guests::ALICE => match board.thread_of_another(self.guest.name, dice) {
+                Some(thread) => (job, Some(thread)),
+                None => torn(),
+            },
+            2 if self.guest == guests::CAROL => (document("vault", "unlock", &[("token", token)]), None),
+            _ => torn(),
+        }
+    }
+}
+
+/// A message that brings a word to its thread: what the word says stands inside.
+pub(super) fn steering(word: &Message) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.open("steer").xmlns(CORE).content(|inside| write_errand(inside, &word.token, "go"));
+    writer.finish()
+}
+
+fn errand(token: &str, way: &str) -> Vec<u8> {
+    let mut writer = Writer::new();
+    write_errand(&mut writer, token, way);
+    writer.finish()
+}
+
+fn write_errand(writer: &mut Writer, token: &str, way: &str) {
+    write(writer, "clerk", "errand", &[("token", token), ("way", way)]);
+}
+
+fn document(listener: &str, element: &'static str, fields: &[(&'static str, &str)]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    write(&mut writer, listener, element, fields);
+    writer.finish()
+}
+
+fn write(writer: &mut Writer, listener: &str, element: &'static str, fields: &[(&'static str, &str)]) {
+    let namespace = ["https://xml-pipeline.org/ns/", listener, "/v1"].concat();
+    writer.open(element).xmlns(&namespace).content(|inside| {
+        for (name, text) in fields {
+            inside.open(*name).text(text);
+        }
+    });
+}

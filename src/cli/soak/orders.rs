@@ -1,0 +1,88 @@
+//! Orders that somebody outside gave and that were said to be carried out: the log has to hold each of
+//! them once. Pure data, and the reading of it in a log.
+
+use std::collections::HashMap;
+
+use systole_checker::record::Record;
+
+/// What was done.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Deed {
+    /// A thread was cancelled.
+    Cancelled,
+    /// A thread at rest was ended.
+    Ended,
+    /// Something that waited was let go.
+    Approved,
+    /// It was turned down.
+    Rejected,
+    /// Something else went in its place.
+    Amended,
+}
+
+impl Deed {
+    /// The kind and the code of the record that it leaves.
+    const fn mark(self) -> (&'static str, &'static str) {
+        match self {
+            Deed::Cancelled => ("terminal", "thread.cancelled"),
+            Deed::Ended => ("terminal", "ended"),
+            Deed::Approved => ("approval", "approved"),
+            Deed::Rejected => ("approval", "rejected"),
+            Deed::Amended => ("approval", "amended"),
+        }
+    }
+}
+
+/// An order that was carried out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// The thread, or the request for approval.
+    pub on: String,
+    /// What was done.
+    pub deed: Deed,
+}
+
+/// The ends of threads and of requests for approval that a log tells of.
+#[derive(Default)]
+pub struct Deeds {
+    told: HashMap<(String, &'static str, &'static str), u64>,
+}
+
+impl Deeds {
+    const ALL: [Deed; 5] = [Deed::Cancelled, Deed::Ended, Deed::Approved, Deed::Rejected, Deed::Amended];
+
+    /// Meets a record.
+    pub fn see(&mut self, record: &Record) {
+        let marks = Deeds::ALL.map(Deed::mark);
+        let fits =
+            |(kind, code): &&(&str, &str)| record.kind == *kind && record.code.as_deref() == Some(code);
+        let Some((kind, code)) = marks.iter().find(fits).copied() else { return };
+        let on = match kind {
+            "terminal" => record.thread.clone(),
+            _ => approval(&record.body),
+        };
+        *self.told.entry((on, kind, code)).or_default() += 1;
+    }
+
+    /// The orders that the log does not tell of exactly once.
+    pub fn missing(&self, orders: &[Order]) -> Vec<String> {
+        let times = |order: &Order| {
+            let (kind, code) = order.deed.mark();
+            self.told.get(&(order.on.clone(), kind, code)).copied().unwrap_or(0)
+        };
+        let wrong = orders.iter().map(|order| (order, times(order))).filter(|(_, times)| *times != 1);
+        let words = |(order, times): (&Order, u64)| {
+            let (_, code) = order.deed.mark();
+            ["order  ", &order.on, " was said to be ", code, ", and is so ", &times.to_string(), " times"]
+                .concat()
+        };
+        wrong.map(words).collect()
+    }
+}
+
+/// The id in an `<approval-decided>`.
+fn approval(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let id = text.split_once(" id=\"").and_then(|(_, rest)| rest.split_once('"'));
+    id.map_or_else(String::new, |(id, _)| id.to_owned())
+}

@@ -1,0 +1,108 @@
+//! The person: reads what waits for one, as it comes, and approves it, rejects it, puts something else in
+//! its place, says a word that does not count, or says nothing. What it says of a request follows from the
+//! seed and the request, so that it says the same again after a death in between.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::board::Board;
+use super::client::{Tally, hex};
+use super::dice::Dice;
+use super::doorstep::Doorstep;
+use super::guests;
+use super::house::House;
+use super::orders::{Deed, Order};
+use crate::console::client::Client as Door;
+use crate::console::told::{Outcome, Record, Ruling};
+use crate::rules::approval_payload::read_request;
+use crate::words::approval::Request;
+
+/// The longest that one look at the log lasts.
+const LOOK: Duration = Duration::from_millis(500);
+/// How far before its request a payload is looked for: more records than one commit has.
+const BEFORE: u64 = 200;
+/// Where nobody decides.
+const SILENT: &str = "vault";
+
+/// The person.
+pub(super) struct Person {
+    board: Arc<Board>,
+    dice: Dice,
+    doorstep: Doorstep,
+    orders: Vec<Order>,
+}
+
+impl Person {
+    pub(super) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Person {
+        let doorstep = Doorstep::new(house, guests::PIA, board.clone());
+        Person { board, dice, doorstep, orders: Vec::new() }
+    }
+
+    /// Decides about everything that comes, until the run is over.
+    pub(super) fn work(mut self) -> Tally {
+        let (mut after, mut seen) = (0, None);
+        while !self.board.wants_nothing() {
+            let Some((life, door)) = self.doorstep.at(seen) else { break };
+            seen = Some(life);
+            let Ok(events) = door.events(after, "sys", Some(LOOK)) else { continue };
+            for record in events.map_while(Result::ok) {
+                if let Some(request) = read_request(record.body.as_bytes())
+                    && !decide(door, &record, &request, &self.dice, &mut self.orders)
+                {
+                    // It died before it answered; the next life is asked again.
+                    break;
+                }
+                after = record.position;
+            }
+        }
+        Tally { orders: self.orders, ..Tally::default() }
+    }
+}
+
+/// Says something about a request, or nothing; false if nobody heard it.
+fn decide(door: &Door, record: &Record, request: &Request, dice: &Dice, orders: &mut Vec<Order>) -> bool {
+    if request.to.as_str() == SILENT {
+        return true;
+    }
+    let mut dice = dice.apart(request.id.0);
+    let said = |outcome, note: Option<&str>, payload| {
+        let note = note.map(str::to_owned);
+        Ruling { outcome, note, hash: Some(request.hash.to_string()), payload }
+    };
+    let ruling = match dice.below(100) {
+        0..40 => said(Outcome::Approved, None, None),
+        40..58 => said(Outcome::Rejected, Some("not like this"), None),
+        58..78 => match amendment(door, record, request) {
+            Some(payload) => said(Outcome::Amended, Some("like this"), Some(payload)),
+            None => said(Outcome::Approved, None, None),
+        },
+        // A word for other bytes than those that wait counts for nothing.
+        78..83 => Ruling { hash: Some("0".repeat(64)), ..said(Outcome::Approved, None, None) },
+        _ => return true,
+    };
+    let id = request.id.to_string();
+    let Ok(heard) = door.rule(&id, &ruling) else { return false };
+    if heard.is_ok() {
+        let deed = match ruling.outcome {
+            Outcome::Approved => Deed::Approved,
+            Outcome::Rejected => Deed::Rejected,
+            Outcome::Amended => Deed::Amended,
+        };
+        orders.push(Order { on: id.clone(), deed });
+        if dice.percent(10) {
+            // What is decided is decided: should this be taken, the judge finds two outcomes.
+            let _refused = door.rule(&id, &said(Outcome::Rejected, Some("on second thoughts"), None));
+        }
+    }
+    true
+}
+
+/// The payload that waits, with another mark in it.
+fn amendment(door: &Door, record: &Record, request: &Request) -> Option<String> {
+    let hash = request.hash.to_string();
+    let from = record.position.saturating_sub(BEFORE);
+    let root = request.thread.root_of();
+    let mut events = door.events(from, root.as_str(), Some(LOOK)).ok()?.map_while(Result::ok);
+    let waits = events.find(|waits| hex(waits.body.as_bytes()) == hash)?;
+    Some(waits.body.replace("<mark>plain</mark>", "<mark>amended</mark>"))
+}

@@ -1,0 +1,73 @@
+//! The end of a run in peace: waits until nothing waits any more but what was begun to wait for longer than
+//! the run, and every wait is named. What waits is told by `systole why` itself, asked as anybody would.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::house::House;
+use super::life::Amiss;
+
+/// A wait as `systole why` names it.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+pub struct Wait {
+    /// The thread that waits.
+    pub thread: String,
+    /// What sort of wait it is.
+    pub cause: String,
+    /// For what, in words.
+    pub words: String,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    waits: Vec<Wait>,
+}
+
+/// Waits that a run may leave behind, by what they are called: a person, a timer, a message before it, and
+/// a thread that somebody halted.
+const NAMED: &[&str] = &["person", "awaiting", "held", "paused"];
+
+/// What waits, and for what.
+pub fn waits(house: &House) -> Result<Vec<Wait>, Amiss> {
+    let machine = |error| Amiss::Machine("cannot ask systole why", error);
+    let mut command = Command::new(house.program());
+    command.args(["why", "--json", "-f"]).arg(house.organism());
+    let said = command.output().map_err(machine)?;
+    if !said.status.success() {
+        return Err(Amiss::Unsaid(String::from_utf8_lossy(&said.stderr).trim().to_owned()));
+    }
+    let answer: Answer =
+        serde_json::from_slice(&said.stdout).map_err(|error| Amiss::Unsaid(error.to_string()))?;
+    Ok(answer.waits)
+}
+
+/// Whether all that waits was meant to.
+pub(super) fn is_settled(waits: &[Wait], left: &BTreeSet<String>) -> bool {
+    waits.iter().all(|wait| left.contains(root_of(&wait.thread)))
+}
+
+/// What waits and was not meant to, in words.
+pub(super) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
+    let others = waits.iter().filter(|wait| !left.contains(root_of(&wait.thread)));
+    let words: Vec<String> = others.map(|wait| [&wait.thread, " ", &*wait.words].concat()).collect();
+    words.join("; ")
+}
+
+/// Open calls whose wait `systole why` does not name, and waits that it names in no words for them.
+pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
+    let strange = waits.iter().filter(|wait| !NAMED.contains(&wait.cause.as_str()));
+    let mut findings: Vec<String> = strange
+        .map(|wait| ["why  ", &wait.thread, " waits ", &wait.words, ", which nobody meant it to"].concat())
+        .collect();
+    let named: BTreeSet<&str> = waits.iter().map(|wait| root_of(&wait.thread)).collect();
+    let silent = open.filter(|(thread, _)| !named.contains(root_of(thread)));
+    findings.extend(silent.map(|(thread, words)| ["why  says nothing of ", thread, ": ", &words].concat()));
+    findings
+}
+
+/// The root of a thread.
+fn root_of(thread: &str) -> &str {
+    thread.split('.').next().unwrap_or(thread)
+}

@@ -1,0 +1,44 @@
+//! From one number of the format to the next. Each step is one transaction that ends with the new number,
+//! so a crash leaves the log as it was or as it will be.
+//!
+//! Only who holds the lock of a log brings it forward, and only after its newest records were verified.
+//! Whoever only reads an older log gets what it lacks beside it, in memory, and changes no byte.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::fault;
+use super::layout::{LARGE, LINE, connect_writing};
+use crate::words::ports::LogFault;
+use crate::words::record::FORMAT;
+
+/// Brings a log to the newest format.
+pub(super) fn forward(path: &Path) -> Result<(), LogFault> {
+    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    let connection = connect_writing(path).map_err(ill)?;
+    let found = number(&connection).map_err(ill)?;
+    if found < FORMAT {
+        let steps = [LARGE, "DROP VIEW IF EXISTS line;", LINE].concat();
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(ill)?;
+        connection.execute_batch(&steps).map_err(ill)?;
+        connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
+        connection.execute_batch("COMMIT").map_err(ill)?;
+    }
+    connection.close().map_err(|(_, e)| ill(e))
+}
+
+/// The number of the format, as the newest commit has it.
+pub(super) fn number(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(Some("main"), "user_version", |row| row.get(0))
+}
+
+/// Puts beside an older log what it lacks, for one connection, in memory. Says whether it is older.
+pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_older = number(connection)? < FORMAT;
+    if is_older {
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.execute_batch(&LARGE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+    }
+    Ok(is_older)
+}

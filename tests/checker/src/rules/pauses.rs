@@ -1,0 +1,45 @@
+//! Whether nothing new goes out of what is halted.
+
+use super::Terms;
+use crate::ledger::{Ledger, Step};
+use crate::meaning::Act;
+
+/// A thread is paused and goes on by turns. Between the two nothing of it, nor of what is below it, is
+/// handed out: what is replied to was due before, and no first attempt is made.
+pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let thread = &step.record.thread;
+    match step.act? {
+        Act::Pauses => {
+            let first = before.thread(thread)?.paused?;
+            Some(format!("it is paused since position {first}, and is paused again"))
+        }
+        Act::Resumes => {
+            let is_paused = before.thread(thread).is_some_and(|thread| thread.paused.is_some());
+            (!is_paused).then(|| "it goes on, and was not paused".into())
+        }
+        Act::Attempt { .. } => {
+            let since = before.halted(thread)?;
+            let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
+            (number == Some(1))
+                .then(|| format!("a first attempt is made, though all is halted since {since}"))
+        }
+        Act::Item { call, turn, .. } => replies(before, step, call, turn),
+        Act::Takes { caller, turn, .. } => replies(before, step, caller, turn),
+        Act::Outcome { call } if step.record.code.as_deref() == Some("handled") => {
+            replies(before, step, call, step.record.turn?)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a reply is to what can only have been handed out after the pause.
+fn replies(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
+    let since = before.halted(&step.record.thread)?;
+    let thread = before.thread(&step.record.thread)?;
+    let call = thread.calls.get(path)?;
+    let moved = thread.moved(path, call);
+    // The further items of a reply come with its first.
+    (turn > call.settled && moved > since).then(|| {
+        format!("turn {turn} of call {path} was due since position {moved}, all is halted since {since}")
+    })
+}

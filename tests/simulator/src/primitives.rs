@@ -1,0 +1,79 @@
+//! The payloads of the core that listeners of a run send, each with what the door reads in it. Pure: what
+//! is asked for goes in, a payload and its meaning come out, read by the door's own hand.
+
+use std::sync::Arc;
+
+use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
+use systole::words::primitive::Primitive;
+use systole_kit::writer::Writer;
+use systole_kit::{Payload, namespaces};
+
+/// A primitive as it is sent.
+pub(crate) type Sent = Option<(Primitive, Payload)>;
+
+fn payload(writer: Writer) -> Option<Payload> {
+    Payload::trusted(Arc::from(writer.finish())).ok()
+}
+
+/// A wait for these threads, or for all that are open.
+pub(crate) fn waits(mode: &str, threads: &[String]) -> Sent {
+    let mut writer = Writer::with_capacity(160);
+    writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", mode).content(|inside| {
+        threads.iter().for_each(|id| inside.open("thread").attr("id", id).empty());
+    });
+    let payload = payload(writer)?;
+    Some((Primitive::Await(read_await(payload.bytes()).ok()?), payload))
+}
+
+/// A timer that fires after so long, once or again and again. Its note names the conversation.
+pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str) -> Sent {
+    let span = [&after_ms.to_string(), "ms"].concat();
+    let pace = if repeats { "every" } else { "after" };
+    let mut writer = Writer::with_capacity(160);
+    let start = writer.open("set-timer").xmlns(namespaces::CORE).attr_if("id", id).attr(pace, &span);
+    start.text(&["for token=\"", token, "\""].concat());
+    let payload = payload(writer)?;
+    Some((Primitive::SetTimer(read_set_timer(payload.bytes()).ok()?), payload))
+}
+
+/// The end of a timer.
+pub(crate) fn no_timer(id: &str) -> Sent {
+    let mut writer = Writer::with_capacity(96);
+    writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty();
+    let payload = payload(writer)?;
+    Some((Primitive::CancelTimer(read_cancel_timer(payload.bytes()).ok()?), payload))
+}
+
+/// The end of a child.
+pub(crate) fn no_thread(id: &str) -> Sent {
+    let mut writer = Writer::with_capacity(128);
+    writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty();
+    let payload = payload(writer)?;
+    Some((Primitive::CancelThread(read_cancel_thread(payload.bytes()).ok()?), payload))
+}
+
+/// A todo list of one step.
+pub(crate) fn todo(condition: &str, is_done: bool) -> Sent {
+    let mut writer = Writer::with_capacity(160);
+    let done = if is_done { "true" } else { "false" };
+    writer.open("todo-until").xmlns(namespaces::CORE).attr("condition", condition).content(|inside| {
+        inside.open("step").attr("done", done).text("look again");
+    });
+    Some((Primitive::Todo, payload(writer)?))
+}
+
+/// A question about payloads, with an answer that says little.
+pub(crate) fn asks() -> Sent {
+    let mut writer = Writer::with_capacity(96);
+    writer.open("list-capabilities").xmlns(namespaces::META).empty();
+    let mut answer = Writer::with_capacity(96);
+    answer.open("capabilities").xmlns(namespaces::META).empty();
+    Some((Primitive::Introspect(Arc::from(answer.finish())), payload(writer)?))
+}
+
+/// A word from outside, around what it says.
+pub(crate) fn steer(word: &Payload) -> Option<Payload> {
+    let mut writer = Writer::with_capacity(160);
+    writer.open("steer").xmlns(namespaces::CORE).content(|inside| inside.payload(word));
+    payload(writer)
+}

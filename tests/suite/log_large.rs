@@ -1,0 +1,138 @@
+//! Large bodies lie among the documents, and a log from before that is brought forward: in one step, by
+//! whoever writes it, and not by whoever reads it.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use systole::edges::log::sqlite;
+use systole::words::ids::Digest;
+use systole::words::limits::LARGE_BODY;
+use systole::words::ports::{Commit, LogFault, LogReader as _, LogWriter as _, Position};
+use systole::words::record::Record;
+
+use crate::log_format::fixture;
+use crate::log_records::{Author, Folder, batch, root};
+
+const LOG: &str = "SYSTOLE_TEST_LOG";
+
+/// What a query of one number finds.
+fn number(folder: &Folder, sql: &str) -> i64 {
+    Connection::open(folder.log()).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// A log in which three threads were sent the same large body ten times.
+fn of_ten() -> (Folder, Vec<Arc<Record>>) {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let records: Vec<_> = (0..10).map(|n| author.note(&root(n % 3), 4 * LARGE_BODY)).collect();
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let all = batch(records);
+    assert_eq!(opened.writer.commit(&all), Commit::Committed(Position(10)));
+    (folder, all.records)
+}
+
+#[test]
+fn c10_a_large_body_is_stored_once_however_often_it_is_sent() {
+    let (folder, records) = of_ten();
+    let reader = sqlite::open_reading(&folder.log()).unwrap();
+    let read: Vec<_> =
+        reader.after(Position(0), 100).unwrap().into_iter().map(|(_, record)| Arc::new(record)).collect();
+    assert_eq!(read, records, "nobody sees a difference");
+    let bytes = std::fs::metadata(folder.log()).unwrap().len();
+    assert!(bytes < 3 * 4 * LARGE_BODY as u64, "{bytes} bytes");
+    let saw = sqlite::verify_all(&folder.log()).unwrap();
+    assert_eq!((saw.records, saw.documents), (10, 1));
+    assert_eq!(reader.document(Digest::of(&records[0].body)).unwrap().as_deref(), Some(&*records[0].body));
+    assert_eq!(number(&folder, "SELECT min(length(body)) FROM line"), 4 * LARGE_BODY as i64);
+}
+
+#[test]
+fn a_body_up_to_the_limit_stays_in_its_record() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let both = [author.note(&root(1), LARGE_BODY), author.note(&root(1), LARGE_BODY + 1)];
+    assert!(matches!(opened.writer.commit(&batch(both)), Commit::Committed(_)));
+    drop(opened);
+    assert_eq!(number(&folder, "SELECT pos FROM large"), 2);
+    assert_eq!(number(&folder, "SELECT count(*) FROM document"), 1);
+}
+
+#[test]
+fn a_large_body_that_was_changed_lost_or_exchanged_is_named() {
+    for (edit, position) in [
+        ("UPDATE document SET bytes = CAST('<other/>' AS BLOB)", 1),
+        ("DELETE FROM document", 1),
+        ("DELETE FROM large WHERE pos = 4", 4),
+        ("UPDATE record SET body = CAST('<other/>' AS BLOB) WHERE pos = 7", 7),
+    ] {
+        let (folder, _) = of_ten();
+        Connection::open(folder.log()).unwrap().execute_batch(edit).unwrap();
+        match sqlite::verify_all(&folder.log()) {
+            Err(LogFault::Damaged { position: found, .. }) => assert_eq!(found.0, position, "{edit}"),
+            other => panic!("{edit}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(1), folder.log()).unwrap();
+    let bytes = || Digest::of(&std::fs::read(folder.log()).unwrap());
+    let before = bytes();
+    let early = sqlite::open_reading(&folder.log()).unwrap();
+    assert_eq!(early.after(Position(0), 100).unwrap().len(), 6);
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 6);
+    assert_eq!((sqlite::format(&folder.log()), bytes()), (Ok(1), before), "no byte was changed");
+
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let large = Author::default().note(&root(9), 2 * LARGE_BODY);
+    assert_eq!(opened.writer.commit(&batch([large.clone()])), Commit::Committed(Position(7)));
+    let read = early.after(Position(6), 100).unwrap();
+    assert_eq!(read[0].1, large, "whoever had begun to read goes on");
+    drop((opened, early));
+    assert_eq!(sqlite::format(&folder.log()), Ok(2));
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 7);
+    assert_eq!(number(&folder, "SELECT count(*) FROM line"), 7);
+}
+
+/// Opens a log to write it, and nothing else. Run by the test below, under strace.
+#[test]
+#[ignore = "the second process of another test"]
+fn process_that_brings_a_log_forward() {
+    let log = std::env::var_os(LOG).expect("run by another test, which names the log");
+    drop(sqlite::open(std::path::Path::new(&log)).unwrap());
+}
+
+#[test]
+#[ignore = "needs strace"]
+fn c13_death_at_any_write_while_a_log_is_brought_forward_leaves_it_whole() {
+    let mut formats = [0; 3];
+    for n in 1..100 {
+        let folder = Folder::new();
+        std::fs::copy(fixture(1), folder.log()).unwrap();
+        let inject = format!("inject=pwrite64:signal=SIGKILL:when={n}");
+        let ended = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &inject])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "log_large::process_that_brings_a_log_forward"])
+            .env(LOG, folder.log())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("strace is installed");
+        let reader = sqlite::open_reading(&folder.log()).unwrap_or_else(|e| panic!("write {n}: {e}"));
+        assert_eq!(reader.after(Position(0), 100).unwrap().len(), 6, "write {n}");
+        drop(reader);
+        let format: usize = number(&folder, "PRAGMA user_version").try_into().unwrap();
+        formats[format] += 1;
+        drop(sqlite::open(&folder.log()).unwrap_or_else(|e| panic!("write {n}: {e}")));
+        assert_eq!(number(&folder, "PRAGMA user_version"), 2, "write {n}");
+        if ended.success() {
+            assert!(n > 3, "several writes were struck");
+            assert!(formats[1] > 0 && formats[2] > 0, "before and after: {formats:?}");
+            return;
+        }
+    }
+    panic!("it never ended by itself");
+}

@@ -1,0 +1,270 @@
+//! The time that a message from outside may take: when it runs, when it stands still, and what happens at
+//! its marks.
+
+use super::*;
+use systole::pump::event::Pause;
+use systole::pump::wall::Runs;
+use systole::words::approval::Says;
+use systole::words::budget::Budgets;
+
+/// An agent at work whose message may take a hundred seconds. Every event takes ten milliseconds.
+fn stage() -> Stage {
+    let mut composition = composition();
+    composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
+    let mut stage = Stage::under(composition);
+    stage.asks("k", "agent", None);
+    stage
+}
+
+fn elapses(stage: &mut Stage) -> Vec<String> {
+    stage.happens(Happening::Elapsed(Runs { thread: root(), purse: 1 }))
+}
+
+fn pause(stage: &mut Stage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
+    let by = Name::operator();
+    stage.happens(Happening::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None }))
+}
+
+/// What the records say about time: `true 90ms`.
+fn said(stage: &Stage) -> Vec<String> {
+    let attribute = |body: &str, name: &str| {
+        body.split_once(&format!("{name}=\"")).unwrap().1.split_once('"').unwrap().0.to_owned()
+    };
+    let bodies = stage.records.iter().map(|r| String::from_utf8_lossy(&r.body).into_owned());
+    let times = bodies.filter(|body| body.starts_with("<budget-time"));
+    times.map(|body| format!("{} {}", attribute(&body, "runs"), attribute(&body, "used"))).collect()
+}
+
+#[test]
+fn it_runs_from_the_request_on_without_a_word() {
+    let mut stage = Stage::under(stage().state.book.current().map(|page| (**page).clone()).unwrap());
+    let told = stage.asks("k", "agent", None);
+    assert_eq!(told[1..], ["=> receipt #1", "=> agent 1 t1 a1", "=> time runs, next mark in 80000"]);
+    stage.replies("1", 1, vec![call("tool"), note()]);
+    stage.replies("1/1.0", 1, vec![final_()]);
+    let told = stage.replies("1", 2, vec![final_()]);
+    assert_eq!(told, ["root 5 message/final agent -> operator 1 t2.0", "=> time stands"]);
+    assert!(said(&stage).is_empty());
+}
+
+#[test]
+fn it_stands_still_while_only_a_timer_is_waited_for() {
+    let mut stage = stage();
+    stage.passes(20_000);
+    let told = stage.replies("1", 1, vec![set_timer("id=\"tea\" after=\"1h\"", ""), wait("all", &[])]);
+    assert!(told.contains(&"root 5 timer/wall core -> - 1".to_owned()), "{told:?}");
+    assert_eq!(told.last().unwrap(), "=> time stands");
+    stage.passes(3_600_000);
+    let told = stage.fires("tea", 0);
+    assert!(told.contains(&"=> time runs, next mark in 59990".to_owned()), "{told:?}");
+    assert_eq!(said(&stage), ["false 20010ms", "true 20010ms"]);
+}
+
+#[test]
+fn it_stands_still_while_only_a_person_is_waited_for() {
+    let mut stage = stage();
+    let told = stage.replies("1", 1, vec![call("guarded"), call("tool")]);
+    assert!(!told.contains(&"=> time stands".to_owned()), "the tool is at work: {told:?}");
+    stage.passes(10_000);
+    let told = stage.replies("1/1.1", 1, vec![final_()]);
+    assert!(told.contains(&"=> time stands".to_owned()), "{told:?}");
+    stage.passes(500_000);
+    stage.rules(1, None, Says::Approve);
+    assert_eq!(said(&stage), ["false 10020ms", "true 10020ms"]);
+}
+
+#[test]
+fn a_paused_thread_and_a_pause_of_everything_wait_for_a_person() {
+    let mut stage = stage();
+    stage.happens(Happening::Booted { listeners: vec![name("agent")] });
+    stage.passes(1_000);
+    assert_eq!(
+        pause(&mut stage, Some(root()), true),
+        [
+            "root 2 steer/paused core -> operator",
+            "root 3 timer/wall core -> - 1",
+            "=> done",
+            "=> time stands"
+        ]
+    );
+    stage.passes(1_000_000);
+    // What is below another pause stays where it is.
+    assert!(pause(&mut stage, None, true).contains(&"=> done".to_owned()));
+    pause(&mut stage, Some(root()), false);
+    assert_eq!(said(&stage), ["false 1020ms"]);
+    let told = pause(&mut stage, None, false);
+    assert!(told.contains(&"root 5 timer/wall core -> - 1".to_owned()), "{told:?}");
+    assert_eq!(said(&stage), ["false 1020ms", "true 1020ms"]);
+}
+
+#[test]
+fn it_runs_while_any_thread_of_the_tree_works() {
+    let mut stage = stage();
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("cold"), "agent")]);
+    stage.replies("1", 2, vec![wait("all", &[])]);
+    let (heat, cold) = (root().child("heat").unwrap(), root().child("cold").unwrap());
+    let sleeps = || Said::Items(vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);
+    let told = stage.says(&heat, "1", 1, sleeps());
+    assert!(!told.contains(&"=> time stands".to_owned()), "{told:?}");
+    let told = stage.says(&cold, "1", 1, Said::Items(vec![call("guarded")]));
+    assert!(told.contains(&"=> time stands".to_owned()), "{told:?}");
+    assert_eq!(said(&stage), ["false 40ms"]);
+}
+
+#[test]
+fn a_message_that_waits_behind_another_has_all_its_time_left() {
+    let mut stage = stage();
+    stage.asks("k2", "agent", Some(&root()));
+    stage.passes(50_000);
+    let told = stage.replies("1", 1, vec![final_()]);
+    assert!(told.contains(&"=> time runs, next mark in 80000".to_owned()), "{told:?}");
+    assert_eq!(said(&stage), ["true 0ms"]);
+}
+
+#[test]
+fn when_most_of_it_is_used_every_open_call_with_a_further_turn_is_told_once() {
+    let mut stage = stage();
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
+    stage.replies("1", 2, vec![wait("all", &[])]);
+    stage.passes(80_000);
+    let told = elapses(&mut stage);
+    assert_eq!(
+        told,
+        [
+            "root 5 timer/wall core -> - 1",
+            "root 6 message/inbox core -> agent 1",
+            "root 7 message/answer core -> agent 1/2.0",
+            "heat 2 message/inbox core -> agent 1",
+            "=> agent 1 t3 a1",
+            "=> time runs, next mark in 19970",
+        ]
+    );
+    assert!(bodies(&stage)[&6].contains("what=\"time\" used=\"80030ms\" limit=\"100s\""));
+    assert!(bodies(&stage)[&7].contains("reason=\"budget\""));
+    let told = elapses(&mut stage);
+    assert!(!told.iter().any(|line| line.contains("inbox")), "{told:?}");
+}
+
+/// The agent has a call out, and a child that has one; then the time is over.
+fn over() -> (Stage, Vec<String>) {
+    let mut stage = stage();
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("led"), "tool")]);
+    stage.replies("1", 2, vec![call("tool")]);
+    stage.says(&root().child("heat").unwrap(), "1", 1, Said::Items(vec![call("other")]));
+    stage.passes(100_000);
+    let told = elapses(&mut stage);
+    (stage, told)
+}
+
+#[test]
+fn when_it_is_over_every_call_that_can_may_only_answer_and_the_rest_closes() {
+    let (stage, told) = over();
+    assert_eq!(
+        told,
+        [
+            "root 7 timer/wall core -> - 1",
+            "root 8 message/wrap-up core -> agent 1",
+            "root 9 outcome/thread.cancelled core -> agent 1/2.0",
+            "heat 3 message/wrap-up core -> agent 1",
+            "heat 4 outcome/thread.cancelled core -> agent 1/1.0",
+            "led 2 message/wrap-up core -> tool 1",
+            "led 3 outcome/budget.time core -> agent 1 t1",
+            "root 10 message/inbox core -> agent 1",
+            "=> call back 1/2.0",
+            "=> call back 1/1.0",
+            "=> call back 1",
+            "=> agent 1 t3 a1",
+            "=> agent heat:1 t2 a1",
+            "=> time stands",
+        ]
+    );
+    assert!(bodies(&stage)[&8].contains("<budget-exceeded"), "{}", bodies(&stage)[&8]);
+    assert!(bodies(&stage)[&10].contains("tool had not answered when its time was used up"));
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert!(call.is_wrapping_up());
+}
+
+#[test]
+fn after_its_end_a_final_is_taken_and_nothing_else() {
+    let (mut stage, _) = over();
+    let told = stage.replies("1", 3, vec![call("tool"), final_()]);
+    assert_eq!(told[0], "root 11 refusal/budget.time core -> agent 1 t3.0");
+    assert_eq!(told[1], "heat 5 terminal/thread.cancelled core -> core");
+    assert!(told.contains(&"root 13 message/final agent -> operator 1 t3.1".to_owned()), "{told:?}");
+    let (mut stage, _) = over();
+    let told = stage.replies("1", 3, vec![note()]);
+    assert!(told.contains(&"root 13 outcome/budget.time core -> operator 1 t3".to_owned()), "{told:?}");
+    let report = bodies(&stage)[&13].clone();
+    assert!(
+        report.contains("agent gave no final in its last turn, 3, after its time was used up"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_listener_with_one_turn_is_over_at_once() {
+    let mut composition = composition();
+    composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
+    let mut stage = Stage::under(composition);
+    stage.asks("k", "tool", None);
+    stage.passes(100_000);
+    assert_eq!(
+        elapses(&mut stage),
+        [
+            "root 2 timer/wall core -> - 1",
+            "root 3 message/wrap-up core -> tool 1",
+            "root 4 outcome/budget.time core -> operator 1 t1",
+            "=> call back 1",
+            "=> time stands",
+        ]
+    );
+    let told = stage.replies("1", 1, vec![final_()]);
+    assert!(told[0].contains("refusal/reply.stale-lease"), "{told:?}");
+}
+
+#[test]
+fn a_turn_that_is_out_is_left_to_its_reply_and_the_next_is_the_last() {
+    let mut stage = stage();
+    stage.passes(100_000);
+    let told = elapses(&mut stage);
+    assert_eq!(told[1], "root 3 message/wrap-up core -> agent 1");
+    assert!(!told.iter().any(|line| line.starts_with("=> agent")), "{told:?}");
+    let told = stage.replies("1", 1, vec![call("tool")]);
+    assert_eq!(told, ["root 4 refusal/budget.time core -> agent 1 t1.0", "=> agent 1 t2 a1"]);
+    let told = stage.replies("1", 2, vec![]);
+    assert_eq!(told[0], "root 5 outcome/budget.time core -> operator 1 t2");
+}
+
+#[test]
+fn a_message_whose_time_is_over_leaves_no_timers_behind() {
+    let mut stage = stage();
+    stage.replies("1", 1, vec![set_timer("id=\"tick\" every=\"1h\"", "")]);
+    stage.passes(100_000);
+    elapses(&mut stage);
+    stage.replies("1", 2, vec![note()]);
+    let told = stage.replies("1", 3, vec![final_()]);
+    assert_eq!(told[0], "root 7 timer/cancelled core -> - 1");
+    assert!(stage.state.thread(&root()).unwrap().timers.is_empty());
+}
+
+#[test]
+fn a_timer_that_opens_a_call_goes_on_with_the_time_of_its_message() {
+    let mut stage = stage();
+    stage.passes(30_000);
+    stage.replies("1", 1, vec![set_timer("id=\"tick\" every=\"1h\"", "")]);
+    stage.replies("1", 2, vec![final_()]);
+    assert_eq!(said(&stage), ["false 30020ms"]);
+    stage.passes(3_600_000);
+    let told = stage.fires("tick", 0);
+    assert!(told.contains(&"=> time runs, next mark in 49980".to_owned()), "{told:?}");
+}
+
+#[test]
+fn what_comes_too_early_or_for_nobody_changes_nothing_that_matters() {
+    let mut stage = stage();
+    stage.passes(10_000);
+    let told = elapses(&mut stage);
+    assert_eq!(told, ["root 2 timer/wall core -> - 1", "=> time runs, next mark in 69990"]);
+    stage.replies("1", 1, vec![final_()]);
+    assert!(elapses(&mut stage).is_empty());
+}
