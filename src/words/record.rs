@@ -229,8 +229,8 @@ pub struct Header {
     pub from: Name,
     /// Whom it is for; absent on notes.
     pub to: Option<Name>,
-    /// The call it belongs to: for an item the call that sent it, for an answer of the core the path
-    /// of the item that it answers.
+    /// The call it belongs to: for an item the call that sent it, for one that goes to several the call that
+    /// it opens, for an answer of the core the path of the item that it answers.
     pub call: Option<CallPath>,
     /// The turn of that call.
     pub turn: Option<u32>,
