@@ -5,9 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{self, wrapped};
+use super::columns::{self, plain, wrapped};
 use super::glance::glance;
 use crate::pump::wake;
+use crate::rules::approval_payload;
 use crate::words::approval::ApprovalId;
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Unwatched};
@@ -34,6 +35,8 @@ pub struct Waiting {
     pub asked: Millis,
     /// When the request expires.
     pub expires: Millis,
+    /// What is unknown of the attempt before, where one more waits.
+    pub unknown: Option<String>,
     /// The payload's root element.
     pub element: String,
     /// Its words, made safe to print.
@@ -52,6 +55,9 @@ pub fn waiting(reader: &dyn LogReader) -> Result<Vec<Waiting>, LogFault> {
             let records = reader.of_thread(&thread.id, call.request, 1)?;
             let body = records.first().map(|(_, record)| record.body.clone()).unwrap_or_default();
             let seen = glance(&body);
+            let asked = reader.of_thread(&thread.id, approval.seq, 1)?;
+            let asked = asked.first().filter(|_| approval.of_attempt);
+            let unknown = asked.and_then(|(_, record)| approval_payload::unknown(&record.body));
             found.push(Waiting {
                 id: approval.id,
                 thread: thread.id.clone(),
@@ -62,6 +68,7 @@ pub fn waiting(reader: &dyn LogReader) -> Result<Vec<Waiting>, LogFault> {
                 hash: approval.hash,
                 asked: approval.asked,
                 expires: approval.expires,
+                unknown: unknown.map(|words| plain(&words)),
                 element: seen.element,
                 words: seen.words,
                 payload: String::from_utf8_lossy(&body).into_owned(),
@@ -83,6 +90,9 @@ impl Waiting {
         let who = [" for ", self.caller.as_str(), " in ", self.thread.as_str()].concat();
         let id = self.id.to_string();
         let mut lines = wrapped(&id, 4, &["  (", &what, "), ", &left, who.as_str()].concat());
+        if let Some(unknown) = &self.unknown {
+            lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));
+        }
         if !self.words.is_empty() {
             lines.extend(columns::at_most(3, wrapped("    ", 4, &self.words)));
         }
@@ -103,6 +113,7 @@ impl Waiting {
             "asked": self.asked.to_string(),
             "expires": self.expires.to_string(),
             "payload": self.payload,
+            "unknown": self.unknown,
         })
     }
 }

@@ -4,6 +4,7 @@
 //! one line goes out, or a few where there is a refusal to mend.
 
 use serde_json::{Value, json};
+use systole_kit::journal::{Entry, Recalled};
 
 use super::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
 use super::glance::{Glance, glance, told};
@@ -41,6 +42,7 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
             message(&lead, record)
         }
         Kind::Steer => steer(&lead, record),
+        Kind::Journal => journal(&lead, record),
         Kind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
             let how = if h.code == Some(Mark::Ended) { ", at rest, by " } else { ", cancelled by " };
@@ -106,6 +108,35 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
     }
     head.extend(["  ", &element(&seen)]);
     with_words(lead, &head, &seen.words)
+}
+
+/// A model call that a listener begins, or what came of one, with the model's words behind it.
+fn journal(lead: &str, record: &Record) -> Vec<String> {
+    let h = &record.header;
+    let call = call(h).map_or_else(String::new, |path| ["  call ", &path].concat());
+    let head = [parties(h), call].concat();
+    let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else {
+        return wrapped(lead, INDENT, &[&head, "  a journal entry that cannot be read"].concat());
+    };
+    let attempt = [" in attempt ", &attempt.to_string(), ", entry ", &id.to_string()].concat();
+    match entry {
+        Entry::Started(started) => {
+            let tokens = started.reserve_tokens.map(|tokens| [&tokens.to_string(), " tokens"].concat());
+            let money = started.reserve_money.map(|money| money.to_string());
+            let kept: Vec<String> = tokens.into_iter().chain(money).collect();
+            let kept = if kept.is_empty() { String::new() } else { ["  keeps ", &kept.join(", ")].concat() };
+            let model = name(&plain(&started.model));
+            wrapped(lead, INDENT, &[&head, "  calls model ", &model, &attempt, &kept].concat())
+        }
+        Entry::Result(outcome) => {
+            let tokens = outcome.tokens().map(|tokens| ["  ", &tokens.to_string(), " tokens"].concat());
+            let money = outcome.money.map(|money| ["  ", &money.to_string()].concat());
+            let used = [tokens, money].into_iter().flatten().collect::<String>();
+            let stop = name(&plain(&outcome.stop));
+            let head = [&head, "  the model stopped: ", &stop, &attempt, &used].concat();
+            with_words(lead, &head, &glance(&record.body).words)
+        }
+    }
 }
 
 /// The head on its line, and the words behind it if they fit, else below it.
@@ -184,7 +215,8 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
         let what = [" (", &name(&request.element), ", ", &name(request.to.as_str()), ")"].concat();
         let until = [", expires at ", &columns::clock(request.expires)].concat();
         let head = [" waits for a person: approval ", &request.id.to_string(), &what, &until, &path];
-        return wrapped(lead, INDENT, &head.concat());
+        let unknown = request.unknown.map(|words| ["unknown: ", &plain(&words)].concat());
+        return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
     }
     let Some(decided) = approval_payload::read_decided(&record.body) else {
         let seen = glance(&record.body);

@@ -152,7 +152,12 @@ impl Entry {
             "state": self.life.as_str(),
             "since": self.since.to_string(),
             "words": self.words,
-            "used": {"messages": self.used.messages, "children": self.used.children},
+            "used": {
+                "messages": self.used.messages,
+                "children": self.used.children,
+                "tokens": self.used.tokens,
+                "money": self.used.spent.money().map(|money| money.to_string()),
+            },
         })
     }
 }

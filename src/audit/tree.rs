@@ -227,7 +227,7 @@ impl Tree {
             (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
                 self.approved(record);
             }
-            (Kind::Message | Kind::Approval | Kind::Steer, _) => {}
+            (Kind::Message | Kind::Approval | Kind::Steer | Kind::Journal, _) => {}
             (Kind::Refusal, mark) => {
                 let code = mark.map_or("", Mark::as_str);
                 let words = told(&record.body).map_or_else(String::new, |told| told.message);

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use systole_kit::money::Money;
+
 use super::glance::attribute;
 use crate::pump::state::{Book, State, Thread};
 use crate::pump::{pausing, wake};
@@ -112,6 +114,13 @@ impl Whole {
         self.state.book.page(config)?.budgets?.wall_ms
     }
 
+    /// The most tokens that the models of a message from outside may use under that configuration, and the most
+    /// that they may cost.
+    pub(super) fn limits_of_models(&self, config: Digest) -> (Option<u64>, Option<Money>) {
+        let budgets = self.state.book.page(config).and_then(|page| page.budgets);
+        budgets.map_or((None, None), |budgets| (budgets.tokens, budgets.money))
+    }
+
     /// Why a configuration cannot be read, if it cannot.
     pub fn unread(&self, config: Digest) -> Option<&str> {
         self.unread.get(&config).map(String::as_str)
@@ -160,7 +169,7 @@ impl Signs {
             (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),
             (Kind::Outcome, Some(Mark::Handled)) => Some(&h.from),
-            (Kind::Outcome | Kind::Terminal | Kind::Approval | Kind::Steer, _) => None,
+            (Kind::Outcome | Kind::Terminal | Kind::Approval | Kind::Steer | Kind::Journal, _) => None,
         };
         if let Some(listener) = over {
             self.freed.insert(listener.clone(), h.time);

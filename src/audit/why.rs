@@ -13,11 +13,14 @@ pub use kinds::{Cause, Then};
 pub use list::{Wait, broken, in_lines, waits};
 pub use wording::{Asker, brief, ends, report};
 
+use systole_kit::money::Money;
+
 use super::glance::glance;
 use super::posts::{Post, Posts};
 use super::whole::Whole;
-use crate::pump::state::{Call, Life, Stand, Thread};
-use crate::rules::core_payload;
+use crate::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
+use crate::rules::{approval_payload, core_payload};
+use crate::words::budget::Use;
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown, Program, Reach};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
@@ -43,8 +46,23 @@ pub struct Standing {
     pub reasons: Vec<Reason>,
     /// Timers that outlived the call that set them, and open a new one; the next first.
     pub timers: Vec<Kept>,
+    /// What the messages from outside that are open in it used of models, with what they may.
+    pub models: Vec<Bought>,
     /// How much time the messages from outside that are open in it may take, where that is limited.
     pub times: Vec<Timed>,
+}
+
+/// What a message from outside used of models, with what is kept for calls that have no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bought {
+    /// The top call of the root that it opened.
+    pub call: CallPath,
+    /// What its whole tree used.
+    pub used: Use,
+    /// The most tokens.
+    pub tokens: Option<u64>,
+    /// The most that they may cost.
+    pub money: Option<Money>,
 }
 
 /// How long a message from outside was worked on, and may be.
@@ -143,6 +161,7 @@ impl Standing {
             seq: thread.seq,
             reasons,
             timers: kept(thread),
+            models: models(whole, thread),
             times: times(whole, thread),
         })
     }
@@ -229,7 +248,12 @@ impl Asking<'_> {
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
         let element = request.first().map_or_else(String::new, |(_, record)| glance(&record.body).element);
         let (id, hash, until) = (approval.id, approval.hash, approval.expires);
-        Ok((Cause::Person { id, element, hash, until }, approval.asked))
+        let unknown = match approval.of_attempt {
+            true => self.reader.of_thread(&thread.id, approval.seq, 1)?,
+            false => Vec::new(),
+        };
+        let unknown = unknown.first().and_then(|(_, record)| approval_payload::unknown(&record.body));
+        Ok((Cause::Person { id, element, hash, until, unknown }, approval.asked))
     }
 
     fn due(
@@ -257,8 +281,11 @@ impl Asking<'_> {
             Some(Post::Out { since }) => {
                 // Running out of time is an outcome that nobody knows.
                 let left = call.own_attempt() < listener.retry.attempts;
-                let again = listener.on_unknown == OnUnknown::Retry && left;
-                let then = if again { Then::Attempt(attempt + 1) } else { Then::Fails };
+                let then = match listener.on_unknown {
+                    OnUnknown::Retry if left => Then::Attempt(attempt + 1),
+                    OnUnknown::Ask => Then::Asks,
+                    OnUnknown::Retry | OnUnknown::Fail => Then::Fails,
+                };
                 let deadline = Some(since.plus(listener.timeout_ms));
                 (Cause::Out { deadline, idle_ms: listener.idle_ms, then }, *since)
             }
@@ -321,14 +348,36 @@ fn kept(thread: &Thread) -> Vec<Kept> {
     kept
 }
 
-/// The time of the messages from outside that are open in the tree of a thread.
-fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
-    let root = if thread.id.parent().is_none() { Some(thread) } else { whole.at_work(&thread.id.root_of()) };
-    let open = root.into_iter().flat_map(|root| {
+/// The root of a thread's tree.
+fn root_of<'a>(whole: &'a Whole, thread: &'a Thread) -> Option<&'a Thread> {
+    if thread.id.parent().is_none() { Some(thread) } else { whole.at_work(&thread.id.root_of()) }
+}
+
+/// The purses of the messages from outside that are open in the tree of a thread.
+fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item = (&'a u32, &'a Purse)> {
+    root_of(whole, thread).into_iter().flat_map(|root| {
         let is_open = |number: u32| root.calls.values().any(|call| call.purse == number);
         root.purses.iter().filter(move |(number, _)| is_open(**number))
+    })
+}
+
+/// What those messages used of models; nothing is said of those that neither did nor are limited in it.
+fn models(whole: &Whole, thread: &Thread) -> Vec<Bought> {
+    let Some(root) = root_of(whole, thread) else { return Vec::new() };
+    let at_work = |id: &ThreadId| whole.at_work(id);
+    let bought = open_purses(whole, thread).map(|(number, purse)| {
+        let (tokens, money) = whole.limits_of_models(purse.config);
+        Bought { call: CallPath::top(*number), used: used_under(&at_work, root, *number), tokens, money }
     });
-    let timed = open.filter_map(|(number, purse)| {
+    let has_any = |it: &Bought| {
+        it.tokens.is_some() || it.money.is_some() || it.used.tokens > 0 || it.used.spent.money().is_some()
+    };
+    bought.filter(has_any).collect()
+}
+
+/// The time of the messages from outside that are open in the tree of a thread.
+fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
+    let timed = open_purses(whole, thread).filter_map(|(number, purse)| {
         let limit_ms = whole.wall_ms(purse.config)?;
         Some(Timed { call: CallPath::top(*number), ran_ms: purse.ran_ms, runs: purse.runs, limit_ms })
     });

@@ -133,6 +133,7 @@ fn what(record: &Record) -> Option<What> {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
             seen([code, " by ", &by, " ", &note.unwrap_or_default()].concat(), Colour::Dim)
         }
+        (Kind::Journal, _) => seen([&record.from, " ", code].concat(), Colour::Dim),
         (Kind::Terminal, _) => seen(["ended: ", code].concat(), Colour::Dim),
     }
 }
@@ -144,8 +145,9 @@ fn approval(record: &Record, to: &str) -> Option<What> {
     if let Some(request) = approval_payload::read_request(body) {
         let id = request.id.to_string();
         let what = [" (", &request.element, ", ", request.to.as_str(), "): systole approve ", &id].concat();
+        let unknown = request.unknown.map_or_else(String::new, |words| ["; unknown: ", &words].concat());
         return Some(What {
-            words: ["waits for a person: approval ", &id, &what].concat(),
+            words: ["waits for a person: approval ", &id, &what, &unknown].concat(),
             colour: Colour::None,
         });
     }

@@ -8,7 +8,7 @@ use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::width;
 use crate::audit::posts::Posts;
-use crate::audit::why::{self, Asker, Kept, Reason, Standing, Timed, Wait, brief, ends, report};
+use crate::audit::why::{self, Asker, Bought, Kept, Reason, Standing, Timed, Wait, brief, ends, report};
 use crate::pump::state::Life;
 use crate::words::time::Millis;
 
@@ -89,6 +89,7 @@ fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
         "touched": standing.touched.to_string(),
         "waits": standing.life == Life::Working,
         "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
+        "models": standing.models.iter().map(bought_json).collect::<Vec<_>>(),
         "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
         "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
     })
@@ -96,6 +97,16 @@ fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
 
 fn kept_json(timer: &Kept) -> Value {
     json!({"id": timer.id.as_str(), "listener": timer.listener.as_str(), "due": timer.due.to_string()})
+}
+
+fn bought_json(bought: &Bought) -> Value {
+    json!({
+        "call": bought.call.as_str(),
+        "tokens": bought.used.tokens,
+        "tokens_limit": bought.tokens,
+        "money": bought.used.spent.money().map(|money| money.to_string()),
+        "money_limit": bought.money.map(|money| money.to_string()),
+    })
 }
 
 fn time_json(time: &Timed, now: Millis) -> Value {

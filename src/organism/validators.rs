@@ -220,7 +220,7 @@ impl Desk {
         let read = admit::listener_word(listener, speech, &limits, |token| self.leases.find(token));
         let (lease, word) = match read {
             Ok(read) => read,
-            Err(stray) => return Input::Stray(stray),
+            Err(stray) => return Input::Stray(*stray),
         };
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
         let judged = admit::judge_word(page, lease, word, speech, bench);

@@ -1,21 +1,25 @@
 //! Deciding on approvals: a payload that needs a person is recorded and held, with the request for it in
-//! the same commit, and goes out, is replaced, or closes its call when that request has its outcome.
+//! the same commit, and goes out, is replaced, or closes its call when that request has its outcome. So is
+//! one more attempt at a payload, where nobody can know what came of the one before.
 
 use std::sync::Arc;
+
+use systole_kit::payload::Payload;
 
 use super::closing::{Outcome, close};
 use super::decide::refuse_asker;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
+use super::failing;
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
 use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Says};
 use crate::words::client;
 use crate::words::codes::Code;
 use crate::words::composition::ApprovalRule;
-use crate::words::flow::{Admitted, Refused, What};
+use crate::words::flow::{Admitted, Failing, Refused, What};
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
-use crate::words::record::{Approving, Kind, Mark, Role};
+use crate::words::record::{Approving, Kind, Mark, Record, Role};
 use crate::words::refusal::Refusal;
 
 /// Holds a call that was just recorded, if what it carries needs a person.
@@ -31,11 +35,37 @@ pub(super) fn hold_if_due(
     if !dangerous && !rule.is_some_and(|rule| rule.always) {
         return;
     }
+    hold(d, (thread, path), request, None);
+}
+
+/// Holds a call whose attempt is over, and nobody can know what came of it. A person says whether there is
+/// one more.
+pub(super) fn hold_for_attempt(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    request: &Record,
+    failing: &Failing,
+) {
+    let attempt = d.call(thread, path).map_or(1, |call| call.attempts.max(1));
+    let words =
+        ["attempt ", &attempt.to_string(), ": ", failing.code.as_str(), ": ", &failing.words].concat();
+    let element = Payload::trusted(request.body.clone());
+    let element = element.map_or_else(|_| String::new(), |payload| payload.name().local.to_string());
+    hold(d, (thread, path), (&request.body, &element), Some(words));
+}
+
+/// Holds a call until a person says something about it, or nobody does for too long.
+fn hold(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    (bytes, element): (&Arc<[u8]>, &str),
+    unknown: Option<String>,
+) {
+    let Some(call) = d.call(thread, path) else { return };
     let (config, cause, to) = (call.config, call.ready_cause, call.listener.clone());
     let by_default = ApprovalRule::default();
-    let rule = rule.unwrap_or(&by_default);
+    let rule = d.listener(config, &to).map_or(&by_default, |listener| &listener.approval);
     let sys = ThreadId::sys();
-    let (bytes, element) = request;
     let request = Request {
         id: ApprovalId(d.thread(&sys).map_or(0, |t| t.approvals) + 1),
         hash: Digest::of(bytes),
@@ -44,6 +74,7 @@ pub(super) fn hold_if_due(
         call: path.clone(),
         to,
         element: element.to_owned(),
+        unknown,
     };
     let body = approval_payload::requested(&request);
     let asks = Fact::core(Kind::Approval, Mark::Approving(Approving::Requested), body.clone())
@@ -51,9 +82,11 @@ pub(super) fn hold_if_due(
         .under(config);
     let counted =
         Fact::core(Kind::Approval, Mark::Approving(Approving::Requested), body.clone()).under(config);
-    let (_, asked) = d.record(thread, asks.on(path).because(cause));
+    let (seq, asked) = d.record(thread, asks.on(path).because(cause));
     d.record(&sys, counted.to(&Name::person()).because(asked));
-    for (ordinal, listener) in (0u32..).zip(&rule.tell) {
+    // A payload is held once, its attempts perhaps more often: those are told apart by the record that asks.
+    let first = if request.unknown.is_some() { u32::try_from(seq).unwrap_or(u32::MAX) } else { 0 };
+    for (ordinal, listener) in (first..).zip(&rule.tell) {
         // Turn 0 has no items, so whatever comes of this call answers nobody.
         let tell = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone())
             .to(listener)
@@ -134,7 +167,11 @@ fn rule(
     match says {
         Says::Approve => {
             decided(d, (thread, path), &approval, Decided::Approved, by, Some(approval.hash), note);
+            if approval.of_attempt {
+                failing::again(d, thread, path, [by.as_str(), " lets it be tried once more"].concat());
+            }
         }
+        Says::Amend(_) if approval.of_attempt => return Err(bare(not_amended(&approval))),
         Says::Amend(amendment) => {
             let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
             decided(d, (thread, path), &approval, Decided::Amended, by, Some(hash), note);
@@ -147,10 +184,19 @@ fn rule(
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
                 .mended_by("change what the note says, or do without; a mended one is asked about again");
-            turned_down(d, thread, path, Outcome::Rejected, &refusal);
+            turned_down(d, (thread, path), &approval, Outcome::Rejected, &refusal);
         }
     }
     Ok(())
+}
+
+fn not_amended(approval: &Approval) -> Refusal {
+    let words = [
+        "approval ",
+        &approval.id.to_string(),
+        " is about one more attempt at what its listener has seen already; that cannot be changed any more",
+    ];
+    Refusal::new(Code::MismatchedApproval, words.concat()).mended_by("approve or reject it")
 }
 
 /// Records what goes out in place of the payload that waits.
@@ -185,9 +231,12 @@ pub(super) fn expired(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, id:
     // How long it waited is counted by ticks. Whoever reads the log sees the wall clock alone.
     let note = (d.at() < approval.expires).then_some("the wall clock was set back meanwhile");
     decided(d, (thread, path), &approval, Decided::Expired, &Name::core(), None, note);
-    let words = "it needed a person's approval, and nobody decided in time";
+    let words = match approval.of_attempt {
+        true => "nobody decided in time whether it is tried once more",
+        false => "it needed a person's approval, and nobody decided in time",
+    };
     let refusal = Refusal::new(Code::ExpiredApproval, words).mended_by("do without it, or ask for less");
-    turned_down(d, thread, path, Outcome::Expired, &refusal);
+    turned_down(d, (thread, path), &approval, Outcome::Expired, &refusal);
 }
 
 fn decided(
@@ -212,8 +261,17 @@ fn decided(
     d.record(thread, fact.because(cause).under(config));
 }
 
-/// Closes a call that a person did not let go.
-fn turned_down(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outcome: Outcome, refusal: &Refusal) {
+/// Closes a call that a person did not let go, or not once more.
+fn turned_down(
+    d: &mut Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    outcome: Outcome,
+    refusal: &Refusal,
+) {
+    if approval.of_attempt {
+        failing::dead_letter(d, thread, path);
+    }
     let Some(call) = d.call(thread, path) else { return };
     let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
         .to(&call.caller.clone())

@@ -51,6 +51,7 @@ pub fn envelope(
         delivery: lease.token.0.to_string(),
         key: work_key(&thread.id, path, lease.turn),
         deadline: Some(deadline.to_string()),
+        journal: u32::try_from(call.journal.past.len()).ok().filter(|entries| *entries > 0),
         ..Stamp::default()
     };
     if call.settled == 0 {

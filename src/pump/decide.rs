@@ -6,7 +6,7 @@ use super::buckets::Telling;
 use super::draft::{Draft, Fact};
 use super::event::{Decision, Effect, Event, Happening};
 use super::state::{Life, State};
-use super::{approving, asking, closing, ending, failing, pausing, replying, timers, wall};
+use super::{approving, asking, closing, ending, failing, journaling, pausing, replying, timers, wall};
 use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
 use crate::words::client;
@@ -150,7 +150,11 @@ fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
 }
 
 fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
-    let _told = refuse_outside_calls(d, None, &stray.listener, stray.refused);
+    let Unconnected { listener, refused, waits } = stray;
+    let refusal = refuse_outside_calls(d, None, &listener, refused);
+    if let Some((delivery, id)) = waits {
+        journaling::answer(d, &listener, delivery, id, Some(&core_payload::system_error(&refusal)));
+    }
 }
 
 fn cancel(d: &mut Draft<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {

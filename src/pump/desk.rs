@@ -32,6 +32,8 @@ struct Out {
     deadline: Option<Millis>,
     idle_ms: Option<u64>,
     idle_until: Option<Millis>,
+    /// Questions it has asked.
+    asks: usize,
 }
 
 impl Out {
@@ -109,7 +111,8 @@ impl Desk {
     /// Notes that a delivery is out until its deadline.
     pub fn sent(&mut self, lease: Arc<Lease>, now: Millis, timeout_ms: u64, idle_ms: Option<u64>) {
         let idle_until = idle_ms.map(|ms| now.plus(ms));
-        let out = Out { lease: lease.clone(), deadline: Some(now.plus(timeout_ms)), idle_ms, idle_until };
+        let out =
+            Out { lease: lease.clone(), deadline: Some(now.plus(timeout_ms)), idle_ms, idle_until, asks: 0 };
         if let Some(end) = out.ends() {
             self.ends.insert((end, lease.token.clone()));
         }
@@ -127,6 +130,13 @@ impl Desk {
         if let Some(end) = out.ends() {
             self.ends.insert((end, token.clone()));
         }
+    }
+
+    /// Counts a question; says how many a delivery that is out has asked by now.
+    pub fn asks(&mut self, token: &Token) -> usize {
+        let Some(out) = self.out.get_mut(token) else { return 0 };
+        out.asks += 1;
+        out.asks
     }
 
     /// The carrier says that a delivery is over: its slot is free again.

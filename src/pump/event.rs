@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use systole_kit::told::Answer;
+
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
 use super::wall::{Left, Runs};
@@ -9,7 +11,7 @@ use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{CallBack, Document, Seed};
+use crate::words::ports::{CallBack, Document, Lease, Seed};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
@@ -168,6 +170,8 @@ pub struct Lost {
     pub words: String,
     /// Whether the pump itself died with the delivery out, which counts against a limit of its own.
     pub with_pump: bool,
+    /// The request of the call, where a person may have to be asked about it.
+    pub request: Option<Arc<Record>>,
 }
 
 /// What a decision brings about once its facts are on disk.
@@ -206,6 +210,15 @@ pub enum Effect {
         /// How long a person is waited for at most.
         most_ms: u64,
     },
+    /// A listener's journal entry or question is answered.
+    Answer {
+        /// The listener.
+        listener: Name,
+        /// The answer.
+        answer: Box<Answer>,
+    },
+    /// A listener's question for the journal of earlier attempts is answered from the log.
+    Recall(Recall),
     /// The time of a message from outside runs from here on, or no more.
     Runs {
         /// Whose.
@@ -234,6 +247,19 @@ pub enum Effect {
         /// Where it waits.
         ticket: Ticket,
     },
+}
+
+/// A question for the journal of a turn's earlier attempts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recall {
+    /// The delivery in which it was asked.
+    pub lease: Arc<Lease>,
+    /// The number of the answer.
+    pub id: u64,
+    /// Which entry is the first that was asked for, from 0.
+    pub from: u64,
+    /// The records from that one on.
+    pub seqs: Vec<u64>,
 }
 
 /// When a timer is due.

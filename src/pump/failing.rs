@@ -1,6 +1,7 @@
 //! Deciding on attempts that ended without a reply: the next attempt, recorded before it is made, or
 //! a dead letter and a failed call whose caller is told.
 
+use super::approving;
 use super::closing::close_failed;
 use super::draft::{Draft, Fact};
 use super::event::Lost;
@@ -21,21 +22,45 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
         return;
     };
     let listener = d.listener(call.config, &call.listener);
-    // A failure that the listener itself reports, or its exit code, is a known outcome.
-    let known = matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
+    let begun = begun(call);
+    // What its exit code says is a known outcome, unless it had begun what may have been paid.
+    let known = begun.is_none()
+        && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
     let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
     // The pump's deaths and the listener's failures are counted apart: neither uses up what the other may.
+    let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
     let allowed = listener.map_or(1, |l| l.retry.attempts);
     let is_left = if lost.with_pump {
         call.lost_with_pump + 1 < allowed.max(limits::LOST_WITH_PUMP)
     } else {
         call.own_attempt() < allowed
     };
-    let failing = Failing { code: lost.code, words: lost.words.clone() };
+    let failing = failing(lost, begun);
     // Trying again changes nothing about an addressee that is not there, or a thread that cannot be read.
     let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
+    if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {
+        return approving::hold_for_attempt(d, (&lost.thread, &lost.call), request, &failing);
+    }
     let more = may_retry && !hopeless && is_left;
     failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
+}
+
+/// The model call that the due attempt began and has no result of: nobody can know what came of it.
+pub(super) fn begun(call: &Call) -> Option<u64> {
+    call.journal.open().next().map(|entry| entry.id)
+}
+
+fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
+    let Some(entry) = begun else { return Failing { code: lost.code, words: lost.words.clone() } };
+    let words = [
+        "lost after its model call began, which may have been paid: entry ",
+        &entry.to_string(),
+        " has no result; ",
+        lost.code.as_str(),
+        ": ",
+        &lost.words,
+    ];
+    Failing { code: Code::UnknownOutcome, words: words.concat() }
 }
 
 /// The turn's attempt failed: another one if there may be more, else the call closes. One that died with
@@ -50,7 +75,7 @@ pub(super) fn failed(
 ) {
     let Some(call) = d.call(thread, path) else { return };
     let (attempt, own) = (call.attempts.max(1), call.own_attempt());
-    let (turn, cause, config, to) = (call.settled + 1, call.ready_cause, call.config, call.listener.clone());
+    let (turn, config, to) = (call.settled + 1, call.config, call.listener.clone());
     if more {
         let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(own + 1));
         let due = d.at().plus(if with_pump { 0 } else { pause });
@@ -59,19 +84,35 @@ pub(super) fn failed(
         record_attempt(d, thread, path, turn, &next);
         return;
     }
-    let key = work_key(thread, path, turn);
-    let letter = Fact::core(Kind::Outcome, Mark::DeadLetter, core_payload::dead_letter(&key, attempt))
-        .on(path)
-        .because(cause)
-        .under(config);
-    let mut letter = letter.to(&to);
-    letter.turn = Some(turn);
-    d.record(thread, letter);
-    if d.call(thread, path).is_some_and(Call::is_wrapping_up) {
+    dead_letter(d, thread, path);
+    // What has one turn alone was not told that it is the last.
+    let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
+    let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
+    if d.call(thread, path).is_some_and(is_over) {
         return wrapping::close(d, thread, path, turn);
     }
     let words = [to.as_str(), ": ", &failing.words].concat();
     close_failed(d, thread, path, &Refusal::new(failing.code, words));
+}
+
+/// Records that the due delivery of a call is not tried again; the outcome of the call follows.
+pub(super) fn dead_letter(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath) {
+    let Some(call) = d.call(thread, path) else { return };
+    let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
+    let body = core_payload::dead_letter(&work_key(thread, path, turn), attempt);
+    let letter = Fact::core(Kind::Outcome, Mark::DeadLetter, body).to(&call.listener.clone()).on(path);
+    let mut letter = letter.because(call.ready_cause).under(call.config);
+    letter.turn = Some(turn);
+    d.record(thread, letter);
+}
+
+/// One more attempt, at once, because a person says so.
+pub(super) fn again(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, words: String) {
+    let Some(call) = d.call(thread, path) else { return };
+    let code = if begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
+    let (turn, number) = (call.settled + 1, call.attempts.max(1) + 1);
+    let next = Attempt { number, due: d.at(), code: Some(code), with_pump: false, words };
+    record_attempt(d, thread, path, turn, &next);
 }
 
 /// The first attempt of a listener whose attempts are recorded before they are sent.

@@ -2,14 +2,15 @@
 //! record, whatever version or configuration reads it. Each record changes its own thread alone, so
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
+mod journal;
 mod takers;
 mod timers;
 
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Approval, Arrival, Awaited, Call, Child, Item, Opener, Purse, RecentKey, Sort, State, Steps,
-    Thread, Wish, WrapUp,
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, Opener, Purse, RecentKey, Sort, State,
+    Steps, Thread, Wish, WrapUp,
 };
 use crate::rules::loops::Rounds;
 use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo};
@@ -53,6 +54,7 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (Kind::Attempt, _) => attempt(thread, record),
         (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
         (Kind::Terminal, _) => end(thread),
+        (Kind::Journal, _) => journal::entry(thread, record),
         (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
         (Kind::Steer, Some(Mark::Steering(what))) => match what {
             Steering::Paused => thread.paused = Some(h.time),
@@ -124,14 +126,17 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
     let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match what {
         Approving::Requested => {
-            let asked = h.time;
-            call.approval = approval_payload::read_requested(&record.body)
-                .map(|(id, hash, expires)| Approval { id, hash, asked, expires });
+            let of_attempt = approval_payload::unknown(&record.body).is_some();
+            call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
+                Approval { id, hash, asked: h.time, expires, seq: h.seq, of_attempt }
+            });
         }
         Approving::Amendment => call.request = h.seq,
         Approving::Approved | Approving::Amended => {
-            call.approval = None;
-            call.ready_after(h.seq, h.id, h.time);
+            // Every attempt at a turn shows the same: one more does not move what is shown.
+            if call.approval.take().is_some_and(|approval| !approval.of_attempt) {
+                call.ready_after(h.seq, h.id, h.time);
+            }
         }
         Approving::Rejected | Approving::Expired => {}
     }
@@ -178,6 +183,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, pur
         attempts: 0,
         lost_with_pump: 0,
         not_before: Millis(0),
+        journal: Journal::default(),
         inbox: Vec::new(),
         ready_seq: h.seq,
         ready_cause: h.id,
@@ -220,6 +226,7 @@ fn settle_item(
         call.settled = turn;
         (call.attempts, call.lost_with_pump) = (0, 0);
         call.not_before = Millis(0);
+        call.journal = Journal::default();
         call.items.clear();
     }
     call.items.push(Item { ordinal, seq: h.seq, id: h.id, to: h.to.clone(), answer, wish: Wish::Other });
@@ -289,15 +296,19 @@ fn inbox(thread: &mut Thread, record: &Record) {
     let Some(call) = thread.calls.get_mut(path) else { return };
     let seq = record.header.seq;
     let child = core_payload::finished_child(&record.body);
+    let warning = budget_payload::read_warning(&record.body);
     let sort = match &child {
         Some(_) => Sort::Finished,
-        None if budget_payload::is_warning(&record.body) => Sort::Budget,
+        None if warning.is_some() => Sort::Budget,
         None => Sort::Notice,
     };
     call.inbox.push(Arrival { seq, sort });
     if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
         child.ended = Some(seq);
         thread.charge(path, budget_payload::used_by_child(&record.body));
+    }
+    if let Some(of) = warning {
+        thread.warned(path, of);
     }
 }
 
@@ -367,6 +378,7 @@ fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
 fn attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     if let Some(attempt) = core_payload::read_attempt(&record.body) {
+        journal::next_attempt(call);
         call.attempts = attempt.number;
         call.lost_with_pump += u32::from(attempt.with_pump);
         call.not_before = attempt.due;

@@ -8,7 +8,7 @@ use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::state::{CHILD, used_under};
 use crate::rules::budget_payload;
-use crate::words::budget::{Budgets, Exceeded, Measure, Use};
+use crate::words::budget::{Budgets, Ceiling, Exceeded, Measure, Spent, Use};
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::limits;
@@ -40,14 +40,15 @@ fn budgets_of<'a>(d: &Draft<'a>, (root, purse): &Place) -> Option<&'a Budgets> {
 
 /// From a call's own thread up to the root: each thread with the purse that is used there, and the ceiling
 /// that its parent's record gives it.
-fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<u64>)> {
+fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<Ceiling>)> {
     let mut line = Vec::new();
     let Some(mut purse) = d.call(thread, path).map(|call| call.purse) else { return line };
     let mut id = thread.clone();
     loop {
         let above = id.parent();
         let spawner = above.as_ref().and_then(|parent| d.thread(parent)?.spawner(&id));
-        let ceiling = spawner.and_then(|(_, call)| call.children.iter().find(|c| c.id == id)?.ceiling);
+        let ceiling = spawner.and_then(|(_, call)| call.children.iter().find(|c| c.id == id));
+        let ceiling = ceiling.map(|child| child.ceiling);
         let next = spawner.map(|(_, call)| call.purse);
         line.push(((id, purse), ceiling));
         match (above, next) {
@@ -78,22 +79,54 @@ pub(super) fn over(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Lim
             let of = Exceeded { what, used, limit };
             limits.push(Limit { thread: place.0.clone(), purse: place.1, of });
         };
-        if let Some(most) = if is_root { Some(budgets.messages) } else { ceiling } {
+        let most = if is_root { of_message(budgets) } else { ceiling.unwrap_or_default() };
+        if let Some(most) = most.messages {
             limit(Measure::Messages, so_far.messages, most);
         }
         if is_root {
             limit(Measure::Children, so_far.children, budgets.children);
         }
+        if let Some(most) = most.tokens {
+            limit(Measure::Tokens, so_far.tokens, most);
+        }
+        if let Some((coin, most)) = most.spent.and_then(|most| Some((most.coin?, most.micros))) {
+            limit(Measure::Money(coin), so_far.spent.micros, most);
+        }
     }
     limits
 }
 
+/// What a message from outside may use of what its children have shares of.
+fn of_message(budgets: &Budgets) -> Ceiling {
+    let spent = budgets.money.map(|money| Spent::of(Some(money)));
+    Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
+}
+
 impl Limit {
+    /// The limit, with what is used of it.
+    pub(super) fn of(&self) -> Exceeded {
+        self.of
+    }
+
+    /// Whether it is one of models.
+    pub(super) fn is_of_models(&self) -> bool {
+        matches!(self.of.what, Measure::Tokens | Measure::Money(_))
+    }
+
+    /// Whether the calls under it were told that most of it is used.
+    pub(super) fn is_told(&self, d: &Draft<'_>) -> bool {
+        let purse = d.thread(&self.thread).and_then(|thread| thread.purses.get(&self.purse));
+        let of = (self.of.what, self.of.written(self.of.limit));
+        purse.is_some_and(|purse| purse.warned.contains(&of))
+    }
+
     /// What it would be with this much more.
-    fn with(&self, more: Use) -> Exceeded {
+    pub(super) fn with(&self, more: Use) -> Exceeded {
         let more = match self.of.what {
             Measure::Messages => more.messages,
             Measure::Children => more.children,
+            Measure::Tokens => more.tokens,
+            Measure::Money(_) => more.spent.micros,
             Measure::Turns | Measure::Time => 0,
         };
         Exceeded { used: self.of.used.saturating_add(more), ..self.of }
@@ -142,23 +175,40 @@ pub(super) fn used_up(
     exceeded(&over(d, thread, path), Use::CALL)
 }
 
-/// The ceiling of a child that is about to be spawned: its share of the messages that are left once the
-/// spawn itself is counted.
-pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Option<u64> {
-    let left = limits.iter().filter(|limit| limit.of.what == Measure::Messages).map(|limit| {
-        let then = limit.with(Use::SPAWN);
-        then.limit.saturating_sub(then.used)
-    });
-    left.min().map(|left| left.saturating_mul(share_percent) / 100)
+/// The ceiling of a child that is about to be spawned: its share of what is left once the spawn itself is
+/// counted.
+pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
+    let share = |is_it: fn(Measure) -> bool| {
+        let left = limits.iter().filter(|limit| is_it(limit.of.what)).map(|limit| {
+            let then = limit.with(Use::SPAWN);
+            (then.limit.saturating_sub(then.used), then.what)
+        });
+        let part = |(left, what): (u64, Measure)| (left.saturating_mul(share_percent) / 100, what);
+        left.min_by_key(|(left, _)| *left).map(part)
+    };
+    let spent = share(|what| matches!(what, Measure::Money(_)));
+    Ceiling {
+        messages: share(|what| what == Measure::Messages).map(|(part, _)| part),
+        tokens: share(|what| what == Measure::Tokens).map(|(part, _)| part),
+        spent: spent.and_then(|(micros, what)| match what {
+            Measure::Money(coin) => Some(Spent { micros, coin: Some(coin) }),
+            _ => None,
+        }),
+    }
 }
 
 /// Something was begun that used this much: where most of a limit is used by it and was not before, every
 /// open call under that limit is told that has a further turn to read it in.
 pub(super) fn warn(d: &mut Draft<'_>, limits: &[Limit], more: Use) {
     for (limit, then) in crossed(limits, more) {
-        for (thread, path) in calls_under(d, &limit.thread, limit.purse) {
-            warn_call(d, &thread, &path, &then);
-        }
+        tell(d, limit, &then);
+    }
+}
+
+/// Tells every open call under a limit that most of it is used.
+pub(super) fn tell(d: &mut Draft<'_>, limit: &Limit, then: &Exceeded) {
+    for (thread, path) in calls_under(d, &limit.thread, limit.purse) {
+        warn_call(d, &thread, &path, then);
     }
 }
 
@@ -186,7 +236,7 @@ fn warn_call(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, of: &Exceede
     awaiting::arrived(d, thread, path);
 }
 
-fn is_mostly_used(of: &Exceeded) -> bool {
+pub(super) fn is_mostly_used(of: &Exceeded) -> bool {
     of.used.saturating_mul(100) >= of.limit.saturating_mul(limits::WARNING_PERCENT)
 }
 

@@ -7,8 +7,9 @@ use super::approving::hold_if_due;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
-use super::failing::failed;
+use super::failing::{self, failed};
 use super::gathering;
+use super::journaling;
 use super::looping;
 use super::primitives;
 use super::purse;
@@ -19,7 +20,7 @@ use super::{steering, todos};
 use crate::rules::core_payload;
 use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
-use crate::words::composition::Listener;
+use crate::words::composition::{Listener, OnUnknown};
 use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, What};
 use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::words::limits;
@@ -50,6 +51,12 @@ impl Turn<'_> {
         self.listener.is_none_or(|l| l.turns <= 1)
     }
 
+    /// Whether nothing comes after it because a budget is used up: it was told that it is the last, or there is
+    /// no other.
+    fn is_past_budget(&self) -> bool {
+        self.is_wrap_up || self.wrap_up.is_some() && self.is_single()
+    }
+
     /// Of several refusals the first counts, unless one says that the call has no room left.
     fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
         let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
@@ -77,7 +84,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
     else {
         return stale(d, &lease, said);
     };
-    let own_attempt = call.own_attempt();
+    let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
     let turn = Turn {
         thread: &lease.thread,
         path: &lease.call,
@@ -99,8 +106,12 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
         Said::Failure { code, retry, words } => {
             let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
             let words = [code.as_str(), ": ", &words].concat();
-            let failing = Failing { code: Code::ListenerFailed, words };
-            failed(d, turn.thread, turn.path, &failing, retry && own_attempt < allowed, false);
+            // It says that it may be tried again, but not what became of the model call that it began.
+            let may_retry =
+                begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
+            let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
+            let failing = Failing { code, words };
+            failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
         }
         Said::Again { code, words } => {
             let refusal = Refusal::new(Code::ListenerFailed, words);
@@ -113,6 +124,8 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
         }
         Said::Notice { code, words } => notice(d, &turn, &code, words),
         Said::Progress { .. } => {}
+        Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
+        Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
     }
 }
 
@@ -155,8 +168,9 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
     if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
         return;
     }
+    let waits = said.waits_for();
     let words = [
-        "the reply is for call ",
+        if waits.is_some() { "this is for call " } else { "the reply is for call " },
         lease.call.as_str(),
         " of thread ",
         lease.thread.as_str(),
@@ -176,14 +190,18 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
         _ => None,
     };
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept };
-    let _told = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    if let Some(id) = waits {
+        let body = core_payload::system_error(&refusal);
+        journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
+    }
 }
 
 fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
     if turn.listener.is_some_and(|l| l.returns.is_empty()) {
         return handled(d, turn);
     }
-    if turn.is_wrap_up {
+    if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
     close_failed(d, turn.thread, turn.path, &silent(turn));
@@ -389,7 +407,7 @@ pub(super) fn no_thread(
 /// After a reply without a final: a call with one turn is over; so is one whose wrap-up turn this was. One
 /// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
 pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
-    if turn.is_wrap_up {
+    if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }
     if turn.is_single() {

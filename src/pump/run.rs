@@ -124,6 +124,35 @@ fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
     if let Some(words) = heart.broken() {
         return Some(Ended::Broken(words.to_owned()));
     }
+    if let Some(ended) = ask_reader(heart, lines) {
+        return Some(ended);
+    }
+    while let Some(batch) = heart.next_batch() {
+        let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
+        let alone = at_rest && small && lines.inputs.is_empty();
+        match (lines.batches)(batch, if alone { Hand::AndWait } else { Hand::Over }) {
+            Taken::Over => break,
+            Taken::Stored(position) => {
+                heart.hear_writer(Written::Committed(position));
+                heart.route_recorded();
+                // What is routed may have to be read first, and nothing else might come for long.
+                if let Some(ended) = ask_reader(heart, lines) {
+                    return Some(ended);
+                }
+            }
+            Taken::Gone => return Some(gone("writer")),
+        }
+    }
+    lines.tail.send_if_modified(|tail| {
+        let moved = *tail != heart.last();
+        *tail = heart.last();
+        moved
+    });
+    None
+}
+
+/// Hands the reader its questions, as many as it has room for.
+fn ask_reader(heart: &mut Heart, lines: &Lines) -> Option<Ended> {
     while let Some(lookup) = heart.next_lookup() {
         match lines.lookups.try_send(lookup) {
             Ok(()) => {}
@@ -137,23 +166,6 @@ fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
             }
         }
     }
-    while let Some(batch) = heart.next_batch() {
-        let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
-        let alone = at_rest && small && lines.inputs.is_empty();
-        match (lines.batches)(batch, if alone { Hand::AndWait } else { Hand::Over }) {
-            Taken::Over => break,
-            Taken::Stored(position) => {
-                heart.hear_writer(Written::Committed(position));
-                heart.route_recorded();
-            }
-            Taken::Gone => return Some(gone("writer")),
-        }
-    }
-    lines.tail.send_if_modified(|tail| {
-        let moved = *tail != heart.last();
-        *tail = heart.last();
-        moved
-    });
     None
 }
 

@@ -69,7 +69,7 @@ pub(super) fn spawn(
     purse::warn(d, &over, Use::SPAWN);
     let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
     let ceiling = purse::ceiling(&over, share_percent.into());
-    let body = core_payload::thread_spawned(&child, turn.thread, head, ceiling);
+    let body = core_payload::thread_spawned(&child, turn.thread, head, &ceiling);
     let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), body)
         .to(&turn.sender)
         .on(&turn.path.item(turn.number, ordinal))

@@ -3,10 +3,12 @@
 //! its open calls, not by its length.
 
 mod approval;
+mod journal;
 mod purse;
 mod timer;
 
 pub use approval::Approval;
+pub use journal::{Entered, Entry, Journal};
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,6 +20,7 @@ pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
 use super::wall::Running;
 use crate::rules::loops::Rounds;
+use crate::words::budget::Ceiling;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::words::ports::Row;
@@ -172,6 +175,8 @@ pub struct Call {
     pub lost_with_pump: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
+    /// What its listener has on record about models for the due turn.
+    pub journal: Journal,
     /// Records for its inbox that no settled turn has shown.
     pub inbox: Vec<Arrival>,
     /// The record after which the due turn could be delivered: what it shows ends there.
@@ -213,8 +218,8 @@ pub struct Child {
     pub id: ThreadId,
     /// The record that told of its end, if it has ended.
     pub ended: Option<u64>,
-    /// How many messages it may use, with all below it, where that is limited.
-    pub ceiling: Option<u64>,
+    /// What it may use, with all below it.
+    pub ceiling: Ceiling,
 }
 
 /// What reached a call unasked.
@@ -401,7 +406,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 8;
+const ROW_VERSION: u8 = 9;
 
 impl Thread {
     /// A thread before its first record.

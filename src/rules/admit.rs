@@ -44,17 +44,24 @@ pub fn listener_word(
     speech: &Speech,
     limits: &Limits,
     lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
-) -> Result<(Arc<Lease>, Word), Unconnected> {
-    let unconnected = |refusal, at| Unconnected {
-        listener: sender.clone(),
-        refused: Refused { refusal, kept: Some(excerpt(&speech.document(), at)) },
+) -> Result<(Arc<Lease>, Word), Box<Unconnected>> {
+    let unconnected = |refusal, at, waits| {
+        let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), at)) };
+        Box::new(Unconnected { listener: sender.clone(), refused, waits })
     };
-    let word = speech.read(limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset))?;
+    let word =
+        speech.read(limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset, None))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
         None => {
             let words = "the reply names a delivery that is over, or that was never yours";
-            Err(unconnected(Refusal::new(Code::StaleLease, words), 0))
+            let waits = match &word {
+                Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. } => {
+                    Some((bounded(delivery.clone(), limits::NAME_BYTES), *id))
+                }
+                _ => None,
+            };
+            Err(unconnected(Refusal::new(Code::StaleLease, words), 0, waits))
         }
     }
 }
@@ -116,13 +123,19 @@ pub fn judge_word(
             Said::Notice { code: bounded_code(code), words: bounded_words(words) }
         }
         Word::Progress { words, .. } => Said::Progress { words: bounded_words(words) },
-        Word::Journal { .. } | Word::Ask { .. } => Said::Notice {
-            code: Code::NotBuilt.as_str().to_owned(),
-            words: "journal and ask are not built yet; nothing was written and nothing is answered"
-                .to_owned(),
-        },
+        Word::Journal { id, entry, .. } => {
+            Said::Journal { id, entry: entry.map_err(|fault| refused_word(&fault, speech)) }
+        }
+        Word::Ask { id, question, .. } => {
+            Said::Ask { id, question: question.map_err(|fault| refused_word(&fault, speech)) }
+        }
     };
     Judged { lease, said, claimed }
+}
+
+fn refused_word(fault: &Fault, speech: &Speech) -> Refused {
+    let kept = Some(excerpt(&speech.document(), fault.place.offset));
+    Refused { refusal: refusal_of(fault), kept }
 }
 
 /// The first sender that an item names and that is not its own, as much of it as a name may have.

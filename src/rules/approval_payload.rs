@@ -19,6 +19,7 @@ pub fn requested(request: &Request) -> Arc<[u8]> {
             .attr("call", request.call.as_str())
             .attr("to", request.to.as_str())
             .attr("element", &request.element)
+            .attr_if("unknown", request.unknown.as_deref())
             .empty();
     })
 }
@@ -62,8 +63,8 @@ pub fn read_requested(body: &[u8]) -> Option<(ApprovalId, Digest, Millis)> {
 /// The whole of an `<approval-requested>`.
 pub fn read_request(body: &[u8]) -> Option<Request> {
     let (id, hash, expires) = read_requested(body)?;
-    let [thread, call, to, element] =
-        attributes(body, "approval-requested", ["thread", "call", "to", "element"])?;
+    let [thread, call, to, element, unknown] =
+        attributes(body, "approval-requested", ["thread", "call", "to", "element", "unknown"])?;
     Some(Request {
         id,
         hash,
@@ -72,7 +73,14 @@ pub fn read_request(body: &[u8]) -> Option<Request> {
         call: CallPath::parse(&call?).ok()?,
         to: Name::parse(&to?).ok()?,
         element: element?,
+        unknown,
     })
+}
+
+/// What an `<approval-requested>` says is unknown of an attempt; none where nothing of the call was out.
+pub fn unknown(body: &[u8]) -> Option<String> {
+    let [unknown] = attributes(body, "approval-requested", ["unknown"])?;
+    unknown
 }
 
 /// What an `<approval-decided>` says.

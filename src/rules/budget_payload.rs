@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use systole_kit::money::Money;
+
 use super::core_payload::{attributes, written};
-use crate::words::budget::{Clocked, Exceeded, Measure, Use};
+use crate::words::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
 use crate::words::time::{stretch, stretch_ms};
 
 /// `<budget-warning>`: most of a budget is used.
@@ -41,27 +43,36 @@ pub fn read_time(body: &[u8]) -> Option<Clocked> {
 
 /// The budget that a `<budget-exceeded>` names.
 pub fn read_exceeded(body: &[u8]) -> Option<Measure> {
-    let [what] = attributes(body, "budget-exceeded", ["what"])?;
-    Measure::parse(&what?)
+    let [what, limit] = attributes(body, "budget-exceeded", ["what", "limit"])?;
+    Measure::parse(&what?, &limit?)
 }
 
-/// Whether this is a `<budget-warning>`.
-pub fn is_warning(body: &[u8]) -> bool {
-    attributes(body, "budget-warning", ["what"]).is_some()
+/// What a `<budget-warning>` is about, with the limit as it is written.
+pub fn read_warning(body: &[u8]) -> Option<(Measure, String)> {
+    let [what, limit] = attributes(body, "budget-warning", ["what", "limit"])?;
+    let limit = limit?;
+    Some((Measure::parse(&what?, &limit)?, limit))
 }
 
-/// How many messages a `<thread-spawned>` says that the child may use, with all below it.
-pub fn ceiling(body: &[u8]) -> Option<u64> {
-    let [messages] = attributes(body, "thread-spawned", ["messages"])?;
-    messages?.parse().ok()
+/// What a `<thread-spawned>` says that the child may use, with all below it.
+pub fn ceiling(body: &[u8]) -> Ceiling {
+    let most = attributes(body, "thread-spawned", ["messages", "tokens", "money"]);
+    let [messages, tokens, money] = most.unwrap_or_default();
+    Ceiling {
+        messages: messages.and_then(|digits| digits.parse().ok()),
+        tokens: tokens.and_then(|digits| digits.parse().ok()),
+        spent: money.and_then(|text| Money::parse(&text)).map(|money| Spent::of(Some(money))),
+    }
 }
 
 /// What a `<thread-finished>` says that the child has used, with all below it.
 pub fn used_by_child(body: &[u8]) -> Use {
-    let used = attributes(body, "thread-finished", ["messages", "children"]);
+    let used = attributes(body, "thread-finished", ["messages", "children", "tokens", "money"]);
     let number = |text: Option<String>| text.and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    used.map_or_else(Use::default, |[messages, children]| Use {
+    used.map_or_else(Use::default, |[messages, children, tokens, money]| Use {
         messages: number(messages),
         children: number(children),
+        tokens: number(tokens),
+        spent: Spent::of(money.and_then(|text| Money::parse(&text))),
     })
 }

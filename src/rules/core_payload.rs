@@ -8,7 +8,7 @@ use systole_kit::payload::Payload;
 use systole_kit::writer::{Start, Writer};
 use systole_kit::{Limits, namespaces};
 
-use crate::words::budget::Use;
+use crate::words::budget::{Ceiling, Spent, Use};
 use crate::words::codes::Code;
 use crate::words::ids::{Digest, Name, ThreadId, TimerId};
 use crate::words::refusal::Refusal;
@@ -62,16 +62,19 @@ pub fn handled() -> Body {
     written("handled", |handled| handled.empty())
 }
 
-/// `<thread-spawned>`: the confirmation, with the child's head after its first record, and how many
-/// messages the child may use, where that is limited.
-pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, messages: Option<u64>) -> Body {
-    let messages = messages.map(|most| most.to_string());
+/// `<thread-spawned>`: the confirmation, with the child's head after its first record, and what the child
+/// may use, where that is limited.
+pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling: &Ceiling) -> Body {
+    let [messages, tokens] = [ceiling.messages, ceiling.tokens].map(|most| most.map(|most| most.to_string()));
+    let money = ceiling.spent.and_then(Spent::money).map(|money| money.to_string());
     written("thread-spawned", |spawned| {
         spawned
             .attr("assigned_id", child.as_str())
             .attr("parent_id", parent.as_str())
             .attr("head", &head.to_string())
             .attr_if("messages", messages.as_deref())
+            .attr_if("tokens", tokens.as_deref())
+            .attr_if("money", money.as_deref())
             .empty();
     })
 }
@@ -86,12 +89,14 @@ pub fn thread_finished(
     payload: Option<&[u8]>,
 ) -> Body {
     let some = |number: u64| (number > 0).then(|| number.to_string());
-    let (messages, children) = (some(used.messages), some(used.children));
+    let (messages, children, tokens) = (some(used.messages), some(used.children), some(used.tokens));
+    let money = used.spent.money().map(|money| money.to_string());
     let payload = payload.and_then(|bytes| Payload::trusted(Arc::from(bytes)).ok());
     written("thread-finished", |finished| {
         let start =
             finished.attr("id", child.as_str()).attr("outcome", outcome).attr("head", &head.to_string());
         let start = start.attr_if("messages", messages.as_deref()).attr_if("children", children.as_deref());
+        let start = start.attr_if("tokens", tokens.as_deref()).attr_if("money", money.as_deref());
         match payload {
             Some(payload) => start.payload(&payload),
             None => start.empty(),

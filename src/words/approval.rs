@@ -43,6 +43,8 @@ pub struct Request {
     pub to: Name,
     /// The local name of the payload's root element.
     pub element: String,
+    /// What is unknown, where the payload was out already and a person decides about one more attempt.
+    pub unknown: Option<String>,
 }
 
 /// What somebody says about a request for approval.

@@ -65,6 +65,9 @@ codes! {
     ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed";
     ListenerDown "listener.down" false "the listener's program does not stay up";
     ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one";
+    UnknownOutcome "model.unknown-outcome" false "a model call was begun, and nobody can know what came of it; it may have been paid";
+    TokensBudget "budget.tokens" false "the tokens of models that this request may use are used up";
+    MoneyBudget "budget.money" false "what models may cost for this request is used up";
     DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
     ChildrenBudget "budget.children" false "more children are open than allowed";
     TimeBudget "budget.time" false "the time that this request may take is used up";

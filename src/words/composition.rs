@@ -88,6 +88,8 @@ pub enum OnUnknown {
     Retry,
     /// Close the call as failed.
     Fail,
+    /// Ask a person.
+    Ask,
 }
 
 /// Whose payloads are described to a listener that asks.

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use systole_kit::ask::Question;
+use systole_kit::journal::Entry;
 use systole_kit::payload::Payload;
 
 use super::codes::Code;
@@ -204,6 +206,35 @@ pub enum Said {
         /// For the live view.
         words: String,
     },
+    /// An entry for the journal, which is answered once it is on disk.
+    Journal {
+        /// Its number, which the answer bears.
+        id: u64,
+        /// The entry.
+        entry: Result<Entry, Refused>,
+    },
+    /// A question, which is answered.
+    Ask {
+        /// Its number, which the answer bears.
+        id: u64,
+        /// The question.
+        question: Result<Question, Refused>,
+    },
+}
+
+impl Said {
+    /// The number that an answer to it bears, where it is a word that the pump answers.
+    pub fn waits_for(&self) -> Option<u64> {
+        match self {
+            Said::Journal { id, .. } | Said::Ask { id, .. } => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Whether it ends the delivery.
+    pub fn is_reply(&self) -> bool {
+        matches!(self, Said::Items(_) | Said::Failure { .. } | Said::Again { .. })
+    }
 }
 
 /// A listener's document after the door: who said what under which lease.
@@ -225,6 +256,8 @@ pub struct Unconnected {
     pub listener: Name,
     /// Why.
     pub refused: Refused,
+    /// The delivery that it names and the number of the answer that is waited for, where one is.
+    pub waits: Option<(String, u64)>,
 }
 
 /// Where an asker waits for its receipt.

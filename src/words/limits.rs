@@ -14,6 +14,12 @@ pub const REPLY_ITEMS: usize = 64;
 pub const LARGE_BODY: usize = 64 << 10;
 /// Notices of one turn that are kept for the next one.
 pub const NOTICES: usize = 64;
+/// Questions that one delivery may ask.
+pub const ASKS: usize = 64;
+/// Journal entries that one delivery may make.
+pub const JOURNAL: usize = 64;
+/// Bytes of an answer to a question; what is more comes with the next one.
+pub const PAGE_BYTES: usize = 256 << 10;
 /// Words from elsewhere that may wait for the next turn of one call.
 pub const STEERS: usize = 64;
 /// Top calls that may wait behind the open one of a root, whoever opened them.
@@ -27,6 +33,10 @@ pub const BUDGET_MESSAGES: u32 = 1_000_000;
 /// Most child threads that a file may allow one message from outside. The tree's use is added up over
 /// those that run, and a call's fold names all of its own.
 pub const BUDGET_CHILDREN: u32 = 1_000;
+/// Most tokens that a file may allow one message from outside.
+pub const BUDGET_TOKENS: u64 = 1_000_000_000_000;
+/// The most that a file may allow one message from outside to cost, in millionths of the currency's unit.
+pub const BUDGET_MICROS: u64 = 1_000_000 * 1_000_000;
 /// Of a hundred parts of a budget, how many are used when its warning is given.
 pub const WARNING_PERCENT: u64 = 80;
 /// Todo lists with different conditions that one call may have. All of them are in its thread's row.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use systole_kit::envelope::{Address, Delivered, write_envelope};
 use systole_kit::reply::Word;
+use systole_kit::told::Answer;
 use systole_kit::{Fault, Limits};
 
 use super::codes::Code;
@@ -257,8 +258,8 @@ pub enum CallBack {
     TimedOut,
 }
 
-/// How deliveries reach a listener. Neither call blocks: the pump counts slots, so there is room for
-/// what it hands over. For every delivery handed over the carrier reports, once, `Heard::Said` with
+/// How deliveries reach a listener. No call blocks: the pump counts slots, so there is room for what it
+/// hands over. For every delivery handed over the carrier reports, once, `Heard::Said` with
 /// its token or `Heard::Gone`; only then is its slot free again.
 pub trait Carrier: Send + Sync {
     /// Hands a delivery to the listener.
@@ -266,6 +267,9 @@ pub trait Carrier: Send + Sync {
     /// Tells the listener that an answer is no longer wanted; a program that goes on all the same is
     /// stopped after a grace period.
     fn call_back(&self, token: &Token, why: CallBack);
+    /// Answers a journal entry or a question of the listener. Whether its delivery is still out does not
+    /// matter: whoever asked waits. A program that has gone meanwhile waits no more.
+    fn answer(&self, listener: &Name, answer: Answer);
 }
 
 /// What a listener said, as it came.

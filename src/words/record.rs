@@ -50,6 +50,8 @@ words! {
         Steer "steer",
         /// A timer: set, cancelled, fired.
         Timer "timer",
+        /// What a listener has on record before it calls a model, and what the model said.
+        Journal "journal",
         /// The end of a thread.
         Terminal "terminal",
     }
@@ -102,6 +104,16 @@ words! {
         /// No timer of anybody's: the time that a message from outside takes begins to run, stands still
         /// while nobody but persons and timers is waited for, is mostly used, or is over.
         Wall "wall",
+    }
+}
+
+words! {
+    /// What a record of kind `journal` says.
+    Journaling {
+        /// A model is about to be called.
+        Started "model-started",
+        /// What came of that.
+        Result "model-result",
     }
 }
 
@@ -161,6 +173,8 @@ pub enum Mark {
     Steering(Steering),
     /// What became of a timer.
     Timing(Timing),
+    /// What a listener has on record about a model.
+    Journaling(Journaling),
     /// A call that closed without a payload, as its `returns` allow.
     Handled,
     /// A delivery that will not be tried again; the outcome of its call follows.
@@ -182,6 +196,7 @@ impl Mark {
             Mark::Approving(what) => what.as_str(),
             Mark::Steering(what) => what.as_str(),
             Mark::Timing(timing) => timing.as_str(),
+            Mark::Journaling(what) => what.as_str(),
             Mark::Handled => "handled",
             Mark::DeadLetter => "dead-letter",
             Mark::Ended => "ended",
@@ -201,6 +216,7 @@ impl Mark {
             _ => Role::parse(text)
                 .map(Mark::Role)
                 .or_else(|| Timing::parse(text).map(Mark::Timing))
+                .or_else(|| Journaling::parse(text).map(Mark::Journaling))
                 .or_else(|| Code::parse(text).map(Mark::Code))
                 .or_else(|| Approving::parse(text).map(Mark::Approving))
                 .or_else(|| Steering::parse(text).map(Mark::Steering)),

@@ -432,6 +432,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
         seq: 1,
         reasons: vec![root],
         timers: Vec::new(),
+        models: Vec::new(),
         times: Vec::new(),
     };
     let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
@@ -467,6 +468,7 @@ fn of_one(reason: Reason) -> Standing {
         seq: 1,
         reasons: vec![reason],
         timers: Vec::new(),
+        models: Vec::new(),
         times: Vec::new(),
     }
 }
@@ -474,7 +476,7 @@ fn of_one(reason: Reason) -> Standing {
 fn person(expires: u64) -> Cause {
     let id = systole::words::approval::ApprovalId(1);
     let hash = systole::words::ids::Digest([0; 32]);
-    Cause::Person { id, element: "shell".to_owned(), hash, until: Millis(expires) }
+    Cause::Person { id, element: "shell".to_owned(), hash, until: Millis(expires), unknown: None }
 }
 
 #[test]
@@ -526,6 +528,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
         seq: 3,
         reasons: Vec::new(),
         timers: vec![systole::audit::why::Kept { id, listener, due: now.plus(60_000) }],
+        models: Vec::new(),
         times: Vec::new(),
     };
     let found = waits(&[rests, standing], now);

@@ -130,6 +130,30 @@ broadcast: {find: first}
 }
 
 #[test]
+fn tokens_and_money_are_read_exactly() {
+    let read = |budgets: &str| {
+        let text = format!("{SMALL}budgets: {{{budgets}}}\n");
+        load_text("money", text).map(|loaded| loaded.composition.budgets.unwrap())
+    };
+    for (written, tokens) in [("200000", 200_000), ("200k", 200_000), ("1M", 1_000_000), ("1", 1)] {
+        assert_eq!(read(&format!("tokens: {written}")).unwrap().tokens, Some(tokens), "{written}");
+    }
+    for (written, micros) in [("2 USD", 2_000_000), ("0.000001 EUR", 1), ("1000000 JPY", 1_000_000_000_000)] {
+        let money = read(&format!("money: {written}")).unwrap().money.unwrap();
+        assert_eq!((money.micros, money.to_string().as_str()), (micros, written));
+    }
+    for bad in ["0", "-1", "1.5M", "k", "200K", "200 k", "+5", "1000001M", "99999999999999999999"] {
+        assert!(read(&format!("tokens: {bad}")).is_err(), "{bad}");
+    }
+    for bad in ["0 USD", "2", "2USD", "USD 2", "1000000.000001 USD", "0.0000001 USD", "2 usd"] {
+        assert!(read(&format!("money: {bad}")).is_err(), "{bad}");
+    }
+    let ask = SMALL.replace("accepts:", "on_unknown: ask, accepts:");
+    let composition = load_text("ask", ask).unwrap().composition;
+    assert!(composition.listeners.values().all(|listener| listener.on_unknown == OnUnknown::Ask));
+}
+
+#[test]
 fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
     let loaded = load_text("windows", format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).unwrap();
     assert_eq!(loaded.composition.listeners.len(), 2);

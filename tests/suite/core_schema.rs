@@ -6,11 +6,12 @@ use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
 use systole::rules::budget_payload;
 use systole::rules::core_payload::{self, Attempt};
-use systole::words::budget::{Clocked, Exceeded, Measure, Use};
+use systole::words::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
 use systole::words::codes::Code;
 use systole::words::ids::{Digest, Name, ThreadId, TimerId};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::money::Money;
 
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
@@ -174,6 +175,10 @@ fn written() -> Vec<Arc<[u8]>> {
         with_pump: code.is_some(),
         words: odd.to_owned(),
     };
+    let money = Spent::of(Money::parse("0.5 USD"));
+    let ceiling = Ceiling { messages: Some(249), tokens: Some(100_000), spent: Some(money) };
+    let used = Use { tokens: 12, spent: money, ..Use::SPAWN };
+    let dear = Exceeded { what: Measure::Money(money.coin.unwrap()), used: 1_600_000, limit: 2_000_000 };
     let clocked = Clocked { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
     vec![
         budget_payload::time(&clocked),
@@ -184,17 +189,12 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::listener_left(&name, odd),
         core_payload::handled(),
         core_payload::throttled(u64::MAX, Millis(0), Millis(1)),
-        core_payload::thread_spawned(&child, &root, Digest([2; 32]), None),
-        core_payload::thread_spawned(&child, &root, Digest([2; 32]), Some(249)),
-        core_payload::thread_finished(
-            &child,
-            "answered",
-            Digest([2; 32]),
-            Use::SPAWN,
-            Some(b"<a xmlns='urn:a'/>"),
-        ),
+        core_payload::thread_spawned(&child, &root, Digest([2; 32]), &Ceiling::default()),
+        core_payload::thread_spawned(&child, &root, Digest([2; 32]), &ceiling),
+        core_payload::thread_finished(&child, "answered", Digest([2; 32]), used, Some(b"<a xmlns='urn:a'/>")),
         core_payload::thread_finished(&child, "handled", Digest([2; 32]), Use::default(), None),
         budget_payload::warning(&limit),
+        budget_payload::warning(&dear),
         budget_payload::exceeded(&limit),
         core_payload::thread_cancelled(&child, 3),
         core_payload::thread_ended(&root),

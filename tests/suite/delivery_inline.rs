@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use systole::edges::delivery::{Answer, Answering, Pace, answering};
+use systole::edges::delivery::{Answering, Pace, Word, answering};
 use systole::words::composition::Reach;
 use systole::words::ports::{CallBack, Carrier as _, Delivery, Heard};
 use systole_kit::envelope::Delivered;
+use systole_kit::line::Line;
 use systole_kit::reply::{Item, Said};
 use systole_kit::{Fault, Place};
 use tokio::sync::Notify;
@@ -21,7 +22,7 @@ fn inline(listener: Arc<dyn Answering>) -> Cast {
 struct Echo;
 
 impl Answering for Echo {
-    fn answer(self: Arc<Self>, asked: Delivered) -> Answer {
+    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> Word {
         Box::pin(async move { Said::Items(vec![Item::plain(asked.payload)]) })
     }
 }

@@ -67,6 +67,7 @@ while IFS= read -r line; do
     brood:1) said= && for _ in 1 2 3 4 5 6 7 8; do said="$said$(carry)"; done ;;
     brood:2) said=$(await all) ;;
     deep:1) said="$(errand deep)$(await all)" ;;
+    drag:1) said="<grind xmlns=\"$ns/mill/v1\"><token>$token</token></grind>" ;;
     weary:*) said=$(note "turn $turn") ;;
     stray:1)
       said="$(to_thread sess-000000000000.none "$(walking go)")<boot $core/>"

@@ -24,6 +24,7 @@
 //! ```
 
 pub mod answers;
+pub mod ask;
 pub mod attributes;
 pub mod characters;
 pub mod codes;
@@ -31,7 +32,10 @@ pub mod elements;
 pub mod envelope;
 pub mod framing;
 pub mod gate;
+pub mod journal;
 pub mod limits;
+pub mod line;
+pub mod money;
 pub mod name;
 pub mod namespaces;
 pub mod payload;
@@ -39,6 +43,7 @@ pub mod place;
 pub mod reply;
 pub mod schema;
 mod scope;
+pub mod told;
 pub mod writer;
 
 pub use limits::Limits;

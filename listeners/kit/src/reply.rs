@@ -3,10 +3,13 @@
 //! One pass, and a fault in one item leaves the others whole. Never decides what an item is: that is the pump's. A
 //! document comes in and a [`Word`] goes out, or the other way round.
 
+use crate::ask::Question;
 use crate::gate::{Gate, Step, Tag};
+use crate::journal::Entry;
 use crate::place::Fault;
 use crate::{Limits, Payload, codes, namespaces};
 
+mod answered;
 mod items;
 mod write;
 
@@ -36,19 +39,23 @@ pub enum Word {
         /// What is being done.
         words: String,
     },
-    /// An entry that must be durable before the listener goes on. Only recognised so far.
+    /// An entry that must be durable before the listener goes on. It is answered.
     Journal {
         /// The delivery it belongs to.
         delivery: String,
         /// The number its answer will bear.
         id: u64,
+        /// The entry, or why it is refused.
+        entry: Result<Entry, Fault>,
     },
-    /// A question to the pump. Only recognised so far.
+    /// A question to the pump. It is answered.
     Ask {
         /// The delivery it belongs to.
         delivery: String,
         /// The number its answer will bear.
         id: u64,
+        /// The question, or why it is refused.
+        question: Result<Question, Fault>,
     },
 }
 
@@ -105,13 +112,14 @@ impl Word {
     /// Reads one document from a listener.
     ///
     /// A reply that is not well-formed, but whose delivery can be read, comes as one refused item, so that its
-    /// sender can be told in the thread it concerns.
+    /// sender can be told in the thread it concerns. An entry or a question whose number can be read comes with its
+    /// fault, because somebody waits for the answer to that number.
     ///
     /// # Errors
     /// When nobody can be told: the document is none of the protocol, or names no delivery.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
-        read_whole(document, limits).or_else(|fault| match delivery_of_broken(document, limits) {
-            Some(delivery) => Ok(Self::Reply { delivery, said: Said::Items(vec![Item::refused(fault)]) }),
+        read_whole(document, limits).or_else(|fault| match Broken::read(document, limits) {
+            Some(broken) => Ok(broken.with(fault)),
             None => Err(fault),
         })
     }
@@ -182,16 +190,7 @@ fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
             Word::Notice { delivery, code, words: gate.text_inside()? }
         }
         "progress" => Word::Progress { delivery, words: gate.text_inside()? },
-        "journal" => {
-            let id = number(&mut gate, &tag)?;
-            gate.skip()?;
-            Word::Journal { delivery, id }
-        }
-        "ask" => {
-            let id = number(&mut gate, &tag)?;
-            gate.skip()?;
-            Word::Ask { delivery, id }
-        }
+        "journal" | "ask" => answered::read(&mut gate, &tag, delivery)?,
         _ => return Err(not_protocol(&mut gate)),
     };
     while gate.step()? != Step::Done {}
@@ -207,7 +206,8 @@ fn not_protocol(gate: &mut Gate<'_>) -> Fault {
     fault.expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
 }
 
-fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+/// The value of an attribute that must be there.
+pub(crate) fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
     match gate.attribute(name).filter(|value| !value.is_empty()) {
         Some(value) => Ok(value.into_owned()),
         None => {
@@ -217,29 +217,49 @@ fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Strin
     }
 }
 
-fn number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
-    let value = attribute(gate, tag, "id")?;
-    value.parse().map_err(|_| {
-        let message = format!("attribute id of <{}> is no whole number", tag.local);
-        gate.fault(codes::INVALID, message, tag.offset).received(&value)
-    })
-}
-
-/// The longest start tag of a broken reply that is still looked at: 64 attributes of 256 bytes and some room.
+/// The longest start tag of a broken document that is still looked at: 64 attributes of 256 bytes and some room.
 const SALVAGE_BYTES: usize = 64 << 10;
 
-/// The delivery of a reply that could not be read whole, from its start tag alone.
-fn delivery_of_broken(document: &[u8], limits: &Limits) -> Option<String> {
-    let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
-    let readable = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
-    };
-    let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
-    let mut gate = Gate::lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
-    let Step::Open(tag) = gate.step().ok()? else { return None };
-    if tag.local != "reply" || gate.ns(&tag) != Some(namespaces::LISTENER) {
-        return None;
+/// What the start tag alone says of a document that could not be read whole.
+struct Broken {
+    delivery: String,
+    of: Salvaged,
+}
+
+enum Salvaged {
+    Reply,
+    Journal(u64),
+    Ask(u64),
+}
+
+impl Broken {
+    fn read(document: &[u8], limits: &Limits) -> Option<Self> {
+        let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
+        let readable = match std::str::from_utf8(head) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+        };
+        let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
+        let mut gate = Gate::lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
+        let Step::Open(tag) = gate.step().ok()? else { return None };
+        if gate.ns(&tag) != Some(namespaces::LISTENER) {
+            return None;
+        }
+        let of = match tag.local {
+            "reply" => Salvaged::Reply,
+            "journal" => Salvaged::Journal(answered::number(&mut gate, &tag).ok()?),
+            "ask" => Salvaged::Ask(answered::number(&mut gate, &tag).ok()?),
+            _ => return None,
+        };
+        Some(Self { delivery: attribute(&mut gate, &tag, "delivery").ok()?, of })
     }
-    attribute(&mut gate, &tag, "delivery").ok()
+
+    fn with(self, fault: Fault) -> Word {
+        let delivery = self.delivery;
+        match self.of {
+            Salvaged::Reply => Word::Reply { delivery, said: Said::Items(vec![Item::refused(fault)]) },
+            Salvaged::Journal(id) => Word::Journal { delivery, id, entry: Err(fault) },
+            Salvaged::Ask(id) => Word::Ask { delivery, id, question: Err(fault) },
+        }
+    }
 }

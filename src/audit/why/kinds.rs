@@ -28,6 +28,8 @@ pub enum Cause {
         hash: Digest,
         /// When it expires.
         until: Millis,
+        /// What is unknown, where one more attempt waits.
+        unknown: Option<String>,
     },
     /// Somebody who lets its thread go on.
     Paused {
@@ -110,6 +112,8 @@ pub enum Then {
     Attempt(u32),
     /// The call closes as failed.
     Fails,
+    /// A person is asked.
+    Asks,
 }
 
 /// A reason in words.
@@ -156,7 +160,9 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
             let wait = ["for call ", behind.as_str(), " of the same thread, which came first"].concat();
             told(&["is held until call ", behind.as_str(), " is over"]).waiting(wait)
         }
-        Cause::Person { id, element, until, .. } => for_person(reason, (*id, element, *until), now),
+        Cause::Person { id, element, until, unknown, .. } => {
+            for_person(reason, (*id, element, *until), unknown.as_deref(), now)
+        }
         Cause::Paused { by } => {
             let (whose, which) = match by.is_sys() {
                 true => ("everything".to_owned(), "--all"),
@@ -196,15 +202,28 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
 }
 
 /// `for a person: approval a1 (shell, workspace), expires in 55 m`.
-fn for_person(reason: &Reason, (id, element, until): (ApprovalId, &str, Millis), now: Millis) -> Words {
+fn for_person(
+    reason: &Reason,
+    (id, element, until): (ApprovalId, &str, Millis),
+    unknown: Option<&str>,
+    now: Millis,
+) -> Words {
     let (id, listener) = (id.to_string(), reason.listener.as_str());
     let left = match until.since(now) {
         0 => ", expires now".to_owned(),
         left => [", expires in ", &spoken(whole_minutes(left))].concat(),
     };
     let wait = ["for a person: approval ", &id, " (", element, ", ", listener, ")", &left].concat();
+    let wait = match unknown {
+        Some(unknown) => [&wait, "; what is unknown: ", &plain(unknown)].concat(),
+        None => wait,
+    };
     let at = columns::moment(until, now);
-    let ends = ["systole approve ", &id, ", amend ", &id, " or reject ", &id, "; expires at ", &at].concat();
+    let or = match unknown {
+        Some(_) => ", for one more attempt,".to_owned(),
+        None => [", amend ", &id].concat(),
+    };
+    let ends = ["systole approve ", &id, &or, " or reject ", &id, "; expires at ", &at].concat();
     let command = ["systole approve ", &id].concat();
     Words::of(reason, ["waits ", &wait].concat()).waiting(wait).ending(ends).by(command)
 }
@@ -250,6 +269,7 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> 
     match then {
         Then::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),
         Then::Fails => text.push_str("; then the call fails"),
+        Then::Asks => text.push_str("; then a person is asked"),
     }
     text
 }

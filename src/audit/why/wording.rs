@@ -4,7 +4,7 @@
 //! out, with whatever a program said made visible.
 
 use super::kinds::words;
-use super::{Cause, Failure, Reason, Standing};
+use super::{Bought, Cause, Failure, Reason, Standing};
 use crate::audit::columns::{self, at_most, cut, plain, wrapped};
 use crate::pump::state::Life;
 use crate::words::composition::Program;
@@ -55,6 +55,9 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
         let text = ["timer ", timer.id.as_str(), &due, " opens a call of "].concat();
         lines.extend(wrapped("  ", 4, &[&text, cut(timer.listener.as_str(), 32).as_str()].concat()));
     }
+    for bought in &standing.models {
+        lines.extend(wrapped("  ", 4, &models(bought)));
+    }
     for time in &standing.times {
         let (used, limit) = (spoken(time.used_ms(now)), spoken(time.limit_ms));
         let rest = if time.runs.is_some() { "" } else { ", which stand still while this lasts" };
@@ -70,6 +73,20 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     }
     lines.extend(wrapped("next:", 2, &next(standing)));
     lines
+}
+
+/// What the models of a message used, of what they may.
+fn models(bought: &Bought) -> String {
+    let of = |used: String, limit: Option<String>| match limit {
+        Some(limit) => [&used, " of ", &limit].concat(),
+        None => used,
+    };
+    let tokens = of(bought.used.tokens.to_string(), bought.tokens.map(|most| most.to_string()));
+    let spent = bought.used.spent.money().map(|money| money.to_string());
+    let limit = bought.money.map(|most| most.to_string());
+    let money = (spent.is_some() || limit.is_some()).then(|| of(spent.unwrap_or_else(|| "0".into()), limit));
+    let money = money.map_or_else(String::new, |money| [", ", &money].concat());
+    ["models: ", &tokens, " tokens", &money, " used or kept"].concat()
 }
 
 fn next(standing: &Standing) -> String {

@@ -64,6 +64,7 @@ const ERRANDS: &[(&str, u64)] = &[
     ("deep", 2),
     ("weary", 2),
     ("stray", 3),
+    ("drag", 1),
     ("long", 3),
 ];
 
@@ -199,4 +200,42 @@ fn write(writer: &mut Writer, listener: &str, element: &'static str, fields: &[(
             inside.open(*name).text(text);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the workload's listeners know how to do is asked of them, by somebody who may.
+    #[test]
+    fn every_way_is_drawn_and_every_fate() {
+        let board = Board::default();
+        board.tell_of("operator", "sess-1f0c9a2b77d1");
+        let own = ["sess-2f0c9a2b77d1".to_owned()];
+        let (mut documents, mut fates) = (String::new(), Vec::new());
+        for number in 1..=4 {
+            let mut drawer = Drawer::new(guests::client(number), number);
+            let mut dice = Dice::new(number);
+            for _ in 0..2_000 {
+                let message = drawer.draw(&mut dice, &board, &own);
+                documents.push_str(&String::from_utf8_lossy(&message.document));
+                fates.push(message.fate);
+            }
+        }
+        let ways = ERRANDS.iter().map(|(way, _)| *way).chain(FUSES.iter().copied());
+        let missed: Vec<&str> =
+            ways.filter(|way| !documents.contains(&format!("<way>{way}</way>"))).collect();
+        assert_eq!(missed, Vec::<&str>::new());
+        for fate in [Fate::Answered, Fate::Steered, Fate::Ticks, Fate::Left, Fate::Refused, Fate::Open] {
+            assert!(fates.contains(&fate), "{fate:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_says_what_is_written_down_of_it() {
+        let word = Drawer::new(guests::ALICE, 2).word("sess-1f0c9a2b77d1");
+        let steer = String::from_utf8(steering(&word)).unwrap();
+        let inside = std::str::from_utf8(&word.document).unwrap();
+        assert_eq!(steer, format!("<steer xmlns=\"{CORE}\">{inside}</steer>"));
+    }
 }

@@ -86,3 +86,55 @@ fn approval(body: &[u8]) -> String {
     let id = text.split_once(" id=\"").and_then(|(_, rest)| rest.split_once('"'));
     id.map_or_else(String::new, |(id, _)| id.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use systole_checker::record::{Hash, Id};
+
+    use super::*;
+
+    fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
+        Record {
+            position: 1,
+            thread: thread.into(),
+            seq: 1,
+            id: Id([0; 16]),
+            kind: kind.into(),
+            from: "core".into(),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            time_ms: 0,
+            config: Hash([0; 32]),
+            code: Some(code.into()),
+            salt: [0; 16],
+            head: Hash([0; 32]),
+            body: body.into(),
+        }
+    }
+
+    #[test]
+    fn an_order_that_the_log_has_not_or_has_twice_is_found() {
+        let order = |on: &str, deed| Order { on: on.into(), deed };
+        let orders = [
+            order("sess-1", Deed::Cancelled),
+            order("sess-2", Deed::Ended),
+            order("a1", Deed::Approved),
+            order("a2", Deed::Rejected),
+        ];
+        let mut deeds = Deeds::default();
+        deeds.see(&record("sess-1", "terminal", "thread.cancelled", "<thread-cancelled/>"));
+        deeds.see(&record("sess-2", "terminal", "ended", "<thread-ended/>"));
+        let said = |id: &str| ["<approval-decided id=\"", id, "\"/>"].concat();
+        deeds.see(&record("sess-3", "approval", "approved", &said("a1")));
+        assert_eq!(deeds.missing(&orders), ["order  a2 was said to be rejected, and is so 0 times"]);
+        deeds.see(&record("sess-3", "approval", "rejected", &said("a2")));
+        assert_eq!(deeds.missing(&orders), Vec::<String>::new());
+        deeds.see(&record("sess-3", "approval", "approved", &said("a1")));
+        assert_eq!(deeds.missing(&orders), ["order  a1 was said to be approved, and is so 2 times"]);
+    }
+}

@@ -81,6 +81,8 @@ const ROWS: &[Row] = &[
     row("budget-warning", "message", "inbox", &["<budget-warning "]),
     row("budget-exceeded messages", "message", "wrap-up", &[" what=\"messages\""]),
     row("budget-exceeded turns", "message", "wrap-up", &[" what=\"turns\""]),
+    row("budget-exceeded time", "message", "wrap-up", &[" what=\"time\""]),
+    row("budget-time", "timer", "wall", &[]),
     row("final-report synthetic", "outcome", "budget.messages", &["<final-report "]),
     row("loop told", "message", "inbox", &["<system-error ", " code=\"loop.repeated-call\""]),
     row("a notice", "message", "inbox", &["<system-error ", " code=\"agent.second-action\""]),
@@ -148,5 +150,23 @@ impl Row {
         let text = std::str::from_utf8(body).unwrap_or_default();
         let start = text.split('>').next().unwrap_or_default();
         self.holds.iter().all(|part| start.contains(part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_start_tag_says_is_told_apart_from_what_stands_inside() {
+        let row = row("await-threads any", "message", "await", &[" mode=\"any\""]);
+        assert!(row.fits(b"<await-threads mode=\"any\"><thread id=\"x\"/></await-threads>"));
+        assert!(!row.fits(b"<await-threads mode=\"all\"> mode=\"any\"</await-threads>"));
+    }
+
+    #[test]
+    fn every_row_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<&str> = ROWS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), ROWS.len());
     }
 }

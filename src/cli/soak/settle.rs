@@ -67,7 +67,37 @@ pub(super) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, S
     findings
 }
 
-/// The root of a thread.
+/// The root of a thread, as its id says.
 fn root_of(thread: &str) -> &str {
     thread.split('.').next().unwrap_or(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(thread: &str, cause: &str) -> Wait {
+        Wait { thread: thread.into(), cause: cause.into(), words: "for something".into() }
+    }
+
+    #[test]
+    fn a_run_is_settled_when_nothing_waits_but_what_was_left() {
+        let left = BTreeSet::from(["sess-1".to_owned()]);
+        assert!(is_settled(&[wait("sess-1.c1", "awaiting"), wait("sess-1", "held")], &left));
+        let waits = [wait("sess-1", "person"), wait("sess-2", "timer")];
+        assert!(!is_settled(&waits, &left));
+        assert_eq!(unsettled(&waits, &left), "sess-2 for something");
+    }
+
+    #[test]
+    fn a_call_that_why_is_silent_about_is_found_and_a_cause_that_names_nothing_too() {
+        let open = |threads: &'static [&str]| threads.iter().map(|thread| (*thread, "call 1".to_owned()));
+        let named = [wait("sess-1", "person"), wait("sess-2", "awaiting")];
+        assert_eq!(unnamed(&named, open(&["sess-1", "sess-1.c1", "sess-2.heat"])), Vec::<String>::new());
+        assert_eq!(unnamed(&named, open(&["sess-3"])), ["why  says nothing of sess-3: call 1"]);
+        for cause in ["unknown", "stopped", "out", "joining"] {
+            let found = unnamed(&[wait("sess-1", cause)], open(&["sess-1"]));
+            assert_eq!(found, ["why  sess-1 waits for something, which nobody meant it to"], "{cause}");
+        }
+    }
 }

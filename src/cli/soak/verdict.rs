@@ -92,7 +92,7 @@ pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, Stri
         .collect();
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // What is open has to be explained below.
-    let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth };
+    let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth, ..Terms::default() };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
     let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));

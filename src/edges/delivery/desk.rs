@@ -12,9 +12,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use systole_kit::told::Answer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::words::limits;
 use crate::words::ports::{CallBack, Delivery, Token};
 
 /// What is to be brought to the listener next.
@@ -24,7 +26,13 @@ pub(super) enum Errand {
     Deliver(Delivery),
     /// Word that an answer is no longer wanted.
     Cancel(Token),
+    /// The answer to a journal entry or a question.
+    Answer(Answer),
 }
+
+/// Answers that may wait for a listener, for each delivery it may have: as many as it may ask for, and again as
+/// many refusals. One that has not read those waits for none of them.
+const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
 
 /// Why a delivery was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +42,10 @@ pub(super) enum Refused {
     /// More is out to the listener than it may have.
     Full,
 }
+
+/// Deliveries that died and are still known, for each that a listener may have: an answer to one of them comes
+/// within moments of its end.
+const DEAD: usize = 16;
 
 pub(super) struct Desk {
     room: usize,
@@ -48,6 +60,10 @@ struct Papers {
     out: HashMap<Arc<str>, Option<Recall>>,
     cancels: VecDeque<Token>,
     unsent: VecDeque<(Token, CallBack)>,
+    answers: VecDeque<Answer>,
+    /// Deliveries that ended with a life of the listener: whoever asked in them waits no more, and the next
+    /// life must not be told what it never asked.
+    dead: VecDeque<Arc<str>>,
     closed: bool,
 }
 
@@ -103,6 +119,18 @@ impl Desk {
         self.recalled.notify_waiters();
     }
 
+    /// Puts an answer on the desk.
+    pub(super) fn answer(&self, answer: Answer) {
+        let mut papers = self.papers();
+        let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
+        if papers.closed || is_full || papers.dead.iter().any(|token| **token == *answer.delivery) {
+            return;
+        }
+        papers.answers.push_back(answer);
+        drop(papers);
+        self.arrived.notify_one();
+    }
+
     /// The next errand; waits for one. May be dropped while it waits: nothing is lost. For one waiter.
     pub(super) async fn next(&self) -> Errand {
         loop {
@@ -125,6 +153,9 @@ impl Desk {
         let mut papers = self.papers();
         if let Some(token) = papers.cancels.pop_front() {
             return Some(Errand::Cancel(token));
+        }
+        if let Some(answer) = papers.answers.pop_front() {
+            return Some(Errand::Answer(answer));
         }
         let delivery = papers.waiting.pop_front()?;
         papers.out.insert(delivery.lease.token.0.clone(), None);
@@ -189,7 +220,13 @@ impl Desk {
     pub(super) fn settle_all(&self) -> Vec<(Token, Option<CallBack>)> {
         let mut papers = self.papers();
         papers.cancels.clear();
-        papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect()
+        papers.answers.clear();
+        let out: Vec<_> =
+            papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect();
+        papers.dead.extend(out.iter().map(|(token, _)| token.0.clone()));
+        let surplus = papers.dead.len().saturating_sub(self.room.saturating_mul(DEAD));
+        papers.dead.drain(..surplus);
+        out
     }
 
     /// Takes every delivery off the desk that never left it; each is owed a report.
@@ -274,6 +311,30 @@ mod tests {
         assert!(desk.settle("a"));
         assert!(matches!(desk.next_now(), Some(Errand::Cancel(token)) if &*token.0 == "b"));
         assert!(desk.next_now().is_none());
+    }
+
+    #[test]
+    fn an_answer_does_not_outlive_the_life_that_asked() {
+        let answer = |delivery: &str| Answer { delivery: delivery.to_owned(), id: 1, payload: None };
+        let desk = desk(&["a", "b"], 1);
+        desk.answer(answer("a"));
+        assert_eq!(desk.settle_all(), [(Token("a".into()), None)]);
+        desk.answer(answer("a"));
+        desk.answer(answer("b"));
+        assert!(matches!(desk.next_now(), Some(Errand::Answer(answer)) if answer.delivery == "b"));
+        assert!(matches!(desk.next_now(), Some(Errand::Deliver(_))));
+    }
+
+    #[test]
+    fn answers_that_nobody_reads_do_not_pile_up() {
+        let desk = desk(&["a"], 1);
+        let answer = Answer { delivery: "a".to_owned(), id: 1, payload: None };
+        (0..3 * ANSWERS).for_each(|_| desk.answer(answer.clone()));
+        let mut left = 0;
+        while desk.next_now().is_some() {
+            left += 1;
+        }
+        assert_eq!(left, 2 * ANSWERS, "the listener may have one delivery, and one more");
     }
 
     #[test]

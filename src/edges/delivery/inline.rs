@@ -1,6 +1,7 @@
 //! Listeners that are Rust values in this process.
 //!
-//! A carrier here never judges a reply and never waits for one listener with another one's work. In:
+//! Beside its delivery a listener has a line to the pump, on which it writes its journal and asks. A carrier
+//! here never judges a reply and never waits for one listener with another one's work. In:
 //! deliveries and call-backs. Out: `Heard`, once for every delivery; a panic in a listener is one
 //! failed delivery and nothing else. An answer that is ready at once costs no task; one that has to
 //! wait gets one, so at most `in_flight` run beside each other.
@@ -14,7 +15,8 @@ use std::time::Duration;
 
 use systole_kit::Fault;
 use systole_kit::envelope::Delivered;
-use systole_kit::reply::{Said, Word};
+use systole_kit::line::Line;
+use systole_kit::reply::{self, Said};
 use tokio::sync::mpsc;
 
 use super::desk::Errand;
@@ -23,35 +25,48 @@ use crate::edges::tasks::{self, Caught, Kind, Panicked, Task};
 use crate::words::codes::Code;
 use crate::words::ports::{Delivery, Speech, Token};
 
-/// An answer on its way.
-pub type Answer = Pin<Box<dyn Future<Output = Said> + Send>>;
+mod line;
+
+use line::Board;
+
+/// What a listener says in the end, on its way.
+pub type Word = Pin<Box<dyn Future<Output = Said> + Send>>;
 
 /// A Rust listener. Its work must not block: it runs among the pump's own tasks. When its answer is no
 /// longer wanted, its future is dropped where it awaits.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use systole::edges::delivery::{Answer, Answering};
-/// use systole_kit::{envelope::Delivered, reply::{Item, Said}};
+/// use systole::edges::delivery::{Answering, Word};
+/// use systole_kit::{envelope::Delivered, line::Line, reply::{Item, Said}};
 ///
 /// /// Says what it is told.
 /// struct Echo;
 ///
 /// impl Answering for Echo {
-///     fn answer(self: Arc<Self>, asked: Delivered) -> Answer {
+///     fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> Word {
 ///         Box::pin(async move { Said::Items(vec![Item::plain(asked.payload)]) })
 ///     }
 /// }
 /// ```
 pub trait Answering: Send + Sync + 'static {
-    /// Answers a delivery.
-    fn answer(self: Arc<Self>, asked: Delivered) -> Answer;
+    /// Answers a delivery. On the line it may write its journal and ask, as long as it works on this one.
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word;
 }
 
-/// A listener that is one closure.
+/// A listener that is one closure, and needs no line.
 pub fn answering<F, A>(answer: F) -> Arc<dyn Answering>
 where
     F: Fn(Delivered) -> A + Send + Sync + 'static,
+    A: Future<Output = Said> + Send + 'static,
+{
+    conversing(move |asked, _| answer(asked))
+}
+
+/// A listener that is one closure, with its line.
+pub fn conversing<F, A>(answer: F) -> Arc<dyn Answering>
+where
+    F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
     A: Future<Output = Said> + Send + 'static,
 {
     Arc::new(Closure(answer))
@@ -61,11 +76,11 @@ struct Closure<F>(F);
 
 impl<F, A> Answering for Closure<F>
 where
-    F: Fn(Delivered) -> A + Send + Sync + 'static,
+    F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
     A: Future<Output = Said> + Send + 'static,
 {
-    fn answer(self: Arc<Self>, asked: Delivered) -> Answer {
-        Box::pin((self.0)(asked))
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word {
+        Box::pin((self.0)(asked, line))
     }
 }
 
@@ -79,12 +94,15 @@ pub(super) fn tend(post: &Post, listener: Arc<dyn Answering>) -> Task {
 async fn attend(post: Post, listener: Arc<dyn Answering>) {
     // Nothing is ever sent: it closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
+    let board = Arc::new(Board::default());
     post.joined().await;
     loop {
         while let Some(errand) = post.desk.next_now() {
-            // Of a cancel the delivery's own task knows already.
-            if let Errand::Deliver(delivery) = errand {
-                bring(&delivery, &post, &listener, &running).await;
+            match errand {
+                Errand::Deliver(delivery) => bring(&delivery, &post, &listener, &board, &running).await,
+                Errand::Answer(answer) => board.ring(answer),
+                // The delivery's own task knows already.
+                Errand::Cancel(_) => {}
             }
         }
         tokio::select! {
@@ -105,12 +123,17 @@ async fn bring(
     delivery: &Delivery,
     post: &Post,
     listener: &Arc<dyn Answering>,
+    board: &Arc<Board>,
     running: &mpsc::Sender<Infallible>,
 ) {
     let token = delivery.lease.token.clone();
     post.brought();
     let (asked, listener) = (Delivered::clone(&delivery.envelope), listener.clone());
-    let mut answer = Caught::new(Box::pin(async move { listener.answer(asked).await }));
+    let (line, hung_up) = line::open(post, board, &token);
+    let mut answer = Caught::new(Box::pin(async move {
+        let _hung_up = hung_up;
+        listener.answer(asked, line).await
+    }));
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
         Poll::Ready(said) => answered(post, token, said).await,
         Poll::Pending => {
@@ -152,7 +175,7 @@ async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
         return gone(post, token, Code::ListenerFailed, words).await;
     }
     if post.desk.settle(&token.0) {
-        post.said(Speech::Word(Word::Reply { delivery: token.0.to_string(), said })).await;
+        post.said(Speech::Word(reply::Word::Reply { delivery: token.0.to_string(), said })).await;
     }
 }
 

@@ -10,13 +10,14 @@ mod pace;
 mod post;
 mod process;
 
-pub use inline::{Answer, Answering, answering};
+pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
 pub use process::Surroundings;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use systole_kit::told::Answer;
 use tokio::sync::{mpsc, watch};
 
 use crate::edges::tasks::{self, Kind, Task};
@@ -141,6 +142,12 @@ impl Carrier for Carriers {
         // The token does not say whose it is. Listeners are few and a look at a desk is short.
         for post in self.posts.values() {
             post.desk.call_back(token, why);
+        }
+    }
+
+    fn answer(&self, listener: &Name, answer: Answer) {
+        if let Some(post) = self.posts.get(listener) {
+            post.desk.answer(answer);
         }
     }
 }

@@ -2,6 +2,8 @@
 //! much of that a child, and when calls that repeat themselves are told and refused. In comes the node, out comes what it declares, with every key that is left out at its
 //! default.
 
+use systole_kit::money::Money;
+
 use super::desk::Desk;
 use super::measure::{self, Bounds};
 use super::value::{self, fields};
@@ -39,7 +41,44 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
     if let Some((node, path)) = section.get("wall") {
         budgets.wall_ms = measure::between_ms(desk, node, &path, &WALL);
     }
+    if let Some((node, path)) = section.get("tokens") {
+        budgets.tokens = tokens(desk, node, &path);
+    }
+    if let Some((node, path)) = section.get("money") {
+        budgets.money = money(desk, node, &path);
+    }
     budgets
+}
+
+/// A number of tokens: a whole number, of thousands with `k` behind it, of millions with `M`.
+fn tokens(desk: &mut Desk, node: &Node, path: &str) -> Option<u64> {
+    let found = value::text(desk, node, path)?;
+    let written = found.value.as_str();
+    let (digits, factor) = match (written.strip_suffix('k'), written.strip_suffix('M')) {
+        (Some(digits), _) => (digits, 1_000),
+        (_, Some(digits)) => (digits, 1_000_000),
+        (None, None) => (written, 1),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let number = number.filter(|number| is_number && (1..=limits::BUDGET_TOKENS).contains(number));
+    if number.is_none() {
+        let told = [path, ": `", written, "` is no number of tokens from 1 to 1000000M"].concat();
+        desk.tell(Code::ConfigValue, found.at, &told, Some("200k"));
+    }
+    number
+}
+
+/// An amount of money and its currency.
+fn money(desk: &mut Desk, node: &Node, path: &str) -> Option<Money> {
+    let found = value::text(desk, node, path)?;
+    let money =
+        Money::parse(&found.value).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
+    if money.is_none() {
+        let told = [path, ": `", &found.value, "` is no amount of money up to 1000000 with its currency"];
+        desk.tell(Code::ConfigValue, found.at, &told.concat(), Some("2 USD, or 0.000001 USD at least"));
+    }
+    money
 }
 
 /// Reads the section `loops`.

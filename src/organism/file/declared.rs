@@ -358,12 +358,7 @@ fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
 }
 
 fn on_unknown(desk: &mut Desk, node: &Node, path: &str) -> OnUnknown {
-    if matches!(&node.value, Value::Text { text, .. } if text == "ask") {
-        let told = [path, ": `ask` is not built yet: a person decides about the attempt"].concat();
-        desk.tell(Code::ConfigNotBuilt, node.span, &told, Some("retry or fail"));
-        return OnUnknown::Fail;
-    }
-    let choices = [("retry", OnUnknown::Retry), ("fail", OnUnknown::Fail)];
+    let choices = [("retry", OnUnknown::Retry), ("fail", OnUnknown::Fail), ("ask", OnUnknown::Ask)];
     value::word(desk, node, path, &choices).unwrap_or(OnUnknown::Fail)
 }
 

@@ -76,7 +76,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.on_unknown",
         "retry",
-        "after an attempt whose outcome nobody knows: `retry` or `fail`",
+        "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person",
     ),
     key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it"),
     key(
@@ -84,7 +84,11 @@ pub const KEYS: &[Key] = &[
         "dangerous",
         "`dangerous`: what its schema or its sender marks as dangerous; `always`: everything",
     ),
-    key("listeners.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d"),
+    key(
+        "listeners.NAME.approval.expires",
+        "1h",
+        "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one",
+    ),
     key(
         "listeners.NAME.approval.tell",
         "[]",
@@ -138,8 +142,12 @@ pub const KEYS: &[Key] = &[
         "none",
         "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
     ),
-    later("budgets.tokens", "tokens of models"),
-    later("budgets.money", "what models cost"),
+    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`"),
+    key(
+        "budgets.money",
+        "none",
+        "what models may cost: an amount with at most six decimals, and its currency: `2 USD`",
+    ),
     later("threads", "when an idle thread ends"),
     key("loops", "as its keys", "when a call that repeats itself is told and refused"),
     key(

@@ -245,6 +245,8 @@ fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
         | Effect::Wait { .. }
         | Effect::CallBack { .. }
         | Effect::Expires { .. }
+        | Effect::Answer { .. }
+        | Effect::Recall(_)
         | Effect::Runs { .. }
         | Effect::Resumed(_) => true,
     });

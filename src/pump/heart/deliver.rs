@@ -60,6 +60,8 @@ impl Heart {
                     }
                 }
                 Effect::Expires { .. } => self.await_person(effect),
+                Effect::Recall(recall) => self.recall(recall),
+                Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
                 Effect::Runs { runs, left } => {
                     let now = self.ticks();
                     self.state.running.put(runs, left, now);
@@ -93,7 +95,9 @@ impl Heart {
             let paused = pause_ms > 0 && pause_ms <= longest_ms;
             let taken = slots.entry(call.listener.clone()).or_default();
             // Where attempts are recorded before they are sent, the record says whether one was.
-            if !paused && if recorded { call.attempts > 0 } else { *taken < seats } {
+            let was_out = if recorded { call.attempts > 0 } else { *taken < seats };
+            // Whoever wrote in its journal had it in hand.
+            if !paused && (was_out || !call.journal.own.is_empty()) {
                 *taken += 1;
                 self.suspects.insert((thread.clone(), path.clone()));
             }
@@ -125,7 +129,7 @@ impl Heart {
         let due = now.plus(work.not_before.since(wall).min(longest_ms));
         if let Err(work) = self.desk.take(work, due, now) {
             let words = [work.listener.as_str(), " is not part of the running organism"].concat();
-            self.happened(lost(&work, Code::Unavailable, words, false));
+            self.attempt_lost(lost(&work, Code::Unavailable, words, false));
         }
     }
 
@@ -160,7 +164,7 @@ impl Heart {
         if !self.suspects.is_empty() && self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
             self.desk.unused(&work.listener);
             let words = "the pump stopped while the delivery may have been out".to_owned();
-            return self.happened(lost(work, Code::ListenerLost, words, true));
+            return self.attempt_lost(lost(work, Code::ListenerLost, words, true));
         }
         let thread = self.state.thread(&work.thread);
         let Some((thread, call)) = thread.and_then(|t| Some((t, t.calls.get(&work.call)?))) else {
@@ -215,12 +219,12 @@ impl Heart {
     /// Gives the slot back and closes the call: what it would show is damaged or gone.
     pub(super) fn undeliverable(&mut self, work: &Work, code: Code, words: &str) {
         self.desk.unused(&work.listener);
-        self.happened(lost(work, code, words.to_owned(), false));
+        self.attempt_lost(lost(work, code, words.to_owned(), false));
     }
 }
 
-fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Happening {
-    Happening::Lost(Lost {
+fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Lost {
+    Lost {
         thread: work.thread.clone(),
         call: work.call.clone(),
         turn: work.turn,
@@ -228,5 +232,6 @@ fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Happening {
         code,
         words,
         with_pump,
-    })
+        request: None,
+    }
 }

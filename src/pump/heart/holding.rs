@@ -1,10 +1,11 @@
 //! What is held back: payloads that wait for a person until they expire, and work of threads that are
 //! paused, which is laid aside until somebody lets them go on.
 
-use super::Heart;
-use crate::pump::event::{Effect, Happening, Work};
+use super::{Heart, Lookup};
+use crate::pump::event::{Effect, Happening, Lost, Work};
 use crate::pump::pausing::halted;
 use crate::words::approval::ApprovalId;
+use crate::words::composition::OnUnknown;
 use crate::words::ids::{CallPath, ThreadId};
 
 /// A request for approval that expires, unless it is decided before.
@@ -52,6 +53,22 @@ impl Heart {
         while let Some((_, Overdue { approval, thread, call })) = self.expiries.due(now) {
             self.happened(Happening::Expired { thread, call, approval });
         }
+    }
+
+    /// An attempt is over without a reply. Where a person may be asked about it the request is looked up:
+    /// what is decided upon is named by its hash.
+    pub(super) fn attempt_lost(&mut self, lost: Lost) {
+        let Some(seq) = self.shown_to_a_person(&lost) else { return self.happened(Happening::Lost(lost)) };
+        match self.fresh.get(&lost.thread, seq) {
+            Some(request) => self.happened(Happening::Lost(Lost { request: Some(request), ..lost })),
+            None => self.lookups.push_back(Lookup::Request { lost, seq }),
+        }
+    }
+
+    fn shown_to_a_person(&self, lost: &Lost) -> Option<u64> {
+        let call = self.state.thread(&lost.thread)?.calls.get(&lost.call)?;
+        let listener = self.state.book.listener(call.config, &call.listener)?;
+        (listener.on_unknown == OnUnknown::Ask).then_some(call.request)
     }
 
     /// Whether nothing new of a thread may go out: it is paused, or is so on disk until the word that it

@@ -1,14 +1,18 @@
 //! What comes in, and what is done with each: deciding, or parking until a thread is awake.
 
+use systole_kit::ask::Question;
+
 use super::{Answered, Heart, Lookup, Written};
 use crate::pump::buckets::Telling;
 use crate::pump::event::{Bound, Happening, Lost, Pause};
 use crate::pump::wheel::Ripe;
 use crate::words::approval::Ruling;
 use crate::words::codes::Code;
-use crate::words::flow::{Asked, Judged, Said, Ticket, Unconnected};
+use crate::words::flow::{Asked, Judged, Refused, Said, Ticket, Unconnected};
 use crate::words::ids::{Name, ThreadId};
+use crate::words::limits;
 use crate::words::ports::{CallBack, Lease, Step, Token};
+use crate::words::refusal::Refusal;
 use crate::words::time::{Millis, spoken};
 
 /// Something for the pump.
@@ -216,9 +220,12 @@ impl Heart {
         self.park(lookup, Input::Asked(asked));
     }
 
-    fn judged(&mut self, judged: Judged) {
+    fn judged(&mut self, mut judged: Judged) {
         let token = judged.lease.token.clone();
-        let is_last = !matches!(judged.said, Said::Progress { .. } | Said::Notice { .. });
+        let is_last = judged.said.is_reply();
+        if let Said::Ask { question, .. } = &mut judged.said {
+            self.count_question(&token, question);
+        }
         if is_last {
             // A reply that comes again ends nothing any more.
             if self.desk.over(&token).is_some() {
@@ -234,8 +241,17 @@ impl Heart {
         let thread = judged.lease.thread.clone();
         if self.has_line(&thread) {
             self.happened(Happening::Replied(judged));
-        } else if is_last {
+        } else if is_last || judged.said.waits_for().is_some() {
             self.park(Lookup::Line(thread), Input::Judged(judged));
+        }
+    }
+
+    /// Most questions leave no record, so nothing but this count keeps one delivery from asking for ever.
+    fn count_question(&mut self, token: &Token, question: &mut Result<Question, Refused>) {
+        if self.desk.asks(token) > limits::ASKS {
+            let words = "64 questions were asked in this delivery, the most that are answered";
+            let refusal = Refusal::new(Code::TooManyItems, words).mended_by("answer with what you know");
+            *question = Err(Refused { refusal, kept: None });
         }
     }
 
@@ -269,7 +285,7 @@ impl Heart {
     }
 
     pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
-        self.happened(Happening::Lost(Lost {
+        self.attempt_lost(Lost {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
             turn: lease.turn,
@@ -277,7 +293,8 @@ impl Heart {
             code,
             words,
             with_pump,
-        }));
+            request: None,
+        });
     }
 
     /// Time has passed: attempts past their deadline are over, timers fire, and work whose pause is over may go.

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::{Heart, Input};
-use crate::pump::event::{Bound, Effect, Happening, Work};
+use crate::pump::event::{Bound, Effect, Happening, Lost, Recall, Work};
 use crate::pump::state::Thread;
 use crate::pump::wake;
 use crate::words::codes::Code;
@@ -59,6 +59,15 @@ pub enum Lookup {
         /// Their places in the thread.
         seqs: Vec<u64>,
     },
+    /// Records of a listener's journal.
+    Journal(Recall),
+    /// The request of a call whose attempt is over: a person may have to decide about it.
+    Request {
+        /// What happened.
+        lost: Lost,
+        /// The record's place in the thread.
+        seq: u64,
+    },
 }
 
 impl Lookup {
@@ -68,6 +77,8 @@ impl Lookup {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
             Lookup::Records { work, .. } => work.thread.stem(),
+            Lookup::Journal(recall) => recall.lease.thread.stem(),
+            Lookup::Request { lost, .. } => lost.thread.stem(),
         }
     }
 }
@@ -107,15 +118,19 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
-        Lookup::Records { work, seqs } => {
-            let mut records = HashMap::with_capacity(seqs.len());
-            for seq in seqs {
-                let found = reader.of_thread(&work.thread, *seq, 1)?;
-                records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
-            }
-            Ok(Found::Records(records))
-        }
+        Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
+        Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
+        Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
     }
+}
+
+fn records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
+    let mut records = HashMap::with_capacity(seqs.len());
+    for seq in seqs {
+        let found = reader.of_thread(thread, *seq, 1)?;
+        records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
+    }
+    Ok(Found::Records(records))
 }
 
 fn bound(record: &Record) -> Bound {
@@ -158,6 +173,10 @@ impl Heart {
             (Ok(Found::Timer(thread, set)), lookup) => {
                 self.awaken(thread);
                 self.fire_parked(&lookup.stem(), set);
+            }
+            (Ok(Found::Records(records)), Lookup::Journal(recall)) => self.recalled(&recall, &records),
+            (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
+                self.happened(Happening::Lost(Lost { request: records.remove(&seq), ..lost }));
             }
             (Ok(Found::Records(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
@@ -212,7 +231,7 @@ impl Heart {
     /// Tells `sys` what the pump could not do for nobody in particular.
     pub(super) fn tell_sys(&mut self, refusal: Refusal) {
         let refused = Refused { refusal, kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused }));
+        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused, waits: None }));
     }
 
     /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread. What
@@ -224,6 +243,14 @@ impl Heart {
                 return self.undeliverable(work, Code::DamagedThread, &words);
             }
             (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
+            // Nobody can be asked about what cannot be shown: the call fails as if it were not to be.
+            (Lookup::Request { lost, .. }, _) => return self.happened(Happening::Lost(lost.clone())),
+            (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
+                return self.unrecalled(recall, Code::DamagedThread, &words);
+            }
+            (Lookup::Journal(recall), _) => {
+                return self.unrecalled(recall, Code::IngressUnavailable, &words);
+            }
             (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .mended_by("send it again later, with the same key"),
@@ -239,7 +266,7 @@ impl Heart {
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: to, refused }));
+        self.happened(Happening::Stray(Unconnected { listener: to, refused, waits: None }));
         if let Some(ticket) = ticket {
             self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }

@@ -7,6 +7,7 @@ mod deliver;
 mod holding;
 mod input;
 mod lookup;
+mod recalling;
 mod timing;
 
 use std::collections::{HashMap, HashSet, VecDeque};

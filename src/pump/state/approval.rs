@@ -17,4 +17,8 @@ pub struct Approval {
     pub asked: Millis,
     /// When it expires.
     pub expires: Millis,
+    /// The record that asks.
+    pub seq: u64,
+    /// Whether it is about one more attempt at what was out already.
+    pub of_attempt: bool,
 }

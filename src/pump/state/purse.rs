@@ -22,12 +22,14 @@ pub struct Purse {
     pub runs: Option<Millis>,
     /// Whether its time is over.
     pub is_over: bool,
+    /// Which limits of tokens and money its calls were told that most of is used, each as it is written.
+    pub warned: Vec<(Measure, String)>,
 }
 
 impl Purse {
     /// One that is opened by a message; its time runs from that moment, or stands still at first.
     pub fn new(config: Digest, runs: Option<Millis>) -> Purse {
-        Purse { config, used: Use::default(), ran_ms: 0, runs, is_over: false }
+        Purse { config, used: Use::default(), ran_ms: 0, runs, is_over: false, warned: Vec::new() }
     }
 
     /// Takes the word on its time of that moment.
@@ -66,6 +68,22 @@ impl Thread {
         let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
         if let Some(purse) = self.purses.get_mut(&number) {
             purse.used = purse.used.and(used);
+        }
+    }
+
+    /// Takes a result in place of what was kept for it.
+    pub fn settle(&mut self, call: &CallPath, kept: Use, used: Use) {
+        let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
+        if let Some(purse) = self.purses.get_mut(&number) {
+            purse.used = purse.used.without(kept).and(used);
+        }
+    }
+
+    /// Notes that a call was told of a limit.
+    pub fn warned(&mut self, call: &CallPath, of: (Measure, String)) {
+        let Some(number) = self.calls.get(call).map(|call| call.purse) else { return };
+        if let Some(purse) = self.purses.get_mut(&number).filter(|purse| !purse.warned.contains(&of)) {
+            purse.warned.push(of);
         }
     }
 

@@ -42,6 +42,10 @@ pub(crate) enum Act<'r> {
     DeadLetter { call: &'r str, turn: u32 },
     /// A further attempt at a turn.
     Attempt { call: &'r str, turn: u32 },
+    /// An entry of a listener's journal.
+    Writes { call: &'r str, turn: u32 },
+    /// Refuses what a listener said while it worked; the turn is out all the same.
+    Denies { call: &'r str },
     /// Ends a thread.
     Terminal,
     /// Nothing new of a thread and of those below it goes out; in `sys`, of any thread.
@@ -108,6 +112,8 @@ impl<'r> Act<'r> {
             | Act::Steers { call }
             | Act::Outcome { call }
             | Act::DeadLetter { call, .. }
+            | Act::Writes { call, .. }
+            | Act::Denies { call }
             | Act::Attempt { call, .. } => Some(call),
             Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
             Act::Pauses | Act::Resumes | Act::Aside => None,
@@ -170,6 +176,12 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         }
         ("steer", Some("paused")) => Ok(Act::Pauses),
         ("steer", Some("resumed")) => Ok(Act::Resumes),
+        ("journal", Some("model-started" | "model-result")) => {
+            Ok(Act::Writes { call: call(record)?, turn: turn(record)? })
+        }
+        ("refusal", Some(_)) if record.call.is_some() && record.ordinal.is_none() => {
+            Ok(Act::Denies { call: call(record)? })
+        }
         ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),
         ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),

@@ -6,6 +6,9 @@
 /// The namespace of what only the core sends.
 const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
 
+/// The namespace of what listeners say to the core, in which journal entries are kept.
+const LISTENER: &str = "urn:systole:listener:v1";
+
 /// The root element of a core payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tag<'b> {
@@ -26,10 +29,32 @@ impl Tag<'_> {
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.attribute(name)?.parse().ok()
     }
+
+    /// The same where it may be a large one.
+    pub(crate) fn large(&self, name: &str) -> Option<u64> {
+        self.attribute(name)?.parse().ok()
+    }
+
+    /// The value of an attribute that is an amount of money, in millionths of its currency's unit.
+    pub(crate) fn micros(&self, name: &str) -> Option<u64> {
+        let (amount, _currency) = self.attribute(name)?.split_once(' ')?;
+        let (whole, part) = amount.split_once('.').unwrap_or((amount, ""));
+        let part: u64 = format!("{part:0<6}").parse().ok()?;
+        whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part)
+    }
 }
 
 /// Reads the root of a body; none if it is no core payload in the form that the core writes.
 pub(crate) fn root(body: &[u8]) -> Option<Tag<'_>> {
+    root_in(CORE, body)
+}
+
+/// Reads a journal entry, which the core writes down for its listener.
+pub(crate) fn entry(body: &[u8]) -> Option<Tag<'_>> {
+    root_in(LISTENER, body).filter(|tag| tag.name == "journal")
+}
+
+fn root_in<'b>(ns: &str, body: &'b [u8]) -> Option<Tag<'b>> {
     let text = std::str::from_utf8(body).ok()?.strip_prefix('<')?;
     let end = text.find([' ', '/', '>'])?;
     let (name, mut rest) = text.split_at_checked(end)?;
@@ -48,7 +73,7 @@ pub(crate) fn root(body: &[u8]) -> Option<Tag<'_>> {
         rest = after;
     };
     let tag = Tag { name, attributes, inside };
-    (tag.attribute("xmlns") == Some(CORE)).then_some(tag)
+    (tag.attribute("xmlns") == Some(ns)).then_some(tag)
 }
 
 fn unescape(value: &str) -> Option<String> {

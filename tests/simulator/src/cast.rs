@@ -75,7 +75,7 @@ pub(crate) fn compositions() -> Vec<Composition> {
     });
     let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
     let thrifty = changed(11, &|c| {
-        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, wall_ms: None });
+        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, ..Budgets::default() });
         c.loops = Some(Loops { told: 2, refused: 3, ping_pong: 2 });
     });
     vec![as_written, narrow, hasty, bold, thrifty]

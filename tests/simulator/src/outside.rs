@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use systole::words::flow::{Receipt, Ticket};
-use systole::words::ids::{CallPath, ThreadId};
+use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::ports::{
     Askers, CallBack, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
 };
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::told::Answer;
 
 /// What a heart sent out.
 #[derive(Debug)]
@@ -142,6 +143,10 @@ impl Carrier for Outside {
 
     fn call_back(&self, token: &Token, why: CallBack) {
         self.send(Sent::CalledBack(token.clone(), why));
+    }
+
+    fn answer(&self, _: &Name, _: Answer) {
+        // Nobody in this world writes a journal or asks.
     }
 }
 

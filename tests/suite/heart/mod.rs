@@ -5,6 +5,7 @@
 mod deliveries;
 mod drain;
 mod holding;
+mod journal;
 mod memory;
 mod parking;
 mod recovery;
@@ -32,9 +33,10 @@ use systole::words::ports::{
 use systole::words::record::Record;
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::told::Answer;
 use systole_kit::{Limits, Payload};
 
-use crate::pump::{composition, name, payload, record_line, root};
+use crate::pump::{answer_line, composition, name, payload, record_line, root};
 
 /// The outside, as the heart sees it.
 #[derive(Default)]
@@ -44,6 +46,7 @@ pub(crate) struct Outside {
     seeds: AtomicU64,
     seen: Mutex<Vec<String>>,
     documents: Mutex<Vec<String>>,
+    answers: Mutex<Vec<Answer>>,
 }
 
 impl Outside {
@@ -89,6 +92,11 @@ impl Carrier for Outside {
 
     fn call_back(&self, token: &Token, why: CallBack) {
         self.saw(format!("call back {} {why:?}", short(token)));
+    }
+
+    fn answer(&self, listener: &Name, answer: Answer) {
+        self.saw(format!("{listener}: {}", answer_line(&answer)));
+        self.answers.lock().unwrap().push(answer);
     }
 }
 
@@ -361,6 +369,11 @@ impl Rig {
     /// The documents that were handed out, oldest first.
     pub(crate) fn documents(&self) -> Vec<String> {
         self.outside.documents.lock().unwrap().clone()
+    }
+
+    /// What listeners were answered while they worked, oldest first.
+    pub(crate) fn answers_given(&self) -> Vec<Answer> {
+        self.outside.answers.lock().unwrap().clone()
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {

@@ -2,12 +2,16 @@
 //! a thread folded by itself is the thread of the whole, and a row read back is what was written.
 
 use super::approvals::amendment;
+use super::journal::{asks, journals, prompt, result};
 use super::*;
 use systole::pump::event::Pause;
 use systole::pump::fold::apply_to;
 use systole::pump::state::Thread;
 use systole::words::approval::Says;
 use systole::words::budget::{Budgets, Loops};
+use systole::words::record::Role;
+use systole_kit::journal::{Entry, Started};
+use systole_kit::money::Money;
 
 fn pause(halts: bool) -> Happening {
     let (by, thread) = (Name::operator(), Some(root()));
@@ -241,11 +245,52 @@ fn b13_every_end_of_a_broadcast_is_in_its_conversation() {
     }
 }
 
+/// A conversation with models: entries, attempts that are lost, a person who is asked, a limit that is met.
+fn thinking() -> Stage {
+    let mut composition = super::unknown::asking();
+    let (tokens, money) = (Some(2_000), Money::parse("2 USD"));
+    composition.budgets = Some(Budgets { tokens, money, ..Budgets::default() });
+    let mut stage = Stage::under(composition);
+    let heat = root().child("heat").unwrap();
+    let starts = |id| journals(id, start_of(300, "0.2 USD"));
+    stage.asks("k", "agent", None);
+    stage.writes(1, starts(1));
+    stage.writes(1, journals(2, result(1, "so")));
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("careful")]);
+    stage.says(&heat, "1", 1, starts(1));
+    let (thread, path) = (root(), CallPath::parse("1/1.1").unwrap());
+    stage.happens(Happening::Sending { thread: thread.clone(), call: path.clone(), turn: 1 });
+    stage.says(&root(), "1/1.1", 1, starts(1));
+    let request = stage.records.iter().find(|r| r.header.code == Some(Mark::Role(Role::Call)));
+    let request = request.cloned().map(Arc::new);
+    let (code, words) = (Code::ListenerLost, "gone".to_owned());
+    let (turn, attempt, with_pump) = (1, 1, false);
+    let lost = Lost { thread, call: path, turn, attempt, code, words, with_pump, request };
+    stage.happens(Happening::Lost(lost));
+    stage.rules(1, None, Says::Approve);
+    stage.says(&root(), "1/1.1", 1, asks(2, 0));
+    stage.says(&root(), "1/1.1", 1, starts(3));
+    stage.says(&root(), "1/1.1", 1, Said::Items(vec![final_()]));
+    let told = stage.says(&heat, "1", 1, journals(2, start_of(9_999, "0.1 USD")));
+    assert!(told.iter().any(|line| line.contains("message/wrap-up")), "{told:?}");
+    stage.says(&heat, "1", 1, Said::Items(vec![note()]));
+    stage.says(&heat, "1", 2, starts(1));
+    stage.says(&heat, "1", 2, journals(2, result(1, "so")));
+    stage.says(&heat, "1", 2, Said::Items(vec![final_()]));
+    stage
+}
+
+fn start_of(tokens: u64, money: &str) -> Entry {
+    let (model, prompt, reserve_money) = ("m".to_owned(), prompt('a'), Money::parse(money));
+    Entry::Started(Started { model, prompt, reserve_tokens: Some(tokens), reserve_money })
+}
+
 #[test]
 fn the_log_cut_after_every_record_folds_and_goes_on() {
     folds_wherever_it_is_cut(&busy().0);
     folds_wherever_it_is_cut(&limited());
     folds_wherever_it_is_cut(&spread());
+    folds_wherever_it_is_cut(&thinking());
 }
 
 fn folds_wherever_it_is_cut(stage: &Stage) {

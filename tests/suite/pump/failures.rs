@@ -106,6 +106,7 @@ fn dies_with_pump(stage: &mut Stage, attempt: u32) -> Vec<String> {
         code: Code::ListenerLost,
         words: "the pump stopped".into(),
         with_pump: true,
+        request: None,
     }))
 }
 

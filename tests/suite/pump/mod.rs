@@ -13,14 +13,17 @@ pub(crate) mod cut;
 mod ends;
 mod failures;
 mod introspection;
+pub(crate) mod journal;
 mod loops;
 mod meetings;
+mod models;
 mod outside;
 mod pauses;
 mod steering;
 mod threads;
 mod timers;
 mod todos;
+pub(crate) mod unknown;
 mod wall;
 mod wrapping;
 
@@ -44,6 +47,7 @@ use systole::words::primitive::Primitive;
 use systole::words::record::{Mark, Record};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::told::Answer;
 use systole_kit::{Limits, Payload, QName};
 
 pub(crate) fn name(text: &str) -> Name {
@@ -332,6 +336,7 @@ impl Stage {
             code,
             words,
             with_pump: false,
+            request: None,
         }))
     }
 }
@@ -375,8 +380,20 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
         Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),
+        Effect::Recall(recall) => format!("=> recall {} from {} {:?}", recall.id, recall.from, recall.seqs),
+        Effect::Answer { answer, .. } => format!("=> {}", answer_line(answer)),
         Effect::Resumed(_) => "=> resumed".to_owned(),
     }
+}
+
+/// `answer 8` where something is on disk, with the code of a refusal where it is refused.
+pub(crate) fn answer_line(answer: &Answer) -> String {
+    let said = match (answer.refusal(), &answer.payload) {
+        (Some((code, _)), _) => format!(" {code}"),
+        (None, Some(payload)) => format!(" {}", payload.name().local),
+        (None, None) => String::new(),
+    };
+    format!("answer {}{said}", answer.id)
 }
 
 /// Bodies by record, for those tests that read one.

@@ -101,6 +101,14 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
             Said::Failure { code, retry, words: gate.text_inside()? }
         }
         "again" => Said::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
+        other @ ("journal" | "ask" | "notice" | "progress") => {
+            let message = format!("<{other}> of the listener protocol stands inside a reply");
+            let fault = gate.fault(codes::INVALID, message, tag.offset);
+            let fault = fault.expected(format!("<{other}> as a document of its own, before the reply"));
+            return Err(fault.fix(
+                "leave it out where a program runs once for each message: only one that stays can send it",
+            ));
+        }
         other => {
             let message = format!("<{other}> of the listener protocol stands in place of an item");
             let fault = gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope");

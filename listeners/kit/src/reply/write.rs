@@ -4,6 +4,7 @@
 
 use super::{Item, Said, Word};
 use crate::envelope::{Address, write_envelope_into};
+use crate::journal::Label;
 use crate::namespaces::LISTENER;
 use crate::place::Fault;
 use crate::writer::Writer;
@@ -12,7 +13,7 @@ impl Word {
     /// The document that says this.
     ///
     /// # Errors
-    /// The fault of an item that is refused already: there is nothing to send for it.
+    /// The fault of an item, an entry or a question that is refused already: there is nothing to send for it.
     pub fn document(&self) -> Result<Vec<u8>, Fault> {
         let mut writer = Writer::with_capacity(256);
         match self {
@@ -28,11 +29,14 @@ impl Word {
             Self::Progress { delivery, words } => {
                 writer.open("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
             }
-            Self::Journal { delivery, id } => {
-                writer.open("journal").xmlns(LISTENER).number("id", *id).attr("delivery", delivery).empty();
+            Self::Journal { delivery, id, entry } => {
+                let entry = entry.as_ref().map_err(Clone::clone)?;
+                entry.write(&mut writer, Label { id: *id, delivery: Some(delivery), attempt: None });
             }
-            Self::Ask { delivery, id } => {
-                writer.open("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery).empty();
+            Self::Ask { delivery, id, question } => {
+                let question = question.as_ref().map_err(Clone::clone)?;
+                let start = writer.open("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery);
+                start.content(|inside| question.write(inside));
             }
         }
         Ok(writer.finish())

@@ -7,6 +7,7 @@ mod elements;
 mod envelope;
 mod framing;
 mod gate;
+mod journal;
 mod payload;
 mod reply;
 mod schema;

@@ -5,11 +5,8 @@
 //! next room knows stray text when it sees it. In: bytes in any chunking, or a document to send. Out:
 //! frames, or a document's bytes for the pipe.
 
+use systole_kit::Fault;
 use systole_kit::framing::{Lines, line_form, with_length};
-use systole_kit::writer::Writer;
-use systole_kit::{Fault, namespaces};
-
-use crate::words::ports::Token;
 
 /// A document as a program reads it.
 pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault> {
@@ -19,13 +16,6 @@ pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault>
     let mut line = line_form(document)?.into_owned();
     line.push(b'\n');
     Ok(line)
-}
-
-/// The word that an answer is no longer wanted.
-pub(super) fn cancel(token: &Token) -> Vec<u8> {
-    let mut writer = Writer::new();
-    writer.open("cancel").xmlns(namespaces::LISTENER).attr("delivery", &token.0).empty();
-    writer.finish()
 }
 
 /// Takes a program's output apart.
@@ -149,11 +139,5 @@ mod tests {
         let (frames, fed, _) = split(false, &[b"<>\nten bytes", b"!"]);
         assert_eq!(frames, ["<>"]);
         assert!(fed.is_err());
-    }
-
-    #[test]
-    fn a_cancel_names_its_delivery() {
-        let document = String::from_utf8(cancel(&Token("d<1".into()))).unwrap();
-        assert_eq!(document, r#"<cancel xmlns="urn:systole:listener:v1" delivery="d&lt;1"/>"#);
     }
 }

@@ -44,7 +44,8 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     loop {
         tokio::select! {
             errand = post.desk.next(), if missing.is_none() => {
-                // Of a cancel the delivery's own task knows already.
+                // Of a cancel the delivery's own task knows already, and nothing here ever asks for an answer:
+                // whatever its program sends of that kind stands inside its reply, and is refused there.
                 if let Errand::Deliver(delivery) = errand {
                     begin(&post, &place, delivery, &running);
                 }

@@ -9,6 +9,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use systole_kit::told;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::{oneshot, watch};
@@ -168,7 +169,8 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
         let errand = post.desk.next().await;
         let delivers = matches!(errand, Errand::Deliver(_));
         let framed = match errand {
-            Errand::Cancel(token) => frames::framed(&frames::cancel(&token), by_length),
+            Errand::Cancel(token) => frames::framed(&told::cancel(&token.0), by_length),
+            Errand::Answer(answer) => frames::framed(&answer.document(), by_length),
             Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
                 Err(fault) if post.desk.settle(&delivery.lease.token.0) => {
                     let words = ["the stored document has no line form: ", &fault.message].concat();

@@ -13,6 +13,8 @@ pub(crate) struct Approval {
     pub(crate) amendment: Option<Hash>,
     /// How it ended.
     pub(crate) outcome: Option<String>,
+    /// Whether it is about one more attempt at what was out already.
+    pub(crate) of_attempt: bool,
 }
 
 impl Approval {
@@ -33,8 +35,14 @@ impl Ledger {
         let text = |name| tag.attribute(name).unwrap_or_default().to_owned();
         let (id, expires) = (text("id"), text("expires"));
         self.firsts.put(&["approval", &id], step.record.position);
+        let of_attempt = tag.attribute("unknown").is_some();
         self.with_call(&step.record.thread, call, |call| {
-            call.approval.get_or_insert(Approval { id, expires, amendment: None, outcome: None });
+            // Of the same call more than one attempt may be asked about, one after the other.
+            if of_attempt {
+                call.approval = None;
+            }
+            let (amendment, outcome) = (None, None);
+            call.approval.get_or_insert(Approval { id, expires, amendment, outcome, of_attempt });
         });
     }
 

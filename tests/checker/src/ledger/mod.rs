@@ -8,6 +8,7 @@
 
 mod approvals;
 mod firsts;
+mod journal;
 mod pauses;
 mod purses;
 mod takers;
@@ -17,6 +18,7 @@ mod timers;
 use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use self::approvals::Approval;
+pub(crate) use self::journal::{Bought, Entry};
 pub(crate) use self::thread::{Call, Spawn, Thread};
 pub(crate) use self::timers::{Clocked, Firing, Timer};
 
@@ -144,6 +146,7 @@ impl Ledger {
             timers: BTreeMap::new(),
             clocks: BTreeMap::new(),
             used: (0, 0),
+            bought: Bought::default(),
             purses: BTreeMap::new(),
             paused: None,
             top_closed: 0,
@@ -185,20 +188,24 @@ impl Ledger {
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
             }
-            Some(Act::Attempt { call, .. }) => {
-                let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
-                let lost = u32::from(step.tells_of_a_death_of_the_pump());
-                self.with_call(&record.thread, call, |call| {
-                    call.attempts = number.or(call.attempts);
-                    call.lost_with_pump += lost;
-                });
-                self.moved(&record.thread, call);
-            }
+            Some(Act::Attempt { call, .. }) => self.attempted(step, call),
+            Some(Act::Writes { call, .. }) => self.writes(step, call),
             Some(Act::Terminal) => self.end(step),
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
-            Some(Act::Aside) | None => {}
+            Some(Act::Denies { .. } | Act::Aside) | None => {}
         }
+    }
+
+    fn attempted(&mut self, step: &Step<'_>, call: &str) {
+        let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
+        let lost = u32::from(step.tells_of_a_death_of_the_pump());
+        self.with_call(&step.record.thread, call, |call| {
+            call.attempts = number.or(call.attempts);
+            call.journal.clear();
+            call.lost_with_pump += lost;
+        });
+        self.moved(&step.record.thread, call);
     }
 
     fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut Call)) {
@@ -221,6 +228,7 @@ impl Ledger {
             settled: 0,
             items: Vec::new(),
             attempts: None,
+            journal: Vec::new(),
             lost_with_pump: 0,
             is_dead: false,
             children: Vec::new(),
@@ -360,6 +368,8 @@ impl Ledger {
         if let Some(tag) = step.core_named("thread-finished") {
             let number = |name| tag.number(name).unwrap_or(0);
             self.uses(&step.record.thread, number("messages"), number("children"));
+            let (tokens, micros) = (tag.large("tokens").unwrap_or(0), tag.micros("money").unwrap_or(0));
+            self.buys(&step.record.thread, Bought { tokens, micros });
         }
     }
 

@@ -2,7 +2,7 @@
 //! lies in the root, under the number of the top call that a client opened; all below it counts into it at
 //! once, and the calls that its timers open go on with it.
 
-use super::{Ledger, Step, Thread};
+use super::{Bought, Ledger, Step, Thread};
 use crate::path;
 
 /// What was used of a message from outside.
@@ -10,6 +10,7 @@ use crate::path;
 pub(crate) struct Purse {
     pub(crate) messages: u32,
     pub(crate) children: u32,
+    pub(crate) bought: Bought,
 }
 
 impl Ledger {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Approval;
 use super::purses::Purse;
 use super::timers::{Clocked, Timer};
+use super::{Approval, Bought, Entry};
 use crate::path;
 use crate::record::{Hash, Id};
 
@@ -21,6 +21,8 @@ pub(crate) struct Thread {
     pub(crate) clocks: BTreeMap<String, Clocked>,
     /// Messages and children that were used here, and by children that have ended.
     pub(crate) used: (u32, u32),
+    /// What models used here, and by children that have ended.
+    pub(crate) bought: Bought,
     /// Of a root: what each message from outside has used in its whole tree, by the top call that it opened.
     pub(crate) purses: BTreeMap<u32, Purse>,
     /// The position of the record that halted it.
@@ -78,6 +80,8 @@ pub(crate) struct Call {
     pub(crate) items: Vec<Item>,
     /// The last recorded attempt at the turn that is due.
     pub(crate) attempts: Option<u32>,
+    /// What its listener wrote in its journal in that attempt.
+    pub(crate) journal: Vec<Entry>,
     /// How many of the attempts before it died with the pump, which no listener is blamed for.
     pub(crate) lost_with_pump: u32,
     /// Whether that turn will not be tried again.
@@ -162,6 +166,7 @@ impl Call {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
             self.lost_with_pump = 0;
+            self.journal.clear();
             self.items.clear();
         }
     }

@@ -6,10 +6,10 @@ use crate::meaning::Act;
 use crate::path;
 use crate::record::{Hash, moment};
 
-/// A request for approval is made once of a call that nothing has moved yet, of the bytes that it
-/// carries; it has one outcome, bound to its id and to the bytes that go out, and expires no earlier than
-/// it was told to. Nothing moves the call before it was approved or amended; one that was turned down
-/// closes as that.
+/// A request for approval is made once of a call that nothing has moved yet, or of one whose attempt is over
+/// and told of as unknown; it is of the bytes that the call carries, has one outcome, bound to its id and to
+/// the bytes that go out, and expires no earlier than it was told to. Nothing moves the call before it was
+/// approved or amended, one more attempt cannot be amended, and one that was turned down closes as that.
 pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
@@ -37,8 +37,18 @@ fn asks(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {
     if let Some(first) = before.first_approval(id) {
         return Some(format!("approval {id} was asked for before, at position {first}"));
     }
-    if call.approval.is_some() || call.settled > 0 || call.attempts.is_some() {
-        return Some(format!("approval {id} is asked for when its call has moved already"));
+    let waits = call.approval.as_ref().is_some_and(|approval| approval.outcome.is_none());
+    let fault = match tag.attribute("unknown") {
+        Some(_) if waits || call.attempts.is_none() || call.is_dead => {
+            "of an attempt that was not made, or twice"
+        }
+        None if call.approval.is_some() || call.settled > 0 || call.attempts.is_some() => {
+            "when its call has moved already"
+        }
+        _ => "",
+    };
+    if !fault.is_empty() {
+        return Some(format!("approval {id} is asked for {fault}"));
     }
     let carried = call.request.to_string();
     (tag.attribute("hash") != Some(&carried))
@@ -64,6 +74,9 @@ fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
         return Some("the record does not say what was decided".into());
     };
     let outcome = step.record.code.as_deref();
+    if approval.of_attempt && outcome == Some("amended") {
+        return Some(format!("approval {} is about an attempt, which cannot be amended", approval.id));
+    }
     if tag.attribute("id") != Some(&approval.id) || tag.attribute("outcome") != outcome {
         return Some(format!("the record does not say the same of approval {} as its code", approval.id));
     }
@@ -95,7 +108,13 @@ fn moves(call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
             .then(|| format!("its call closes with {code}, which approval {id} is not")),
         // A call is cancelled with what waited for it, whatever it waits for itself.
         Act::Outcome { .. } if code == "thread.cancelled" => None,
-        Act::Item { .. } | Act::Outcome { .. } | Act::DeadLetter { .. } | Act::Attempt { .. } => {
+        // What is turned down after an attempt will not be tried again.
+        Act::DeadLetter { .. } if approval.of_attempt && outcome.is_some() => None,
+        Act::Item { .. }
+        | Act::Outcome { .. }
+        | Act::DeadLetter { .. }
+        | Act::Writes { .. }
+        | Act::Attempt { .. } => {
             let words = format!("its call moves, and approval {id} is {}", outcome.unwrap_or("not decided"));
             (!approval.lets_go()).then_some(words)
         }

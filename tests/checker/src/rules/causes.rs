@@ -33,6 +33,7 @@ fn needs_cause(act: Act<'_>) -> bool {
         Act::Fires { .. } | Act::Unset { .. } => true,
         Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,
+        Act::Writes { .. } | Act::Denies { .. } => true,
         Act::Inbox { .. } | Act::Steers { .. } | Act::Clocks { .. } | Act::Terminal => false,
         Act::Pauses | Act::Resumes | Act::Aside => false,
     }

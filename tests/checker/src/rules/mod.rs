@@ -8,6 +8,7 @@ pub(crate) mod calls;
 pub(crate) mod causes;
 pub(crate) mod chain;
 pub(crate) mod clients;
+pub(crate) mod journal;
 pub(crate) mod once;
 pub(crate) mod pauses;
 pub(crate) mod rest;
@@ -33,12 +34,24 @@ pub struct Terms {
     pub children: Option<u32>,
     /// How deep calls and spawns may nest: the deepest allowed lies one less below its first call.
     pub depth: Option<u32>,
+    /// Most tokens that its models may use.
+    pub tokens: Option<u64>,
+    /// The most that they may cost, in millionths of the currency's unit.
+    pub micros: Option<u64>,
 }
 
 impl Default for Terms {
     /// A drained run, with the most attempts that an organism's file can allow.
     fn default() -> Terms {
-        Terms { running: false, attempts: 100, messages: None, children: None, depth: None }
+        Terms {
+            running: false,
+            attempts: 100,
+            messages: None,
+            children: None,
+            depth: None,
+            tokens: None,
+            micros: None,
+        }
     }
 }
 
@@ -69,6 +82,9 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("warned-once", budgets::warned_once),
     ("wrap-up", budgets::wrap_up),
     ("time", budgets::time),
+    ("journal", journal::journal),
+    ("models", journal::models),
+    ("bought", journal::bought),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),

@@ -5,7 +5,7 @@ use systole_checker::report::Report;
 
 use crate::book::{Book, Told};
 use crate::good::{B, script};
-use crate::script::Line;
+use crate::script::{Line, line};
 
 fn found(report: &Report) -> Vec<&'static str> {
     report.found.keys().copied().collect()
@@ -124,4 +124,30 @@ fn an_answer_to_anothers_question_is_found() {
     let (last, answer) = (report.findings.last().unwrap(), &book.sealed["b-final"]);
     assert_eq!((last.thread.as_str(), last.seq, last.position), (B, answer.seq, answer.position));
     assert_eq!(last.words, "key k-b of bob: its answer is without the token token-b of its question");
+}
+
+/// A word that joined a call is kept as what it says, and opens nothing that could be answered.
+#[test]
+fn a_word_that_joined_is_kept_by_what_it_says() {
+    const WORD: &str = "<q>hurry</q>";
+    let steered = |says: &str| {
+        let mut script = script();
+        let body = r#"<steer xmlns="https://xml-pipeline.org/ns/core/v1" from="bob">WORD</steer>"#;
+        let word = line("word", B, "steer", "steered").between("bob", "planner").on("1").key("k-w");
+        script.after("b-ask", word.says(&body.replace("WORD", says)));
+        Book::of(&script)
+    };
+    let told = |book: &Book, says: &str| {
+        let mut told = book.sent("word", "bob", "k-w");
+        told.sha256 = Hash::of(says.as_bytes());
+        told.json()
+    };
+    let book = steered(WORD);
+    let report = book.check_with(&told(&book, WORD));
+    assert!(report.is_clean(), "{report}");
+    assert_eq!((report.counts.acked, report.counts.joined, report.counts.open), (1, 1, 0));
+    let other = steered("<q>wait</q>");
+    assert_eq!(found(&other.check_with(&told(&other, WORD))), ["kept"]);
+    let report = Book::of(&script()).check_with(&told(&book, WORD));
+    assert_eq!((found(&report), report.counts.lost), (vec!["kept"], 1));
 }

@@ -9,6 +9,7 @@ mod calls;
 mod chain;
 mod clients;
 mod good;
+mod journal;
 mod once;
 mod pauses;
 mod reading;

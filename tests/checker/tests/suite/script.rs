@@ -74,6 +74,12 @@ impl Line {
         self
     }
 
+    /// Of a turn, and no item of it.
+    pub(crate) fn turn(mut self, turn: u32) -> Line {
+        self.turn = Some(turn);
+        self
+    }
+
     pub(crate) fn because(mut self, cause: &'static str) -> Line {
         self.cause = Some(cause);
         self

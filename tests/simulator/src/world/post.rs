@@ -247,5 +247,5 @@ fn take_for_another(input: &mut Input) {
 fn stray(listener: &Name) -> Input {
     let words = "the reply names a delivery that is over, or that was never yours";
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept: None };
-    Input::Stray(Unconnected { listener: listener.clone(), refused })
+    Input::Stray(Unconnected { listener: listener.clone(), refused, waits: None })
 }

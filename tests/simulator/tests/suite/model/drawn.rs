@@ -25,6 +25,20 @@ pub(crate) enum Drawn {
     Cancels {
         thread: u16,
     },
+    /// Somebody decides about what waits for a person, or nobody does in time.
+    Decides {
+        call: u16,
+        how: u8,
+    },
+    /// The time of a timer has come.
+    IsDue {
+        timer: u16,
+    },
+    /// A call has a child, which waits for a child of its own or for a person, and has a word for it.
+    Confers {
+        step: u8,
+        guarded: bool,
+    },
     /// The deepest call asks, or spawns, once more.
     Dives {
         spawns: bool,
@@ -52,6 +66,12 @@ pub(crate) enum Item {
     Spawn(u8, u8),
     Refused,
     ForThread(u16),
+    Wait { enough: u8, named: Option<u16> },
+    Todo { condition: u8, is_done: bool },
+    Ends(u16),
+    Sets { id: u8, repeats: bool },
+    Unsets(u8),
+    Steers(u16, u8),
 }
 
 fn items() -> impl Strategy<Value = Vec<Item>> {
@@ -61,12 +81,28 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         4 => any::<u8>().prop_map(Item::Call),
         3 => any::<(u8, u8)>().prop_map(|(label, party)| Item::Spawn(label, party)),
         1 => Just(Item::Refused),
-        4 => any::<u16>().prop_map(Item::ForThread),
+        2 => any::<u16>().prop_map(Item::ForThread),
+        3 => (any::<u8>(), prop::option::weighted(0.3, any::<u16>()))
+            .prop_map(|(enough, named)| Item::Wait { enough, named }),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(condition, is_done)| Item::Todo { condition, is_done }),
+        1 => any::<u16>().prop_map(Item::Ends),
+        2 => (any::<u8>(), prop::bool::weighted(0.4)).prop_map(|(id, repeats)| Item::Sets { id, repeats }),
+        1 => any::<u8>().prop_map(Item::Unsets),
+        3 => any::<(u16, u8)>().prop_map(|(thread, party)| Item::Steers(thread, party)),
     ];
-    let finals = || prop_oneof![Just(vec![Item::Final]), Just(vec![Item::Note, Item::Final])];
+    let finals = || {
+        prop_oneof![
+            2 => Just(vec![Item::Final]),
+            2 => Just(vec![Item::Note, Item::Final]),
+            1 => Just(vec![Item::Todo { condition: 0, is_done: false }, Item::Final]),
+        ]
+    };
     prop_oneof![
         6 => proptest::collection::vec(item, 0..4),
         4 => finals(),
+        1 => any::<bool>().prop_map(|repeats| {
+            vec![Item::Sets { id: 0, repeats }, Item::Wait { enough: 0, named: None }]
+        }),
         1 => Just(vec![Item::Note; naive::MOST_ITEMS + 1]),
         1 => any::<u8>().prop_map(|party| vec![Item::Spawn(0, party); 34]),
     ]
@@ -92,6 +128,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
             .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
         24 => (any::<u16>(), befalls()).prop_map(|(call, what)| Drawn::Of { call, what }),
         2 => any::<u16>().prop_map(|thread| Drawn::Cancels { thread }),
+        3 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
+        4 => any::<u16>().prop_map(|timer| Drawn::IsDue { timer }),
     ]
 }
 
@@ -107,6 +145,10 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
             let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
             vec![Drawn::Of { call, what: Befalls::IsLost { code, with_pump } }; often as usize]
         }),
+        2 => any::<bool>().prop_map(|guarded| {
+            (0..3).map(|step| Drawn::Confers { step, guarded }).collect::<Vec<Drawn>>()
+        }),
+        1 => any::<u16>().prop_map(|timer| vec![Drawn::IsDue { timer }; 3]),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];

@@ -14,18 +14,21 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use drawn::{Befalls, Drawn, Item, events};
-use naive::{Naive, Party, Thrown};
+use naive::{Enough, Naive, Party, Thrown, Verdict};
 use real::Real;
 
 /// Thinks for three turns.
-const AGENT: Party = Party { name: "agent", turns: 3, owes_answer: true, repeats_unknown: true };
+const AGENT: Party = Party { name: "agent", turns: 3, ..TOOL };
 /// Answers at once.
-const TOOL: Party = Party { name: "tool", turns: 1, owes_answer: true, repeats_unknown: true };
+const TOOL: Party =
+    Party { name: "tool", turns: 1, owes_answer: true, repeats_unknown: true, asks_a_person: false };
 /// Owes no answer.
-const QUIET: Party = Party { name: "quiet", turns: 1, owes_answer: false, repeats_unknown: true };
+const QUIET: Party = Party { name: "quiet", owes_answer: false, ..TOOL };
 /// Is never repeated where nobody knows the outcome.
-const CAREFUL: Party = Party { name: "careful", turns: 1, owes_answer: true, repeats_unknown: false };
-const PARTIES: [Party; 4] = [AGENT, TOOL, QUIET, CAREFUL];
+const CAREFUL: Party = Party { name: "careful", repeats_unknown: false, ..TOOL };
+/// Is handed what a person let through.
+const GUARDED: Party = Party { name: "guarded", asks_a_person: true, ..TOOL };
+const PARTIES: [Party; 5] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED];
 
 /// Walks of every run of the tests; the environment may ask for others in `WALKS`.
 const WALKS: u32 = 4_000;
@@ -89,6 +92,21 @@ impl Walk {
             }
             Item::Refused => Thrown::Refused,
             Item::ForThread(pick) => Thrown::ForThread(self.thread_for(thread, *pick)),
+            Item::Wait { enough, named } => {
+                let enough = [Enough::All, Enough::Any, Enough::Count(2)][usize::from(*enough) % 3];
+                Thrown::Wait(enough, named.iter().map(|pick| self.thread_for(thread, *pick)).collect())
+            }
+            Item::Todo { condition, is_done } => Thrown::Todo(condition % 2, *is_done),
+            Item::Sets { id, repeats } => {
+                Thrown::Sets([None, Some("tick"), Some("tock")][usize::from(*id) % 3], *repeats)
+            }
+            Item::Unsets(id) => Thrown::Unsets(["tick", "tock", "t1"][usize::from(*id) % 3]),
+            Item::Ends(pick) => Thrown::Ends(self.thread_for(thread, *pick)),
+            Item::Steers(pick, to) => {
+                // Mostly those that have a turn left to hear it.
+                let to = if to.is_multiple_of(4) { party(to / 4) } else { AGENT };
+                Thrown::Steers(self.thread_for(thread, *pick), to, self.number())
+            }
         }
     }
 
@@ -112,6 +130,43 @@ impl Walk {
                 if let Some((thread, path)) = self.call(*call) {
                     self.befalls(&thread, &path, what);
                 }
+            }
+            Drawn::Decides { call, how } => {
+                let asking = self.naive.asking();
+                let Some((thread, path)) = asking.get(usize::from(*call) % asking.len().max(1)).cloned()
+                else {
+                    return;
+                };
+                let verdict = match how % 4 {
+                    0 => Verdict::Amended(self.number()),
+                    1 => Verdict::Rejected,
+                    2 => Verdict::Expired,
+                    _ => Verdict::Approved,
+                };
+                self.real.decides(&thread, &path, verdict);
+                self.naive.decided(&thread, &path, verdict);
+            }
+            Drawn::IsDue { timer } => {
+                let timers = self.naive.timers();
+                let Some((thread, id)) = timers.get(usize::from(*timer) % timers.len().max(1)) else {
+                    return;
+                };
+                self.real.is_due(thread, id);
+                self.naive.is_due(thread, id);
+            }
+            Drawn::Confers { step, guarded } => {
+                let to = if *guarded { GUARDED } else { AGENT };
+                let (numbers, news) = ([self.number(), self.number()], self.naive.confers(*step, to));
+                let Some((thread, path, child)) = news else { return };
+                let asks = match (step, child) {
+                    (0, _) => vec![Thrown::Spawn(None, to, numbers[0])],
+                    (1, _) => {
+                        vec![Thrown::Spawn(None, TOOL, numbers[0]), Thrown::Wait(Enough::All, Vec::new())]
+                    }
+                    (_, child) => vec![Thrown::Steers(child, to, numbers[1])],
+                };
+                self.real.replies(&thread, &path, &asks, None);
+                self.naive.replied(&thread, &path, &asks);
             }
             Drawn::Dives { spawns } => {
                 let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
@@ -195,6 +250,7 @@ impl Walk {
             prop_assert_eq!(self.real.life(id), self.naive.life(id), "the life of {}", id);
             let naive: Vec<_> = thread.calls.iter().map(|(path, c)| (path.clone(), c.stand())).collect();
             prop_assert_eq!(self.real.stands(id), naive, "the calls of {}", id);
+            prop_assert_eq!(self.real.timers(id), self.naive.timers_of(id), "the timers of {}", id);
         }
         prop_assert_eq!(self.real.closed(), &self.naive.closed, "what closed");
         let due = |naive: &Naive, id: &str, path: &str| naive.call(id, path).and_then(naive::Call::due);
@@ -218,7 +274,8 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 34] = [
+const WORDS: [&str; 54] = [
+    "asking",
     "held",
     "ready",
     "joining",
@@ -227,17 +284,36 @@ const WORDS: [&str; 34] = [
     "failed",
     "cancelled",
     "budget",
+    "rejected",
+    "expired",
     "finished answered",
     "finished handled",
     "finished failed",
     "finished cancelled",
     "finished budget",
+    "finished rejected",
+    "finished expired",
+    "over done",
+    "over message",
+    "over timer",
+    "set",
+    "unset",
+    "fired",
+    "timer.unknown",
+    "opened by a timer",
+    "over budget",
+    "ended",
+    "steer",
     "spawned",
     "-",
     "n",
     "walked",
     "final-report",
     "children-open",
+    "todo-open",
+    "approval.rejected",
+    "approval.expired",
+    "payload.not-built",
     "budget-exceeded",
     "thread.cancelled",
     "unknown_thread",
@@ -258,13 +334,14 @@ const WORDS: [&str; 34] = [
 /// What a walk came by, numbers and names left out.
 fn words(walk: &Walk) -> BTreeSet<String> {
     let mut words: BTreeSet<String> = walk.naive.closed.iter().map(|(.., outcome)| outcome.clone()).collect();
+    words.extend(walk.naive.has_opened().then(|| "opened by a timer".to_owned()));
     for call in walk.naive.threads.values().flat_map(|thread| thread.calls.values()) {
         words.extend(call.stand().split('(').next().map(str::to_owned));
         for line in call.shows() {
             let shown = line.split_once(": ").map_or(line.as_str(), |(_, shown)| shown);
             let mut parts = shown.split(' ');
             words.extend(match (parts.next(), parts.nth(1)) {
-                (Some("finished"), Some(outcome)) => Some(format!("finished {outcome}")),
+                (Some(word @ ("finished" | "over")), Some(how)) => Some(format!("{word} {how}")),
                 (Some(word), _) if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {
                     Some("n".to_owned())
                 }

@@ -2,7 +2,14 @@
 //! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
 //! hashes, and shares no code with the real one; what both say must be equal.
 
+mod threads;
+mod timers;
+
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use threads::{Enough, Verdict};
+use threads::{Lists, Wait, is_kept};
+use timers::Timer;
 
 /// A party as the table sees it.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +18,8 @@ pub(crate) struct Party {
     pub(crate) turns: u32,
     pub(crate) owes_answer: bool,
     pub(crate) repeats_unknown: bool,
+    /// Whether what goes to it waits for a person.
+    pub(crate) asks_a_person: bool,
 }
 
 /// Attempts at one turn.
@@ -32,6 +41,12 @@ pub(crate) enum Thrown {
     Spawn(Option<&'static str>, Party, u64),
     Refused,
     ForThread(String),
+    Wait(Enough, Vec<String>),
+    Todo(u8, bool),
+    Ends(String),
+    Steers(String, Party, u64),
+    Sets(Option<&'static str>, bool),
+    Unsets(&'static str),
 }
 
 /// What answers an item, in the words of the next delivery.
@@ -40,8 +55,10 @@ type Shown = String;
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     party: Party,
-    request: u64,
+    request: Shown,
     held: bool,
+    /// Whether it waits for a person.
+    asks: bool,
     turn: u32,
     attempt: u32,
     /// How many of the attempts before it died with the pump.
@@ -54,6 +71,10 @@ pub(crate) struct Call {
     showing: Vec<(usize, Shown)>,
     waiting: Vec<(usize, Shown)>,
     children: Vec<(String, bool)>,
+    waits: Vec<Wait>,
+    /// Firings that no turn has shown, each with whether the due one does.
+    firings: Vec<(u64, bool)>,
+    lists: Lists,
     nudged: bool,
     /// Whether it was told that only a final is taken any more.
     wraps_up: bool,
@@ -68,6 +89,9 @@ pub(crate) struct Thread {
     spawns: u32,
     /// Keys that are bound here, with what was sent under them.
     keys: BTreeMap<String, u64>,
+    timers: BTreeMap<String, Timer>,
+    /// How often timers fired into calls.
+    firings: u64,
 }
 
 /// All threads, and what the last event closed.
@@ -84,6 +108,7 @@ impl Call {
     pub(crate) fn stand(&self) -> Stand {
         let open = self.items.iter().filter(|item| item.is_none()).count();
         match (self.held, open) {
+            _ if self.asks => "asking".to_owned(),
             (true, _) => "held".to_owned(),
             (false, 0) => format!("ready({}, {})", self.turn, self.attempt),
             (false, open) => format!("joining({open})"),
@@ -91,7 +116,7 @@ impl Call {
     }
 
     pub(crate) fn is_ready(&self) -> bool {
-        !self.held && self.items.iter().all(Option::is_some)
+        !self.held && !self.asks && self.items.iter().all(Option::is_some)
     }
 
     /// What makes a due turn another one than before.
@@ -105,7 +130,7 @@ impl Call {
 
     pub(crate) fn shows(&self) -> Vec<Shown> {
         if self.turn == 1 {
-            return vec![format!("n{}", self.request)];
+            return vec![self.request.clone()];
         }
         let items = self.items.iter().enumerate();
         let items = items.map(|(n, item)| format!("{n}: {}", item.as_deref().unwrap_or("open")));
@@ -128,6 +153,7 @@ impl Call {
     fn turns_to(&mut self, turn: u32) {
         self.begins(turn);
         self.showing.append(&mut self.waiting);
+        self.shows_what_fired();
     }
 }
 
@@ -162,11 +188,12 @@ impl Naive {
         self.threads.get_mut(thread)?.calls.get_mut(path)
     }
 
-    fn opens(&mut self, thread: &str, path: &str, party: Party, request: u64, held: bool) {
+    fn opens(&mut self, thread: &str, path: &str, party: Party, request: Shown, held: bool) {
         let call = Call {
             party,
             request,
             held,
+            asks: party.asks_a_person,
             turn: 1,
             attempt: 1,
             lost_with_pump: 0,
@@ -175,6 +202,9 @@ impl Naive {
             showing: Vec::new(),
             waiting: Vec::new(),
             children: Vec::new(),
+            waits: Vec::new(),
+            firings: Vec::new(),
+            lists: Lists::new(),
             nudged: false,
             wraps_up: false,
         };
@@ -198,7 +228,7 @@ impl Naive {
         root.keys.insert(key.to_owned(), number);
         root.tops += 1;
         let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
-        self.opens(thread, &top, party, number, held);
+        self.opens(thread, &top, party, format!("n{number}"), held);
     }
 
     /// An attempt failed, or nobody knows.
@@ -278,14 +308,20 @@ impl Naive {
         }
         call.items.clear();
         call.showing.clear();
+        self.shows_firings(thread, path);
+        let Some(call) = self.call_mut(thread, path) else { return };
         if thrown.len() > MOST_ITEMS {
             call.items.push(Some("reply.too-many-items".to_owned()));
             return self.goes_on(thread, path, turn, Some("reply.too-many-items".to_owned()));
         }
-        let steps = thrown.iter().filter(|item| !matches!(item, Thrown::Note)).count();
-        let nudges = turn < party.turns && !call.nudged && !call.running().is_empty();
-        if let (1, false) = (steps, nudges)
-            && let Some(Thrown::Final(number)) = thrown.iter().find(|item| !matches!(item, Thrown::Note))
+        let steps = thrown.iter().filter(|item| !is_kept(item)).count();
+        for item in thrown {
+            if let Thrown::Todo(condition, is_done) = item {
+                call.lists.insert(*condition, !is_done);
+            }
+        }
+        if let (1, None) = (steps, call.nudge(turn))
+            && let Some(Thrown::Final(number)) = thrown.iter().find(|item| !is_kept(item))
         {
             return self.closes(thread, path, "answered", format!("n{number}"));
         }
@@ -300,6 +336,16 @@ impl Naive {
                 call.items.push(shown);
             }
         }
+        // Waits come last, so that each sees what the other items began and ended.
+        for (ordinal, item) in thrown.iter().enumerate() {
+            let Thrown::Wait(enough, named) = item else { continue };
+            if let Some(code) = self.waits(thread, path, ordinal, *enough, named) {
+                refused.get_or_insert(code.clone());
+                if let Some(call) = self.call_mut(thread, path) {
+                    call.items[ordinal] = Some(code);
+                }
+            }
+        }
         self.goes_on(thread, path, turn, refused);
     }
 
@@ -309,6 +355,7 @@ impl Naive {
         let turn = call.turn;
         call.items = vec![Some(code.to_owned())];
         call.showing.clear();
+        self.shows_firings(thread, path);
         self.goes_on(thread, path, turn, Some("listener.failed".to_owned()));
     }
 
@@ -332,15 +379,21 @@ impl Naive {
             return Some(("budget.depth".to_owned(), true));
         }
         match item {
-            Thrown::Note => Some(("-".to_owned(), false)),
+            Thrown::Note | Thrown::Todo(..) => Some(("-".to_owned(), false)),
+            Thrown::Wait(..) => None,
+            Thrown::Sets(id, repeats) => Some(self.sets(thread, path, *id, *repeats)),
+            Thrown::Unsets(id) => Some(self.unsets(thread, path, id)),
+            Thrown::Ends(id) => Some(self.ends_child(thread, path, id)),
+            Thrown::Steers(id, to, number) => Some(self.steers(thread, path, id, *to, *number)),
             Thrown::Refused => Some(("payload.invalid".to_owned(), true)),
             Thrown::Final(_) if steps > 1 => Some(("reply.final-not-alone".to_owned(), true)),
             Thrown::Final(_) => {
+                let word = call.nudge(turn).unwrap_or("children-open");
                 call.nudged = true;
-                Some(("children-open".to_owned(), true))
+                Some((word.to_owned(), true))
             }
             Thrown::Call(party, number) => {
-                self.opens(thread, &nested(path, turn, ordinal), *party, *number, false);
+                self.opens(thread, &nested(path, turn, ordinal), *party, format!("n{number}"), false);
                 None
             }
             Thrown::Spawn(label, party, number) => self.spawns(thread, path, *label, *party, *number),
@@ -375,7 +428,7 @@ impl Naive {
         parent.spawns += 1;
         let child = format!("{thread}.{label}");
         self.call_mut(thread, path)?.children.push((child.clone(), false));
-        self.opens(&child, "1", party, number, false);
+        self.opens(&child, "1", party, format!("n{number}"), false);
         Some((format!("spawned {child}"), false))
     }
 
@@ -409,17 +462,22 @@ impl Naive {
         let below: Vec<String> = here.calls.keys().filter(|p| p.starts_with(&below)).cloned().collect();
         for call in &below {
             let children = self.call(thread, call).map(Call::running).unwrap_or_default();
-            children.iter().for_each(|child| self.cancels(child));
+            for child in &children {
+                self.cancels(child);
+            }
             self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
         }
+        self.leaves_timers(thread, &below);
+        let has_timer = self.has_timer(thread, path);
         let Some(here) = self.threads.get_mut(thread) else { return };
         here.calls.retain(|p, _| !below.contains(p));
         let Some(call) = here.calls.get_mut(path) else { return };
         call.wraps_up = true;
+        call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
+        call.ends_waits(has_timer);
         call.items.iter_mut().filter(|item| item.is_none()).for_each(|item| {
             *item = Some("thread.cancelled".to_owned());
         });
-        call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
         call.turns_to(turn + 1);
     }
 
@@ -438,12 +496,16 @@ impl Naive {
             here.calls.keys().filter(|p| *p == path || p.starts_with(&format!("{path}/"))).cloned().collect();
         for call in &below {
             let children = self.call(thread, call).map(Call::running).unwrap_or_default();
-            children.iter().for_each(|child| self.cancels(child));
+            for child in &children {
+                self.cancels(child);
+            }
             if call != path {
                 self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
             }
         }
         self.closed.insert((thread.to_owned(), path.to_owned(), outcome.to_owned()));
+        self.shows_firings(thread, path);
+        self.leaves_timers(thread, &below);
         let Some(here) = self.threads.get_mut(thread) else { return };
         here.calls.retain(|p, _| !below.contains(p));
         if let Some((caller, item)) = path.rsplit_once('/') {
@@ -456,6 +518,7 @@ impl Naive {
             }
         } else if thread.contains('.') {
             here.ended = true;
+            here.timers.clear();
             let inner = if outcome == "handled" { String::new() } else { format!(" {shown}") };
             self.tells_parent(thread, outcome, &inner);
         } else {
@@ -464,26 +527,31 @@ impl Naive {
         }
     }
 
-    /// Ends a thread, and everything below it.
-    pub(crate) fn cancels(&mut self, thread: &str) {
-        let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return };
+    /// Ends a thread, and everything below it; how many threads ended.
+    pub(crate) fn cancels(&mut self, thread: &str) -> usize {
+        let Some(here) = self.threads.get_mut(thread).filter(|t| !t.ended) else { return 0 };
         here.ended = true;
+        here.timers.clear();
         let calls = std::mem::take(&mut here.calls);
         let children: Vec<String> = calls.values().flat_map(Call::running).collect();
-        children.iter().for_each(|child| self.cancels(child));
+        let ended = 1 + children.iter().map(|child| self.cancels(child)).sum::<usize>();
         self.closed.insert((thread.to_owned(), String::new(), "cancelled".to_owned()));
         self.tells_parent(thread, "cancelled", "");
+        ended
     }
 
     fn tells_parent(&mut self, child: &str, outcome: &str, inner: &str) {
         let Some((parent, _)) = child.rsplit_once('.') else { return };
-        let Some(parent) = self.threads.get_mut(parent) else { return };
-        for call in parent.calls.values_mut() {
+        let Some(here) = self.threads.get_mut(parent) else { return };
+        let mut told = None;
+        for (path, call) in &mut here.calls {
             let Some(place) = call.children.iter().position(|(id, ended)| id == child && !ended) else {
                 continue;
             };
             call.children[place].1 = true;
             call.waiting.push((place, format!("finished {child} {outcome}{inner}")));
+            told = Some(path.clone());
         }
+        told.into_iter().for_each(|path| self.heard(parent, &path));
     }
 }

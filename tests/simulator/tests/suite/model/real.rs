@@ -9,19 +9,22 @@ use systole::pump::decide::decide;
 use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, Call, Life, Stand, State};
+use systole::words::approval::{Ruling, Says};
 use systole::words::codes::Code;
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
-use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole::words::ports::{Lease, Seed, Token};
+use systole::words::primitive::{Await, Mode, Pace, Primitive, SetTimer};
 use systole::words::record::{Kind, Mark, Record, Role};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::namespaces::CORE;
 use systole_kit::{Limits, Payload, QName};
 
-use super::naive::{ATTEMPTS, Party, Thrown};
+use super::naive::{self, ATTEMPTS, Enough, Party, Thrown};
 use super::shown;
 
 /// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
@@ -46,7 +49,7 @@ pub(crate) struct Real {
 fn listener(party: &Party, peers: &[Party]) -> Listener {
     let element = |local: &str| QName::new("urn:walked", local);
     Listener {
-        approval: ApprovalRule::default(),
+        approval: ApprovalRule { always: party.asks_a_person, ..ApprovalRule::default() },
         name: Name::parse(party.name).unwrap(),
         reach: Reach::Inline,
         accepts: vec![element(party.name)],
@@ -68,6 +71,22 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
 fn payload(local: &str, number: u64) -> Payload {
     let document = format!("<{local} xmlns=\"urn:walked\" n=\"{number}\"/>");
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+}
+
+/// A payload of the core, and what the door reads in it.
+fn primitive(what: Primitive, document: &str) -> Item {
+    let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+    Item::Admitted(Admitted::new(What::Primitive(what), Verdict::sworn(payload)))
+}
+
+fn await_threads(enough: Enough, named: &[String]) -> String {
+    let mode = match enough {
+        Enough::All => "all".to_owned(),
+        Enough::Any => "any".to_owned(),
+        Enough::Count(count) => count.to_string(),
+    };
+    let named: String = named.iter().map(|id| format!("<thread id=\"{id}\"/>")).collect();
+    format!("<await-threads xmlns=\"{CORE}\" mode=\"{mode}\">{named}</await-threads>")
 }
 
 fn item(thrown: &Thrown) -> Item {
@@ -92,6 +111,44 @@ fn item(thrown: &Thrown) -> Item {
             let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
             let judged = Box::new(Err(Refused { refusal, kept: None }));
             Item::ForThread { thread: thread.clone(), payload: payload("news", 0).bytes().clone(), judged }
+        }
+        Thrown::Steers(thread, to, number) => {
+            let word = payload(to.name, *number);
+            let (thread, bytes) = (thread.clone(), word.bytes().clone());
+            let judged = Admitted::new(What::For(Name::parse(to.name).unwrap()), Verdict::sworn(word));
+            Item::ForThread { thread, payload: bytes, judged: Box::new(Ok(judged)) }
+        }
+        Thrown::Wait(enough, named) => {
+            let mode = match enough {
+                Enough::All => Mode::All,
+                Enough::Any => Mode::Any,
+                Enough::Count(count) => Mode::Count(u32::try_from(*count).unwrap()),
+            };
+            let threads = named.iter().map(|id| ThreadId::parse(id).unwrap()).collect();
+            primitive(Primitive::Await(Await { mode, threads }), &await_threads(*enough, named))
+        }
+        Thrown::Todo(condition, is_done) => {
+            let list = format!("condition=\"c{condition}\"><step done=\"{is_done}\">x</step></todo-until>");
+            primitive(Primitive::Todo, &format!("<todo-until xmlns=\"{CORE}\" {list}"))
+        }
+        Thrown::Sets(id, repeats) => {
+            let pace = Pace { span_ms: 60_000, repeats: *repeats };
+            let written = if *repeats { "every=\"1m\"" } else { "after=\"1m\"" };
+            let named = id.map_or(String::new(), |id| format!(" id=\"{id}\""));
+            let id = id.map(|id| TimerId::parse(id).unwrap());
+            let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
+            primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
+        }
+        Thrown::Unsets(id) => {
+            let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
+            primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
+        }
+        Thrown::Ends(thread) => {
+            let id = ThreadId::parse(thread).unwrap();
+            primitive(
+                Primitive::CancelThread(id),
+                &format!("<cancel-thread xmlns=\"{CORE}\" id=\"{thread}\"/>"),
+            )
         }
     }
 }
@@ -219,7 +276,16 @@ impl Real {
     pub(crate) fn is_lost(&mut self, thread: &str, path: &str, code: Code, with_pump: bool) {
         let Lease { thread, call, turn, attempt, .. } = (*self.lease(thread, path)).clone();
         let words = "as drawn".into();
-        self.happens(Happening::Lost(Lost { thread, call, turn, attempt, code, words, with_pump }));
+        self.happens(Happening::Lost(Lost {
+            thread,
+            call,
+            turn,
+            attempt,
+            code,
+            words,
+            with_pump,
+            request: None,
+        }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {
@@ -230,6 +296,43 @@ impl Real {
     pub(crate) fn cancels(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
         self.happens(Happening::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
+    }
+
+    /// A person decides about what waits, or nobody does in time.
+    pub(crate) fn decides(&mut self, thread: &str, path: &str, verdict: naive::Verdict) {
+        let call = self.call(thread, path).unwrap();
+        let (approval, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
+        let says = match verdict {
+            naive::Verdict::Approved => Says::Approve,
+            naive::Verdict::Rejected => Says::Reject,
+            naive::Verdict::Amended(number) => {
+                let other = payload(listener.as_str(), number);
+                Says::Amend(Box::new(Ok(Admitted::new(What::For(listener), Verdict::sworn(other)))))
+            }
+            naive::Verdict::Expired => {
+                let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
+                return self.happens(Happening::Expired { thread, call, approval });
+            }
+        };
+        let note = Some("as drawn".to_owned());
+        let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), approval, hash: None, note, says };
+        self.happens(Happening::Ruled(ruling));
+    }
+
+    /// The time of a timer has come.
+    pub(crate) fn is_due(&mut self, thread: &str, id: &str) {
+        let thread = ThreadId::parse(thread).unwrap();
+        let timer = TimerId::parse(id).unwrap();
+        let set = self.state.threads[&thread].timers[&timer].set;
+        let set = self.records[&(thread.clone(), set)].clone();
+        self.happens(Happening::Due { thread, timer, set, late_ms: 0 });
+    }
+
+    /// The timers of a thread.
+    pub(crate) fn timers(&self, thread: &str) -> Vec<String> {
+        let timers =
+            self.state.threads.get(thread).map(|t| t.timers.keys().map(ToString::to_string).collect());
+        timers.unwrap_or_default()
     }
 
     /// All threads but the pump's own, in order.
@@ -285,6 +388,8 @@ fn closing(record: &Record) -> Option<(String, String, String)> {
         (Kind::Outcome, Mark::Handled) => "handled",
         (Kind::Outcome, Mark::Code(Code::MessagesBudget)) if is_report(record) => "budget",
         (Kind::Outcome | Kind::Terminal, Mark::Code(Code::CancelledThread)) => "cancelled",
+        (Kind::Outcome, Mark::Code(Code::RejectedApproval)) => "rejected",
+        (Kind::Outcome, Mark::Code(Code::ExpiredApproval)) => "expired",
         (Kind::Outcome, _) => "failed",
         _ => return None,
     };

@@ -26,6 +26,15 @@ fn word(payload: &Payload) -> String {
             let inner = child(payload).map_or(String::new(), |inner| format!(" {}", word(&inner)));
             format!("finished {} {}{inner}", attribute("id"), attribute("outcome"))
         }
+        "await-over" => {
+            format!("over {}/{} {}", attribute("finished"), attribute("open"), attribute("reason"))
+        }
+        "thread-cancelled" => format!("ended {} {}", attribute("threads"), attribute("id")),
+        "timer-set" => format!("set {}", attribute("id")),
+        "timer-cancelled" => format!("unset {}", attribute("id")),
+        "timer-fired" => format!("fired {}", attribute("id")),
+        "steer" => child(payload).map_or_else(String::new, |inner| format!("steer {}", word(&inner))),
+        "todo-open" => "todo-open".to_owned(),
         "handled" | "children-open" | "final-report" | "budget-exceeded" => payload.name().local.to_string(),
         _ => format!("n{}", attribute("n")),
     }

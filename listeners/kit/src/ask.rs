@@ -1,0 +1,106 @@
+//! Questions that a listener may put to the pump about what its delivery entitles it to.
+//!
+//! Never answers one. A start tag that the gate has just opened comes in and a [`Question`] goes out, or the other way
+//! round.
+
+use crate::gate::{Gate, Tag};
+use crate::journal::count;
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{codes, namespaces};
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// The messages of its own call, from that one on.
+    View {
+        /// The first that is wanted, from 0.
+        from_seq: u64,
+    },
+    /// The schema of a listener.
+    Schema {
+        /// Which: its own name, or that of a peer.
+        name: String,
+    },
+    /// Bytes that its view names.
+    Blob {
+        /// Their hash.
+        hash: String,
+    },
+    /// Bytes to be kept.
+    PutBlob {
+        /// The text of them.
+        text: String,
+    },
+    /// The journal of this turn's earlier attempts.
+    Journal {
+        /// The first entry that is wanted, from 0.
+        from: u64,
+    },
+}
+
+const KINDS: &str = "view, schema, blob, put-blob or journal";
+
+impl Question {
+    /// The name of its element.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::View { .. } => "view",
+            Self::Schema { .. } => "schema",
+            Self::Blob { .. } => "blob",
+            Self::PutBlob { .. } => "put-blob",
+            Self::Journal { .. } => "journal",
+        }
+    }
+
+    /// Writes it, as the content of `<ask>`.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        let start = writer.open(self.name());
+        match self {
+            Self::View { from_seq } => start.number("from-seq", *from_seq).empty(),
+            Self::Schema { name } => start.attr("name", name).empty(),
+            Self::Blob { hash } => start.attr("hash", hash).empty(),
+            Self::PutBlob { text } => start.text(text),
+            Self::Journal { from: 0 } => start.empty(),
+            Self::Journal { from } => start.number("from", *from).empty(),
+        }
+    }
+
+    /// Reads the one question inside the element that `gate` has just opened, to the end of that.
+    pub(crate) fn read<'d>(gate: &mut Gate<'d>, ask: &Tag<'d>) -> Result<Self, Fault> {
+        let Some(tag) = gate.child()? else {
+            return Err(gate.fault(codes::INVALID, "<ask> asks nothing", ask.offset).expected(KINDS));
+        };
+        let question = Self::one(gate, &tag)?;
+        match gate.child()? {
+            None => Ok(question),
+            Some(second) => {
+                let fault = gate.fault(codes::INVALID, "<ask> asks more than one question", second.offset);
+                Err(fault.fix("send each question in an <ask> with an id of its own"))
+            }
+        }
+    }
+
+    fn one<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        let is_own = gate.ns(tag) == Some(namespaces::LISTENER);
+        let question = match tag.local {
+            "view" if is_own => Self::View { from_seq: count(gate, tag, "from-seq")?.unwrap_or(0) },
+            "schema" if is_own => Self::Schema { name: super::reply::attribute(gate, tag, "name")? },
+            "blob" if is_own => Self::Blob { hash: super::reply::attribute(gate, tag, "hash")? },
+            "put-blob" if is_own => return Ok(Self::PutBlob { text: gate.text_inside()? }),
+            "journal" if is_own => Self::Journal { from: count(gate, tag, "from")?.unwrap_or(0) },
+            other => {
+                let message = format!("<{other}> is no question to the pump");
+                let fault = gate.fault(codes::INVALID, message, tag.offset);
+                return Err(fault.expected(format!("{KINDS}, in {}", namespaces::LISTENER)));
+            }
+        };
+        let text = gate.text_inside()?;
+        if text.trim_matches(crate::characters::is_white).is_empty() {
+            return Ok(question);
+        }
+        let message = format!("<{}> stands with text, and has none", tag.local);
+        Err(gate.fault(codes::INVALID, message, tag.offset).received(text.trim()))
+    }
+}

@@ -1,0 +1,214 @@
+//! Journal entries: what a listener has on record before it calls a model, and what the model said.
+//!
+//! An entry is durable once the pump answers it. So a later attempt at the same turn finds there what was bought
+//! already, and knows of a call whose outcome nobody can know. Never decides what follows from that. A start tag that
+//! the gate has just opened comes in and an [`Entry`] goes out, or the other way round.
+
+use crate::gate::{Gate, Tag};
+use crate::money::Money;
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{codes, namespaces};
+
+mod past;
+
+pub use past::{Past, Recalled, Standing};
+
+/// The most bytes of the name of a model, and of the reason why one stopped.
+const WORD_BYTES: usize = 256;
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A model is about to be called.
+    Started(Started),
+    /// It has answered, or it is known that it will not.
+    Result(Outcome),
+}
+
+/// What is on record before a model is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// The model.
+    pub model: String,
+    /// SHA-256 of the prompt, in 64 hex digits: by it a later attempt knows the call again.
+    pub prompt: String,
+    /// The most tokens that the call may use, which the pump keeps aside for it.
+    pub reserve_tokens: Option<u64>,
+    /// The most that it may cost.
+    pub reserve_money: Option<Money>,
+}
+
+/// What a model's call came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The entry of its start, in the same attempt.
+    pub of: u64,
+    /// Why the model stopped, such as `end` or `length`; or why there is no answer.
+    pub stop: String,
+    /// Tokens it read, where that is known.
+    pub tokens_in: Option<u64>,
+    /// Tokens it wrote, where that is known.
+    pub tokens_out: Option<u64>,
+    /// What it cost, where that is known.
+    pub money: Option<Money>,
+    /// Its words, as they came.
+    pub text: String,
+}
+
+impl Outcome {
+    /// All tokens that it used; none where neither number is known, and then what was reserved counts as used.
+    #[must_use]
+    pub fn tokens(&self) -> Option<u64> {
+        match (self.tokens_in, self.tokens_out) {
+            (None, None) => None,
+            (read, written) => Some(read.unwrap_or(0).saturating_add(written.unwrap_or(0))),
+        }
+    }
+}
+
+/// What the start tag of an entry says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Label<'a> {
+    /// Its number within its attempt.
+    pub id: u64,
+    /// The delivery it belongs to, in the document of a listener.
+    pub delivery: Option<&'a str>,
+    /// The attempt that made it, in a record.
+    pub attempt: Option<u32>,
+}
+
+impl Entry {
+    /// The word for its kind.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "model-started",
+            Self::Result(_) => "model-result",
+        }
+    }
+
+    /// The document of an entry, as a listener sends it or as the log keeps it.
+    #[must_use]
+    pub fn document(&self, label: Label<'_>) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(512);
+        self.write(&mut writer, label);
+        writer.finish()
+    }
+
+    /// Writes it with its namespace on its own tag.
+    pub(crate) fn write(&self, writer: &mut Writer, label: Label<'_>) {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let attempt = number(label.attempt.map(u64::from));
+        let start = writer
+            .open("journal")
+            .xmlns(namespaces::LISTENER)
+            .number("id", label.id)
+            .attr_if("delivery", label.delivery)
+            .attr_if("attempt", attempt.as_deref())
+            .attr("kind", self.kind());
+        match self {
+            Self::Started(Started { model, prompt, reserve_tokens, reserve_money }) => start
+                .attr("model", model)
+                .attr("prompt", prompt)
+                .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
+                .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
+                .empty(),
+            Self::Result(Outcome { of, stop, tokens_in, tokens_out, money, text }) => start
+                .number("of", *of)
+                .attr("stop", stop)
+                .attr_if("in", number(*tokens_in).as_deref())
+                .attr_if("out", number(*tokens_out).as_deref())
+                .attr_if("money", money.map(|money| money.to_string()).as_deref())
+                .text(text),
+        }
+    }
+
+    /// Reads the entry that `gate` has just opened, to its end.
+    pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        let kind = super::reply::attribute(gate, tag, "kind")?;
+        match kind.as_str() {
+            "model-started" => {
+                let started = Started {
+                    model: word(gate, tag, "model")?,
+                    prompt: hash(gate, tag, "prompt")?,
+                    reserve_tokens: count(gate, tag, "reserve-tokens")?,
+                    reserve_money: money(gate, tag, "reserve-money")?,
+                };
+                let text = gate.text_inside()?;
+                if !text.trim_matches(crate::characters::is_white).is_empty() {
+                    let message = "a start has no text: the model has not said anything yet";
+                    return Err(gate.fault(codes::INVALID, message, tag.offset).received(text.trim()));
+                }
+                Ok(Self::Started(started))
+            }
+            "model-result" => Ok(Self::Result(Outcome {
+                of: needed(gate, tag, "of")?,
+                stop: word(gate, tag, "stop")?,
+                tokens_in: count(gate, tag, "in")?,
+                tokens_out: count(gate, tag, "out")?,
+                money: money(gate, tag, "money")?,
+                text: gate.text_inside()?,
+            })),
+            other => {
+                let fault = gate.fault(codes::INVALID, "no journal entry is of this kind", tag.offset);
+                Err(fault.expected("model-started or model-result").received(other))
+            }
+        }
+    }
+}
+
+fn word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+    let value = super::reply::attribute(gate, tag, name)?;
+    if value.len() > WORD_BYTES {
+        let message = format!(
+            "attribute {name} of <{}> has {} bytes, the limit is {WORD_BYTES}",
+            tag.local,
+            value.len()
+        );
+        return Err(gate.fault(codes::TOO_LARGE, message, tag.offset));
+    }
+    Ok(value)
+}
+
+fn hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+    let value = super::reply::attribute(gate, tag, name)?;
+    if value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return Ok(value);
+    }
+    let message = format!("attribute {name} of <{}> is no SHA-256", tag.local);
+    Err(gate
+        .fault(codes::INVALID, message, tag.offset)
+        .expected("64 hex digits, a to f small")
+        .received(&value))
+}
+
+fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
+    super::reply::attribute(gate, tag, name)?;
+    count(gate, tag, name).map(Option::unwrap_or_default)
+}
+
+/// A whole number, where the attribute stands.
+pub(crate) fn count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<u64>, Fault> {
+    let Some(value) = gate.attribute(name) else { return Ok(None) };
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    match value.parse().ok().filter(|_| digits) {
+        Some(number) => Ok(Some(number)),
+        None => {
+            let message = format!("attribute {name} of <{}> is no whole number", tag.local);
+            Err(gate.fault(codes::INVALID, message, tag.offset).received(&value))
+        }
+    }
+}
+
+fn money<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<Money>, Fault> {
+    let Some(value) = gate.attribute(name) else { return Ok(None) };
+    match Money::parse(&value) {
+        Some(money) => Ok(Some(money)),
+        None => {
+            let message = format!("attribute {name} of <{}> is no amount of money", tag.local);
+            let fault = gate.fault(codes::INVALID, message, tag.offset).received(&value);
+            Err(fault.expected("an amount with at most six decimals, a blank, a currency: 0.0134 USD"))
+        }
+    }
+}

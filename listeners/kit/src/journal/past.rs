@@ -1,0 +1,122 @@
+//! The journal of a turn's earlier attempts, as a later one is given it.
+//!
+//! Never decides whether a call is made again: it says what is known of it. The answer to `<ask><journal/></ask>`
+//! comes in; for each model call that is about to be made, what became of it before goes out.
+
+use super::{Entry, Label, Outcome, Started, count};
+use crate::gate::{Gate, Step};
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{Limits, Payload, QName, codes, namespaces};
+
+/// An entry of an earlier attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recalled {
+    /// The attempt that made it.
+    pub attempt: u32,
+    /// Its number within that attempt.
+    pub id: u64,
+    /// What it says.
+    pub entry: Entry,
+}
+
+/// The entries of a turn's earlier attempts, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Past {
+    /// The entries that no call has claimed yet.
+    pub entries: Vec<Recalled>,
+    /// Where the next page begins, if these are not all.
+    pub next: Option<u64>,
+}
+
+/// What is known of a model call that is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// No earlier attempt made it.
+    New,
+    /// An earlier attempt bought this: it is used, and not bought again.
+    Known(Outcome),
+    /// An earlier attempt made it and was lost before it had an answer. It may have been paid.
+    Unknown(Started),
+}
+
+impl Past {
+    /// What became of the call with this prompt in an earlier attempt. Each of them is told once, so that an attempt
+    /// which asks the same twice finds the first answer and then the second.
+    pub fn standing(&mut self, prompt: &str) -> Standing {
+        let is_it = |recalled: &Recalled| matches!(&recalled.entry, Entry::Started(s) if s.prompt == prompt);
+        let Some(at) = self.entries.iter().position(is_it) else { return Standing::New };
+        let Recalled { attempt, id, entry } = self.entries.remove(at);
+        let answers = |recalled: &Recalled| {
+            recalled.attempt == attempt && matches!(&recalled.entry, Entry::Result(o) if o.of == id)
+        };
+        let answer = self.entries.iter().position(answers).map(|at| self.entries.remove(at).entry);
+        match (answer, entry) {
+            (Some(Entry::Result(outcome)), _) => Standing::Known(outcome),
+            (_, Entry::Started(started)) => Standing::Unknown(started),
+            (_, Entry::Result(_)) => Standing::New,
+        }
+    }
+
+    /// The payload of the answer that carries these entries.
+    #[must_use]
+    pub fn payload(&self) -> Payload {
+        let mut writer = Writer::with_capacity(512);
+        let next = self.next.map(|next| next.to_string());
+        let start = writer.open("entries").xmlns(namespaces::LISTENER).attr_if("next", next.as_deref());
+        start.content(|inside| {
+            for Recalled { attempt, id, entry } in &self.entries {
+                entry.write(inside, Label { id: *id, delivery: None, attempt: Some(*attempt) });
+            }
+        });
+        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "entries"))
+    }
+
+    /// Reads them back.
+    ///
+    /// # Errors
+    /// When the payload holds no entries.
+    pub fn read(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let next = match gate.step()? {
+            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "entries" => {
+                count(&mut gate, &tag, "next")?
+            }
+            _ => {
+                let fault = gate.fault(codes::INVALID, "the payload holds no journal entries", 0);
+                return Err(fault.expected("<entries>"));
+            }
+        };
+        let mut entries = Vec::new();
+        while let Some(tag) = gate.child()? {
+            let recalled = Recalled::opened(&mut gate, &tag)?;
+            entries.push(recalled);
+        }
+        Ok(Self { entries, next })
+    }
+}
+
+impl Recalled {
+    /// Reads an entry as the log keeps it.
+    ///
+    /// # Errors
+    /// When the bytes are none.
+    pub fn read(body: &[u8]) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(body, &Limits::FROM_PUMP)?;
+        match gate.step()? {
+            Step::Open(tag) => Self::opened(&mut gate, &tag),
+            _ => Err(gate.fault(codes::INVALID, "the record holds no journal entry", 0)),
+        }
+    }
+
+    fn opened<'d>(gate: &mut Gate<'d>, tag: &crate::gate::Tag<'d>) -> Result<Self, Fault> {
+        if gate.ns(tag) != Some(namespaces::LISTENER) || tag.local != "journal" {
+            let fault = gate.fault(codes::INVALID, "this is no journal entry", tag.offset);
+            return Err(fault.expected("<journal>"));
+        }
+        let attempt = super::needed(gate, tag, "attempt")?;
+        let id = super::needed(gate, tag, "id")?;
+        let entry = Entry::read(gate, tag)?;
+        Ok(Self { attempt: u32::try_from(attempt).unwrap_or(u32::MAX), id, entry })
+    }
+}

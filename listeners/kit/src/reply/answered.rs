@@ -1,0 +1,55 @@
+//! The documents of a listener that are answered one by one: journal entries and questions.
+//!
+//! A fault in one leaves its number readable, for whoever sent it waits. A gate that has just opened one comes in; the
+//! word goes out.
+
+use super::{Word, attribute};
+use crate::ask::Question;
+use crate::codes;
+use crate::gate::{Gate, Tag};
+use crate::journal::Entry;
+use crate::place::Fault;
+
+/// Reads a `<journal>` or an `<ask>` to its end.
+pub(super) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, delivery: String) -> Result<Word, Fault> {
+    let id = number(gate, tag)?;
+    if tag.local == "ask" {
+        let question = whole(gate, |gate| Question::read(gate, tag))?;
+        return Ok(Word::Ask { delivery, id, question });
+    }
+    let entry = whole(gate, |gate| Entry::read(gate, tag))?;
+    Ok(Word::Journal { delivery, id, entry })
+}
+
+/// What stands in the document, or what is wrong with it alone; either way the document is read to its end.
+fn whole<'d, T>(
+    gate: &mut Gate<'d>,
+    read: impl FnOnce(&mut Gate<'d>) -> Result<T, Fault>,
+) -> Result<Result<T, Fault>, Fault> {
+    let (start, depth) = (gate.offset(), gate.depth());
+    let found = read(gate);
+    if gate.is_broken() {
+        return found.map(Ok);
+    }
+    gate.skip_out_of(depth)?;
+    let (length, most) = (gate.end().saturating_sub(start), gate.limits().message_bytes);
+    let noted = gate.take_fault();
+    if length > most {
+        let message = format!("the document has {length} bytes, the limit is {most}");
+        let fault = gate.fault(codes::TOO_LARGE, message, start);
+        return Ok(Err(fault.expected(format!("at most {most} bytes"))));
+    }
+    Ok(match noted {
+        Some(fault) => Err(fault),
+        None => found,
+    })
+}
+
+/// The number that the answer will bear.
+pub(super) fn number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+    let value = attribute(gate, tag, "id")?;
+    value.parse().map_err(|_| {
+        let message = format!("attribute id of <{}> is no whole number", tag.local);
+        gate.fault(codes::INVALID, message, tag.offset).received(&value)
+    })
+}

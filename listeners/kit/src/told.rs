@@ -1,0 +1,105 @@
+//! What the pump says to a listener: deliveries, answers to its journal entries and questions, and word that an answer
+//! is no longer wanted.
+//!
+//! Never decides what is to be done about it. A document comes in and a [`Told`] goes out, or the other way round.
+
+use crate::envelope::{Delivered, read_delivered};
+use crate::gate::{Gate, Step};
+use crate::journal::count;
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{Limits, Payload, codes, namespaces};
+
+/// One document from the pump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// A turn to be answered.
+    Delivery(Box<Delivered>),
+    /// The answer to a journal entry or a question.
+    Answer(Answer),
+    /// The answer to a delivery is no longer wanted.
+    Cancel {
+        /// The delivery.
+        delivery: String,
+    },
+}
+
+/// The answer to a journal entry or a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The delivery in which it was asked.
+    pub delivery: String,
+    /// The number of what it answers.
+    pub id: u64,
+    /// Nothing where an entry is on disk; otherwise what was asked for, or the `<system-error>` that refuses it.
+    pub payload: Option<Payload>,
+}
+
+impl Answer {
+    /// The code and the words of the refusal, if it is one.
+    #[must_use]
+    pub fn refusal(&self) -> Option<(String, String)> {
+        let payload = self.payload.as_ref().filter(|it| it.name().is(namespaces::CORE, "system-error"))?;
+        let told = |name| payload.attribute(name).unwrap_or_default();
+        Some((told("code"), told("message")))
+    }
+
+    /// The document that says this.
+    #[must_use]
+    pub fn document(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(256);
+        let start = writer
+            .open("answer")
+            .xmlns(namespaces::LISTENER)
+            .number("id", self.id)
+            .attr("delivery", &self.delivery);
+        match &self.payload {
+            Some(payload) => start.payload(payload),
+            None => start.empty(),
+        }
+        writer.finish()
+    }
+}
+
+/// The document that calls a delivery back.
+#[must_use]
+pub fn cancel(delivery: &str) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.open("cancel").xmlns(namespaces::LISTENER).attr("delivery", delivery).empty();
+    writer.finish()
+}
+
+impl Told {
+    /// Reads one document from the pump.
+    ///
+    /// # Errors
+    /// When it is none, so it did not come from a pump.
+    pub fn read(document: &[u8]) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
+        let tag = match gate.step()? {
+            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
+            _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),
+        };
+        let delivery = super::reply::attribute(&mut gate, &tag, "delivery")?;
+        let told = match tag.local {
+            "cancel" => {
+                gate.skip()?;
+                Self::Cancel { delivery }
+            }
+            "answer" => {
+                let id = count(&mut gate, &tag, "id")?.unwrap_or_default();
+                let payload = match gate.child()? {
+                    Some(inside) => Some(Payload::cut(&mut gate, inside)?),
+                    None => None,
+                };
+                Self::Answer(Answer { delivery, id, payload })
+            }
+            _ => {
+                let fault = gate.fault(codes::INVALID, "the pump says nothing of this name", tag.offset);
+                return Err(fault.expected("answer, cancel, or a delivery in an envelope"));
+            }
+        };
+        while gate.step()? != Step::Done {}
+        Ok(told)
+    }
+}

@@ -1,0 +1,335 @@
+//! Journal entries, questions and their answers: read, refused with the number that waits, written and read back.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use proptest::prelude::*;
+use systole_kit::ask::Question;
+use systole_kit::journal::{Entry, Label, Outcome, Past, Recalled, Standing, Started};
+use systole_kit::line::{Line, NotTaken, Pending, Saying};
+use systole_kit::money::Money;
+use systole_kit::reply::Word;
+use systole_kit::told::{Answer, Told, cancel};
+use systole_kit::{Fault, Limits, Payload, codes};
+
+const NS: &str = "xmlns='urn:systole:listener:v1'";
+const PROMPT: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+fn started() -> Started {
+    Started {
+        model: "some-model".into(),
+        prompt: PROMPT.into(),
+        reserve_tokens: Some(1_200),
+        reserve_money: Money::parse("0.0134 USD"),
+    }
+}
+
+fn outcome(of: u64, text: &str) -> Outcome {
+    let (stop, text) = ("end".into(), text.into());
+    Outcome { of, stop, tokens_in: Some(900), tokens_out: Some(7), money: Money::parse("0.002 USD"), text }
+}
+
+fn read(document: &str) -> Word {
+    Word::read(document.as_bytes(), &Limits::default()).expect(document)
+}
+
+#[test]
+fn a_start_is_read_whole() {
+    let document = format!(
+        "<journal {NS} id='8' delivery='d' kind='model-started' model='some-model' prompt='{PROMPT}' \
+         reserve-tokens='1200' reserve-money='0.0134 USD'/>"
+    );
+    let entry = Ok(Entry::Started(started()));
+    assert_eq!(read(&document), Word::Journal { delivery: "d".into(), id: 8, entry });
+    let bare =
+        format!("<journal {NS} id='8' delivery='d' kind='model-started' model='m' prompt='{PROMPT}'/>");
+    let Word::Journal { entry: Ok(Entry::Started(bare)), .. } = read(&bare) else { panic!("a start") };
+    assert_eq!((bare.reserve_tokens, bare.reserve_money), (None, None));
+}
+
+#[test]
+fn a_result_is_read_whole_with_the_words_of_the_model_as_they_came() {
+    let document = format!(
+        "<journal {NS} id='9' delivery='d' kind='model-result' of='8' stop='end' in='900' out='7' \
+         money='0.002 USD'>&lt;thinking&gt;\n a &amp;&amp; b<![CDATA[ <x/> ]]></journal>"
+    );
+    let entry = Ok(Entry::Result(outcome(8, "<thinking>\n a && b <x/> ")));
+    assert_eq!(read(&document), Word::Journal { delivery: "d".into(), id: 9, entry });
+}
+
+#[test]
+fn what_is_not_known_of_a_use_is_not_made_up() {
+    let known = |tokens_in, tokens_out| Outcome { tokens_in, tokens_out, ..outcome(8, "") }.tokens();
+    assert_eq!([known(None, None), known(Some(3), None), known(Some(3), Some(4))], [None, Some(3), Some(7)]);
+}
+
+#[test]
+fn every_question_is_read() {
+    for (inside, question) in [
+        ("<view from-seq='12'/>", Question::View { from_seq: 12 }),
+        ("<view/>", Question::View { from_seq: 0 }),
+        ("<schema name='search'/>", Question::Schema { name: "search".into() }),
+        ("<blob hash='ab'/>", Question::Blob { hash: "ab".into() }),
+        ("<put-blob> a &lt; b\n</put-blob>", Question::PutBlob { text: " a < b\n".into() }),
+        ("<journal/>", Question::Journal { from: 0 }),
+        (" <journal from='64'/> ", Question::Journal { from: 64 }),
+    ] {
+        let word = read(&format!("<ask {NS} id='7' delivery='d'>{inside}</ask>"));
+        assert_eq!(word, Word::Ask { delivery: "d".into(), id: 7, question: Ok(question) }, "{inside}");
+    }
+}
+
+/// The number and the fault of a document that is answered with why it was refused.
+fn refused(document: &str) -> (u64, Fault) {
+    match read(document) {
+        Word::Journal { delivery, id, entry: Err(fault) } if delivery == "d" => (id, fault),
+        Word::Ask { delivery, id, question: Err(fault) } if delivery == "d" => (id, fault),
+        other => panic!("taken: {other:?}"),
+    }
+}
+
+#[test]
+fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
+    let start =
+        |more: &str| format!("<journal {NS} id='8' delivery='d' kind='model-started' {more}</journal>");
+    let result =
+        |more: &str| format!("<journal {NS} id='8' delivery='d' kind='model-result' {more}</journal>");
+    let ask = |inside: &str| format!("<ask {NS} id='8' delivery='d'>{inside}</ask>");
+    let good = format!("model='m' prompt='{PROMPT}'");
+    for (document, message) in [
+        (format!("<journal {NS} id='8' delivery='d'/>"), "<journal> has no attribute kind"),
+        (format!("<journal {NS} id='8' delivery='d' kind='x'/>"), "no journal entry is of this kind"),
+        (start(&format!("prompt='{PROMPT}'>")), "<journal> has no attribute model"),
+        (start("model='m' prompt='9f86'>"), "attribute prompt of <journal> is no SHA-256"),
+        (
+            start(&format!("model='m' prompt='{}'>", PROMPT.to_uppercase())),
+            "attribute prompt of <journal> is no SHA-256",
+        ),
+        (
+            start(&format!("{good} reserve-tokens='-1'>")),
+            "attribute reserve-tokens of <journal> is no whole number",
+        ),
+        (
+            start(&format!("{good} reserve-tokens='+1'>")),
+            "attribute reserve-tokens of <journal> is no whole number",
+        ),
+        (
+            start(&format!("{good} reserve-money='0.01'>")),
+            "attribute reserve-money of <journal> is no amount of money",
+        ),
+        (start(&format!("{good}>said")), "a start has no text: the model has not said anything yet"),
+        (
+            start(&format!("model='{}' prompt='{PROMPT}'>", "m".repeat(257))),
+            "attribute model of <journal> has 257 bytes, the limit is 256",
+        ),
+        (result("stop='end'>"), "<journal> has no attribute of"),
+        (result("of='8'>"), "<journal> has no attribute stop"),
+        (result("of='x' stop='end'>"), "attribute of of <journal> is no whole number"),
+        (result("of='8' stop='end' in='many'>"), "attribute in of <journal> is no whole number"),
+        (result("of='8' stop='end'><b/>"), "<b> stands where only text is allowed"),
+        (result("of='8' stop='end'><?go?>"), "a processing instruction stands in the document"),
+        (ask(""), "<ask> asks nothing"),
+        (ask("<prompt/>"), "<prompt> is no question to the pump"),
+        (ask("<view xmlns='u'/>"), "<view> is no question to the pump"),
+        (ask("<journal/><journal/>"), "<ask> asks more than one question"),
+        (ask("<journal>all</journal>"), "<journal> stands with text, and has none"),
+        (ask("<schema/>"), "<schema> has no attribute name"),
+        (ask("<view from-seq='first'/>"), "attribute from-seq of <view> is no whole number"),
+        (ask("stray"), "text stands where only elements are allowed"),
+    ] {
+        let (id, fault) = refused(&document);
+        assert_eq!((id, &*fault.message), (8, message), "{document}");
+    }
+}
+
+#[test]
+fn a_broken_one_is_refused_under_its_number_and_one_without_a_number_to_nobody() {
+    for tail in ["<b>", "</journal>junk", "<x></y></journal>", "&nope;</journal>", "\0</journal>"] {
+        let document =
+            format!("<journal {NS} id='8' delivery='d' kind='model-result' of='1' stop='end'>{tail}");
+        assert_eq!(refused(&document).0, 8, "{tail}");
+    }
+    assert_eq!(refused(&format!("<ask {NS} id='7' delivery='d'>")).0, 7);
+    for document in [
+        format!("<journal {NS} delivery='d' kind='model-started'/>"),
+        format!("<journal {NS} delivery='d' id='x'><b>"),
+        format!("<ask {NS} id='7'><journal/></ask>"),
+    ] {
+        Word::read(document.as_bytes(), &Limits::default()).expect_err(&document);
+    }
+}
+
+#[test]
+fn the_words_of_a_model_are_no_larger_than_a_message() {
+    let limits = Limits { message_bytes: 4_000, ..Limits::default() };
+    let document = |length| {
+        let entry = Ok(Entry::Result(outcome(8, &"x".repeat(length))));
+        Word::Journal { delivery: "d".into(), id: 9, entry }.document().expect("written")
+    };
+    let room = 4_000 - document(0).len();
+    let read = |length| Word::read(&document(length), &limits).expect("it names its number");
+    assert!(matches!(read(room), Word::Journal { entry: Ok(_), .. }));
+    let Word::Journal { id: 9, entry: Err(fault), .. } = read(room + 1) else { panic!("taken") };
+    assert_eq!(
+        (fault.code, &*fault.message),
+        (codes::TOO_LARGE, "the document has 4001 bytes, the limit is 4000")
+    );
+}
+
+#[test]
+fn what_the_pump_says_is_read_back() {
+    let error =
+        "<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='budget.tokens' message='all used'/>";
+    let error = Payload::read(error.as_bytes(), &Limits::default()).expect("a payload");
+    let empty = Answer { delivery: "d".into(), id: 8, payload: None };
+    assert_eq!(
+        String::from_utf8(empty.document()).as_deref(),
+        Ok(r#"<answer xmlns="urn:systole:listener:v1" id="8" delivery="d"/>"#)
+    );
+    let full = Answer { payload: Some(error), ..empty.clone() };
+    for answer in [empty, full] {
+        assert_eq!(Told::read(&answer.document()), Ok(Told::Answer(answer)));
+    }
+    assert_eq!(Told::read(&cancel("d<1")), Ok(Told::Cancel { delivery: "d<1".into() }));
+    Told::read(format!("<reply {NS} delivery='d'/>").as_bytes()).expect_err("a pump does not say this");
+    Told::read(b"<x xmlns='u'/>").expect_err("nor this");
+}
+
+#[test]
+fn a_refusal_is_told_from_what_was_asked_for() {
+    let answer = |document: &str| {
+        let payload = Payload::read(document.as_bytes(), &Limits::default()).ok();
+        Answer { delivery: "d".into(), id: 1, payload }
+    };
+    let error = answer("<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='c' message='m'/>");
+    assert_eq!(error.refusal(), Some(("c".into(), "m".into())));
+    assert_eq!(answer("<system-error xmlns='u' code='c' message='m'/>").refusal(), None);
+}
+
+fn recalled(attempt: u32, id: u64, entry: Entry) -> Recalled {
+    Recalled { attempt, id, entry }
+}
+
+fn start_of(prompt: &str) -> Entry {
+    Entry::Started(Started { prompt: prompt.into(), ..started() })
+}
+
+#[test]
+fn the_journal_of_earlier_attempts_is_read_back() {
+    let entries = vec![
+        recalled(1, 8, Entry::Started(started())),
+        recalled(1, 9, Entry::Result(outcome(8, "a < b\r\n"))),
+        recalled(3, 1, start_of(PROMPT)),
+    ];
+    for next in [None, Some(3)] {
+        let past = Past { entries: entries.clone(), next };
+        assert_eq!(Past::read(&past.payload()), Ok(past));
+    }
+    let label = Label { id: 9, delivery: None, attempt: Some(2) };
+    let kept = Entry::Result(outcome(8, "x")).document(label);
+    assert_eq!(Recalled::read(&kept), Ok(recalled(2, 9, Entry::Result(outcome(8, "x")))));
+    Recalled::read(b"<journal xmlns='u' id='1' attempt='1'/>").expect_err("of another namespace");
+}
+
+#[test]
+fn a_result_is_used_a_start_without_one_is_said_and_each_is_told_once() {
+    let (first, second) = ("a".repeat(64), "b".repeat(64));
+    let mut past = Past {
+        entries: vec![
+            recalled(1, 1, start_of(&first)),
+            recalled(1, 2, start_of(&second)),
+            recalled(1, 3, Entry::Result(outcome(1, "one"))),
+            // The same number in a later attempt is another entry.
+            recalled(2, 2, start_of(&first)),
+            recalled(2, 3, Entry::Result(outcome(2, "three"))),
+        ],
+        next: None,
+    };
+    assert_eq!(past.standing(&"c".repeat(64)), Standing::New);
+    assert_eq!(past.standing(&first), Standing::Known(outcome(1, "one")));
+    assert!(matches!(past.standing(&second), Standing::Unknown(started) if started.prompt == second));
+    assert_eq!(past.standing(&first), Standing::Known(outcome(2, "three")));
+    assert_eq!(past.standing(&first), Standing::New);
+    assert_eq!(past.entries, []);
+}
+
+/// A line whose far end answers from a list and keeps what it was told.
+struct Script(Mutex<(Vec<Answer>, Vec<Saying>)>);
+
+impl Line for Script {
+    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>> {
+        let mut inside = self.0.lock().expect("one thread");
+        inside.1.push(what);
+        let answer = if inside.0.is_empty() { Err(NotTaken::Over) } else { Ok(inside.0.remove(0)) };
+        Box::pin(async move { answer })
+    }
+}
+
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the script answers at once"),
+    }
+}
+
+#[test]
+fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
+    let answer = |id, payload| Answer { delivery: "d".into(), id, payload };
+    let error =
+        "<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='budget.tokens' message='all used'/>";
+    let page = |attempt, next| Past { entries: vec![recalled(attempt, 1, start_of(PROMPT))], next };
+    let answers = vec![
+        answer(4, None),
+        answer(5, Payload::read(error.as_bytes(), &Limits::default()).ok()),
+        answer(6, Some(page(1, Some(1)).payload())),
+        answer(7, Some(page(2, None).payload())),
+    ];
+    let script = Script(Mutex::new((answers, Vec::new())));
+    let line: &dyn Line = &script;
+    assert_eq!(now(line.journal(start_of(PROMPT))), Ok(4));
+    let refused = NotTaken::Refused { code: "budget.tokens".into(), words: "all used".into() };
+    assert_eq!(now(line.journal(start_of(PROMPT))), Err(refused));
+    let past = now(line.past()).expect("two pages");
+    assert_eq!(past.entries.iter().map(|entry| entry.attempt).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(now(line.ask(Question::View { from_seq: 0 })), Err(NotTaken::Over));
+    let asked = script.0.into_inner().expect("one thread").1;
+    assert_eq!(asked[2..4], [0, 1].map(|from| Saying::Ask(Question::Journal { from })));
+}
+
+fn money() -> impl Strategy<Value = Option<Money>> {
+    prop::option::of((any::<u64>(), "[A-Z]{3}").prop_map(|(micros, currency)| {
+        let currency = systole_kit::money::Currency::parse(&currency).expect("three letters");
+        Money { micros, currency }
+    }))
+}
+
+/// Any entry.
+pub(crate) fn entry() -> impl Strategy<Value = Entry> {
+    let number = || prop::option::of(any::<u64>());
+    let word = "[a-z0-9./:-]{1,20}";
+    prop_oneof![
+        (word, "[0-9a-f]{64}", number(), money()).prop_map(
+            |(model, prompt, reserve_tokens, reserve_money)| {
+                Entry::Started(Started { model, prompt, reserve_tokens, reserve_money })
+            }
+        ),
+        (any::<u64>(), word, number(), number(), money(), crate::reply::words()).prop_map(
+            |(of, stop, tokens_in, tokens_out, money, text)| {
+                Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text })
+            }
+        ),
+    ]
+}
+
+/// Any question.
+pub(crate) fn question() -> impl Strategy<Value = Question> {
+    prop_oneof![
+        any::<u64>().prop_map(|from_seq| Question::View { from_seq }),
+        "[a-z.]{1,9}".prop_map(|name| Question::Schema { name }),
+        "[0-9a-f]{1,64}".prop_map(|hash| Question::Blob { hash }),
+        crate::reply::words().prop_map(|text| Question::PutBlob { text }),
+        any::<u64>().prop_map(|from| Question::Journal { from }),
+    ]
+}

@@ -1,0 +1,87 @@
+//! The line of one delivery to a listener in this process: what it says goes out as its word, and the answer is
+//! brought back to whoever waits for it.
+//!
+//! It never judges and never answers by itself. In: entries and questions, and the pump's answers by way of the
+//! desk. Out: words in the listener's queue of reports.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use systole_kit::line::{Line, NotTaken, Pending, Saying};
+use systole_kit::reply::Word;
+use systole_kit::told::Answer;
+use tokio::sync::oneshot;
+
+use crate::edges::delivery::post::Post;
+use crate::words::ports::{Speech, Token};
+
+/// Who waits for which answer, over all deliveries of a listener.
+#[derive(Default)]
+pub(super) struct Board(Mutex<Waiting>);
+
+type Waiting = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<Answer>>>;
+
+impl Board {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        // Every change below is one step, so a poisoned board is in order.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings an answer to whoever waits for it.
+    pub(super) fn ring(&self, answer: Answer) {
+        let who = self.waiting().get_mut(&*answer.delivery).and_then(|waits| waits.remove(&answer.id));
+        if let Some(who) = who {
+            // It may have stopped waiting.
+            drop(who.send(answer));
+        }
+    }
+}
+
+/// Opens the line of a delivery. It is dead once what is returned beside it is dropped.
+pub(super) fn open(post: &Post, board: &Arc<Board>, token: &Token) -> (Arc<dyn Line>, HungUp) {
+    board.waiting().insert(token.0.clone(), HashMap::new());
+    let hung_up = HungUp { board: board.clone(), token: token.clone() };
+    let line =
+        Wire { post: post.clone(), board: board.clone(), token: token.clone(), said: AtomicU64::new(0) };
+    (Arc::new(line), hung_up)
+}
+
+/// Ends a line: nobody waits on it any more.
+pub(super) struct HungUp {
+    board: Arc<Board>,
+    token: Token,
+}
+
+impl Drop for HungUp {
+    fn drop(&mut self) {
+        self.board.waiting().remove(&self.token.0);
+    }
+}
+
+struct Wire {
+    post: Post,
+    board: Arc<Board>,
+    token: Token,
+    said: AtomicU64,
+}
+
+impl Line for Wire {
+    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>> {
+        Box::pin(async move {
+            let id = self.said.fetch_add(1, Ordering::Relaxed) + 1;
+            let (ring, rung) = oneshot::channel();
+            match self.board.waiting().get_mut(&self.token.0) {
+                Some(waits) => waits.insert(id, ring),
+                None => return Err(NotTaken::Over),
+            };
+            let delivery = self.token.0.to_string();
+            let word = match what {
+                Saying::Journal(entry) => Word::Journal { delivery, id, entry: Ok(entry) },
+                Saying::Ask(question) => Word::Ask { delivery, id, question: Ok(question) },
+            };
+            self.post.said(Speech::Word(word)).await;
+            rung.await.map_err(|_| NotTaken::Over)
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! Answering a question for the journal of a turn's earlier attempts: its entries stand in the log alone,
+//! unless they were made a moment ago.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use systole_kit::journal::{Past, Recalled};
+use systole_kit::payload::Payload;
+use systole_kit::told::Answer;
+
+use super::{Heart, Lookup};
+use crate::pump::event::Recall;
+use crate::rules::core_payload;
+use crate::words::codes::Code;
+use crate::words::limits;
+use crate::words::record::Record;
+use crate::words::refusal::Refusal;
+
+impl Heart {
+    /// Answers it, or asks the log first.
+    pub(super) fn recall(&mut self, recall: Recall) {
+        let fresh = |seq: &u64| Some((*seq, self.fresh.get(&recall.lease.thread, *seq)?));
+        match recall.seqs.iter().map(fresh).collect::<Option<HashMap<_, _>>>() {
+            Some(records) => self.recalled(&recall, &records),
+            None => self.lookups.push_back(Lookup::Journal(recall)),
+        }
+    }
+
+    /// Answers it with these records.
+    pub(super) fn recalled(&mut self, recall: &Recall, records: &HashMap<u64, Arc<Record>>) {
+        match page(recall, records) {
+            Some(past) => self.answer(recall, past.payload()),
+            None => self.unrecalled(recall, Code::DamagedThread, "a record of the journal cannot be read"),
+        }
+    }
+
+    /// Answers that it cannot be answered. `sys` is told as well: it is no fault of whoever asked.
+    pub(super) fn unrecalled(&mut self, recall: &Recall, code: Code, words: &str) {
+        let refusal = Refusal::new(code, words.to_owned());
+        if let Ok(payload) = Payload::trusted(core_payload::system_error(&refusal)) {
+            self.answer(recall, payload);
+        }
+        self.tell_sys(refusal);
+    }
+
+    fn answer(&self, recall: &Recall, payload: Payload) {
+        let delivery = recall.lease.token.0.to_string();
+        let answer = Answer { delivery, id: recall.id, payload: Some(payload) };
+        self.ports.carrier.answer(&recall.lease.listener, answer);
+    }
+}
+
+/// As many entries as go into one answer, at least one; none where a record is missing or is no entry.
+fn page(recall: &Recall, records: &HashMap<u64, Arc<Record>>) -> Option<Past> {
+    let (mut past, mut bytes) = (Past::default(), 0);
+    for (number, seq) in (recall.from..).zip(&recall.seqs) {
+        let body = &records.get(seq)?.body;
+        bytes += body.len();
+        if bytes > limits::PAGE_BYTES && !past.entries.is_empty() {
+            past.next = Some(number);
+            break;
+        }
+        past.entries.push(Recalled::read(body).ok()?);
+    }
+    Some(past)
+}

@@ -1,0 +1,83 @@
+//! What the ledger keeps of journals: the entries of the due attempt of each open call, and what models used
+//! in each thread. What a start keeps counts as used until its result takes its place.
+
+use super::{Ledger, Step};
+use crate::path;
+use crate::tag;
+
+/// An entry of a listener's journal.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: u64,
+    /// What is kept for it, if it is a start without a result.
+    pub(crate) kept: Option<Bought>,
+    pub(crate) is_start: bool,
+}
+
+/// What models used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Bought {
+    pub(crate) tokens: u64,
+    /// In millionths of the currency's unit.
+    pub(crate) micros: u64,
+}
+
+impl Bought {
+    pub(crate) fn and(self, other: Bought) -> Bought {
+        let tokens = self.tokens.saturating_add(other.tokens);
+        Bought { tokens, micros: self.micros.saturating_add(other.micros) }
+    }
+
+    fn without(self, other: Bought) -> Bought {
+        let tokens = self.tokens.saturating_sub(other.tokens);
+        Bought { tokens, micros: self.micros.saturating_sub(other.micros) }
+    }
+}
+
+impl Ledger {
+    pub(super) fn writes(&mut self, step: &Step<'_>, call: &str) {
+        let Some(tag) = tag::entry(&step.record.body) else { return };
+        let thread = &step.record.thread;
+        let id = tag.large("id").unwrap_or_default();
+        if step.record.code.as_deref() == Some("model-started") {
+            let tokens = tag.large("reserve-tokens").unwrap_or(0);
+            let kept = Bought { tokens, micros: tag.micros("reserve-money").unwrap_or(0) };
+            self.with_call(thread, call, |call| {
+                call.journal.push(Entry { id, kept: Some(kept), is_start: true });
+            });
+            self.spends(thread, Bought::default(), kept);
+            return;
+        }
+        let mut kept = None;
+        self.with_call(thread, call, |call| {
+            let of = tag.large("of");
+            let start = call.journal.iter_mut().find(|entry| entry.is_start && Some(entry.id) == of);
+            kept = start.and_then(|start| start.kept.take());
+            call.journal.push(Entry { id, kept: None, is_start: false });
+        });
+        let Some(kept) = kept else { return };
+        let tokens = match (tag.large("in"), tag.large("out")) {
+            (None, None) => kept.tokens,
+            (read, written) => read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
+        };
+        self.spends(thread, kept, Bought { tokens, micros: tag.micros("money").unwrap_or(kept.micros) });
+    }
+
+    /// Counts in a thread what a child of it used that has ended; in its tree it counted already.
+    pub(super) fn buys(&mut self, thread: &str, bought: Bought) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.bought = thread.bought.and(bought);
+        }
+    }
+
+    fn spends(&mut self, thread: &str, instead_of: Bought, bought: Bought) {
+        if let Some(thread) = self.threads.get_mut(thread) {
+            thread.bought = thread.bought.without(instead_of).and(bought);
+        }
+        let Some(root) = self.threads.get_mut(path::root(thread)) else { return };
+        let purse = root.purse_at_work().and_then(|number| root.purses.get_mut(&number));
+        if let Some(purse) = purse {
+            purse.bought = purse.bought.without(instead_of).and(bought);
+        }
+    }
+}

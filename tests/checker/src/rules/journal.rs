@@ -1,0 +1,85 @@
+//! Whether journals hold: every model call stands in one attempt under a number of its own, every result has its
+//! start, nothing is forgotten silently, and no limit is passed by more than one answer.
+
+use super::Terms;
+use crate::ledger::{Bought, Call, Ledger, Step};
+use crate::meaning::Act;
+use crate::tag::{self, Tag};
+
+/// An entry belongs to the attempt that is due and has a number that no other entry of it has; a result takes
+/// the place of one start of that attempt. An attempt that follows a start without result says that its
+/// outcome is unknown.
+pub(crate) fn journal(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let call = before.call_of(step)?;
+    match step.act? {
+        Act::Writes { turn, .. } => writes(call, turn, step),
+        Act::Attempt { .. } => {
+            let open = call.journal.iter().find(|entry| entry.kept.is_some())?;
+            let code = step.record.code.as_deref();
+            (code != Some("model.unknown-outcome")).then(|| {
+                format!("entry {} has no result, and the next attempt does not tell of that", open.id)
+            })
+        }
+        _ => None,
+    }
+}
+
+fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
+    let Some(tag) = tag::entry(&step.record.body) else {
+        return Some("the record holds no journal entry".into());
+    };
+    if tag.attribute("kind") != step.record.code.as_deref() {
+        return Some("the entry does not say the same as its code".into());
+    }
+    let Some(id) = tag.large("id") else { return Some("the entry has no number".into()) };
+    let (due, attempt) = (call.settled.saturating_add(1), call.attempts.unwrap_or(1));
+    if turn != due || call.open_items() > 0 || call.is_dead {
+        return Some(format!("entry {id} stands in turn {turn}, which is not out"));
+    }
+    if tag.number("attempt") != Some(attempt) {
+        return Some(format!("entry {id} is not of attempt {attempt}, which is due"));
+    }
+    if call.journal.iter().any(|entry| entry.id == id) {
+        return Some(format!("entry {id} stands in this attempt already"));
+    }
+    if tag.attribute("kind") == Some("model-started") {
+        return None;
+    }
+    let of = tag.large("of");
+    let start = call.journal.iter().find(|entry| entry.is_start && Some(entry.id) == of);
+    let is_none = start.is_none_or(|start| start.kept.is_none());
+    is_none.then(|| format!("entry {id} is the result of no start"))
+}
+
+/// What models may use in the tree of one message from outside is kept before they are called, and the sum
+/// passes no limit; but that of a call that may only answer may pass it, once it was not passed before.
+pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+    let Act::Writes { .. } = step.act? else { return None };
+    let tag = tag::entry(&step.record.body).filter(|tag| tag.attribute("kind") == Some("model-started"))?;
+    let used = before.purse(&step.record.thread)?.bought;
+    let is_last = before.call_of(step)?.wraps_up.is_some();
+    let then = used.and(kept(&tag));
+    let passes = |used: u64, then: u64, most: u64| then > most && (!is_last || used > most);
+    if let Some(most) = terms.tokens.filter(|most| passes(used.tokens, then.tokens, *most)) {
+        return Some(format!("its message from outside uses {} tokens, of {most} allowed", then.tokens));
+    }
+    let most = terms.micros.filter(|most| passes(used.micros, then.micros, *most))?;
+    Some(format!("its message from outside costs {} millionths, of {most} allowed", then.micros))
+}
+
+fn kept(tag: &Tag<'_>) -> Bought {
+    let tokens = tag.large("reserve-tokens").unwrap_or(0);
+    Bought { tokens, micros: tag.micros("reserve-money").unwrap_or(0) }
+}
+
+/// What a parent is told that models used in a child is what they used.
+pub(crate) fn bought(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    let tag = step.core_named("thread-finished")?;
+    let id = tag.attribute("id")?;
+    let told = Bought { tokens: tag.large("tokens").unwrap_or(0), micros: tag.micros("money").unwrap_or(0) };
+    let used = before.thread(id)?.bought;
+    (told != used).then(|| {
+        let (tokens, micros) = (told.tokens, told.micros);
+        format!("models of {id} used {used:?}, and {tokens} tokens and {micros} millionths are told")
+    })
+}

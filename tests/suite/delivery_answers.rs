@@ -1,0 +1,163 @@
+//! What listeners say while they work, and how the pump's answers reach them: on the line of a listener in this
+//! process, and on the stdin of a program.
+
+use std::sync::Arc;
+
+use systole::edges::delivery::conversing;
+use systole::words::composition::{Program, Reach};
+use systole::words::ports::Carrier as _;
+use systole_kit::ask::Question;
+use systole_kit::journal::{Entry, Started};
+use systole_kit::line::{Line, NotTaken};
+use systole_kit::reply::{Item, Said, Word};
+use systole_kit::told::Answer;
+use systole_kit::{Limits, Payload};
+use tokio::sync::Notify;
+
+use crate::stage::{Cast, Stage, cast, name, program, shell_once};
+
+fn answer(delivery: &str, id: u64, document: Option<&str>) -> Answer {
+    let payload = document.map(|it| Payload::read(it.as_bytes(), &Limits::default()).unwrap());
+    Answer { delivery: delivery.to_owned(), id, payload }
+}
+
+fn answers(stage: &Stage, answer: Answer) {
+    stage.carriers.answer(&name("echo"), answer);
+}
+
+fn start() -> Entry {
+    let prompt = "0".repeat(64);
+    Entry::Started(Started { model: "m".into(), prompt, reserve_tokens: None, reserve_money: None })
+}
+
+fn said(words: &str) -> Said {
+    Said::Failure { code: "told".into(), retry: false, words: words.to_owned() }
+}
+
+fn inline(listener: Arc<dyn systole::edges::delivery::Answering>) -> Cast {
+    Cast { inline: Some(listener), in_flight: 2, ..cast(Reach::Inline) }
+}
+
+const REFUSED: &str =
+    "<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='budget.tokens' message='all used'/>";
+
+#[tokio::test]
+async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
+    let listener = conversing(|_, line: Arc<dyn Line>| async move {
+        let number = line.journal(start()).await.unwrap();
+        let refused = line.journal(start()).await.unwrap_err();
+        let asked = line.ask(Question::View { from_seq: 0 }).await.unwrap();
+        said(&format!("{number}; {refused}; {}", asked.unwrap().name().local))
+    });
+    let mut stage = inline(listener).start().joined().await;
+    stage.hand("d1");
+    stage.expect("said <journal", "id=\"1\" delivery=\"d1\" kind=\"model-started\"").await;
+    // An answer to a number that nobody waits for, or of another delivery, wakes nobody.
+    answers(&stage, answer("d1", 9, None));
+    answers(&stage, answer("d2", 1, None));
+    answers(&stage, answer("d1", 1, None));
+    stage.expect("said <journal", "id=\"2\" delivery=\"d1\"").await;
+    answers(&stage, answer("d1", 2, Some(REFUSED)));
+    stage.expect("said <ask", "id=\"3\" delivery=\"d1\"><view from-seq=\"0\"/>").await;
+    answers(&stage, answer("d1", 3, Some("<seen xmlns='u'/>")));
+    stage.expect("said <reply", "1; budget.tokens: all used; seen").await;
+}
+
+#[tokio::test]
+async fn two_deliveries_of_a_rust_listener_have_a_line_each() {
+    let listener = conversing(|asked, line: Arc<dyn Line>| async move {
+        let number = line.journal(start()).await.unwrap();
+        Said::Items(if number == 1 { vec![Item::plain(asked.payload)] } else { Vec::new() })
+    });
+    let mut stage = inline(listener).start().joined().await;
+    stage.hand("d1");
+    stage.expect("said <journal", "id=\"1\" delivery=\"d1\"").await;
+    stage.hand("d2");
+    stage.expect("said <journal", "id=\"1\" delivery=\"d2\"").await;
+    answers(&stage, answer("d2", 1, None));
+    stage.expect("said <reply", "delivery=\"d2\"><ask").await;
+    answers(&stage, answer("d1", 1, None));
+    stage.expect("said <reply", "delivery=\"d1\"><ask").await;
+}
+
+#[tokio::test]
+async fn a_line_is_dead_once_its_delivery_is_over() {
+    let (kept, over) = (Arc::new(std::sync::Mutex::new(None)), Arc::new(Notify::new()));
+    let (keeps, told) = (kept.clone(), over.clone());
+    let listener = conversing(move |_, line: Arc<dyn Line>| {
+        *keeps.lock().unwrap() = Some(line);
+        let told = told.clone();
+        async move {
+            told.notified().await;
+            Said::Items(Vec::new())
+        }
+    });
+    let mut stage = inline(listener).start().joined().await;
+    stage.hand("d1");
+    over.notify_one();
+    stage.expect("said <reply", "d1").await;
+    let line = kept.lock().unwrap().take().unwrap();
+    assert_eq!(line.journal(start()).await, Err(NotTaken::Over));
+}
+
+/// Journals twice and says in its reply what it was answered.
+const PROGRAM: &str = r#"
+import sys
+
+def send(document):
+    if by_length:
+        sys.stdout.write("%d\n%s" % (len(document), document))
+    else:
+        sys.stdout.write(document + "\n")
+    sys.stdout.flush()
+
+def receive():
+    if by_length:
+        return sys.stdin.read(int(sys.stdin.readline()))
+    return sys.stdin.readline().strip()
+
+by_length = len(sys.argv) > 1
+ns = 'xmlns="urn:systole:listener:v1"'
+while receive():
+    heard = []
+    for id in ("8", "9"):
+        send('<journal %s id="%s" delivery="d1" kind="model-started" model="m" prompt="%s"/>' % (ns, id, "0" * 64))
+        heard.append(receive())
+    said = "|".join(heard).replace("&", "&amp;").replace("<", "&lt;")
+    send('<reply %s delivery="d1"><pong xmlns="urn:t">%s</pong></reply>' % (ns, said))
+"#;
+
+#[tokio::test]
+async fn a_program_reads_answers_on_its_stdin_in_either_framing() {
+    for by_length in [false, true] {
+        let run: &[&str] =
+            if by_length { &["python3", "-c", PROGRAM, "length"] } else { &["python3", "-c", PROGRAM] };
+        let program = Program { by_length, ..program(run, "/".into()) };
+        let mut stage = cast(Reach::Process(program)).start().joined().await;
+        stage.hand("d1");
+        stage.expect("said <journal", "id=\"8\"").await;
+        answers(&stage, answer("d1", 8, None));
+        stage.expect("said <journal", "id=\"9\"").await;
+        answers(&stage, answer("d1", 9, Some(REFUSED)));
+        let empty = "&lt;answer xmlns=\"urn:systole:listener:v1\" id=\"8\" delivery=\"d1\"/>|";
+        let reply = stage.expect("said <reply", empty).await;
+        assert!(reply.contains("id=\"9\" delivery=\"d1\">&lt;system-error"), "{reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_runs_once_cannot_be_answered_and_is_told_so() {
+    let journal = r#"<journal xmlns="urn:systole:listener:v1" id="8" delivery="d1" kind="model-started"/>"#;
+    let mut stage =
+        shell_once(&["echo '", journal, "<pong xmlns=\"urn:t\"/>'"].concat()).start().joined().await;
+    stage.hand("d1");
+    let said = stage.expect("said ", "").await;
+    let word = Word::read(said.strip_prefix("said ").unwrap().as_bytes(), &Limits::default());
+    let Ok(Word::Reply { said: Said::Items(items), .. }) = word else { panic!("{word:?}") };
+    let [refused, pong] = items.as_slice() else { panic!("two items") };
+    let fault = refused.payload.as_ref().unwrap_err();
+    assert_eq!(&*fault.message, "<journal> of the listener protocol stands inside a reply");
+    let fix = "leave it out where a program runs once for each message: only one that stays can send it";
+    assert_eq!(fault.fix.as_deref(), Some(fix));
+    assert!(pong.payload.is_ok(), "the other item goes on");
+}

@@ -1,0 +1,190 @@
+//! `on_unknown: ask`: where nobody can know what came of an attempt, a person says whether there is one more.
+
+use std::sync::Arc;
+
+use systole::words::approval::Says;
+
+use super::approvals::amendment;
+use super::journal::{journals, result, started};
+use super::*;
+
+/// `careful` asks a person about attempts whose outcome is unknown, and `watch` is told.
+pub(crate) fn asking() -> Composition {
+    let mut composition = composition();
+    let careful = composition.listeners.get_mut(&name("careful")).unwrap();
+    careful.on_unknown = OnUnknown::Ask;
+    careful.turns = 3;
+    careful.approval = ApprovalRule { always: false, expires_ms: 60_000, tell: vec![name("watch")] };
+    composition
+}
+
+/// It is out with its first attempt, which was recorded before it was sent.
+fn out() -> Stage {
+    let mut stage = Stage::under(asking());
+    stage.asks("k", "careful", None);
+    sends(&mut stage, 1);
+    stage
+}
+
+fn sends(stage: &mut Stage, turn: u32) {
+    let (thread, call) = (root(), CallPath::top(1));
+    stage.happens(Happening::Sending { thread, call, turn });
+}
+
+/// The attempt is lost; the heart has looked the request up.
+fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
+    let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
+    stage.happens(Happening::Lost(Lost {
+        thread: root(),
+        call: CallPath::top(1),
+        turn,
+        attempt,
+        code,
+        words: "last words".to_owned(),
+        with_pump: false,
+        request,
+    }))
+}
+
+/// It waits for a person after it had begun a model call.
+fn held() -> Stage {
+    let mut stage = out();
+    stage.writes(1, journals(8, started()));
+    loses(&mut stage, 1, 1, Code::ListenerLost);
+    stage
+}
+
+#[test]
+fn out_lost_is_held_for_a_person_with_what_is_unknown() {
+    let mut stage = out();
+    stage.writes(1, journals(8, started()));
+    assert_eq!(
+        loses(&mut stage, 1, 1, Code::ListenerLost),
+        [
+            "root 4 approval/requested core -> person 1",
+            "sys 1 approval/requested core -> person",
+            "root 5 message/tell core -> watch 1/0.4",
+            "=> a1 expires in 60000",
+            "=> watch 1/0.4 t1 a1",
+        ]
+    );
+    let asked = &bodies(&stage)[&4];
+    let hash = Digest::of(payload("careful").bytes()).to_string();
+    for words in [
+        "id=\"a1\"",
+        &format!("hash=\"{hash}\""),
+        "to=\"careful\" element=\"careful\"",
+        "unknown=\"attempt 1: model.unknown-outcome: lost after its model call began, which may have been paid",
+        "listener.lost: last words",
+    ] {
+        assert!(asked.contains(words), "{words}: {asked}");
+    }
+    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.stand(), systole::pump::state::Stand::Asking);
+}
+
+#[test]
+fn out_timed_out_is_held_without_a_journal_too() {
+    let mut stage = out();
+    assert!(loses(&mut stage, 1, 1, Code::ListenerTimeout)[0].contains("approval/requested"));
+    assert!(bodies(&stage)[&3].contains("unknown=\"attempt 1: listener.timeout: last words\""));
+}
+
+#[test]
+fn a_known_failure_is_tried_again_and_nobody_is_asked() {
+    let mut stage = out();
+    assert!(loses(&mut stage, 1, 1, Code::ListenerFailed)[0].contains("attempt/listener.failed"));
+    // So is one whose model call has its result.
+    let mut stage = out();
+    stage.writes(1, journals(8, started()));
+    stage.writes(1, journals(9, result(8, "so")));
+    assert!(loses(&mut stage, 1, 1, Code::ListenerFailed)[0].contains("attempt/listener.failed"));
+}
+
+#[test]
+fn what_cannot_be_shown_to_a_person_closes_the_call() {
+    let mut stage = out();
+    let told = stage.loses("1", 1, 1, Code::ListenerLost);
+    assert_eq!(told[1], "root 4 outcome/listener.lost core -> operator 1");
+}
+
+#[test]
+fn held_approved_is_one_more_attempt_that_shows_the_same() {
+    let mut stage = held();
+    let before = stage.state.thread(&root()).unwrap().calls["1"].clone();
+    assert_eq!(
+        stage.rules(1, Some("go on"), Says::Approve),
+        [
+            "root 6 approval/approved core -> operator 1",
+            "root 7 attempt/model.unknown-outcome core -> careful 1 t1",
+            "=> done",
+            "=> careful 1 t1 a2",
+        ]
+    );
+    let after = &stage.state.thread(&root()).unwrap().calls["1"];
+    assert_eq!((after.ready_seq, after.attempts), (before.ready_seq, 2), "what it shows has not moved");
+    assert_eq!(after.journal.past, [3], "and it may ask for what the first wrote");
+    // One more that is lost is asked about again, under its own number, and tells under its own path.
+    let told = loses(&mut stage, 1, 2, Code::ListenerLost);
+    assert_eq!(told[0], "root 8 approval/requested core -> person 1");
+    assert_eq!(told[2], "root 9 message/tell core -> watch 1/0.8");
+    assert!(bodies(&stage)[&8].contains("id=\"a2\""));
+}
+
+#[test]
+fn held_rejected_closes_the_call_with_a_dead_letter() {
+    let mut stage = held();
+    assert_eq!(
+        stage.rules(1, Some("it was paid"), Says::Reject)[..3],
+        [
+            "root 6 approval/rejected core -> operator 1",
+            "root 7 outcome/dead-letter core -> careful 1 t1",
+            "root 8 outcome/thread.cancelled core -> core 1/0.4",
+        ]
+    );
+    let last = record_line(stage.records.iter().rev().find(|r| r.header.thread == root()).unwrap());
+    assert_eq!(last, "root 9 outcome/approval.rejected core -> operator 1");
+}
+
+#[test]
+fn held_expired_closes_the_call() {
+    let mut stage = held();
+    stage.passes(60_000);
+    let told = stage.expires("1", 1);
+    assert_eq!(told[0], "root 6 approval/expired core -> core 1");
+    assert_eq!(told[1], "root 7 outcome/dead-letter core -> careful 1 t1");
+    let last = bodies(&stage).into_values().last().unwrap();
+    assert!(last.contains("nobody decided in time whether it is tried once more"), "{last}");
+}
+
+#[test]
+fn held_cannot_be_amended() {
+    let mut stage = held();
+    let told = stage.rules(1, None, amendment("careful", payload("careful")));
+    assert!(told[0].contains("refusal/approval.mismatch"), "{told:?}");
+    assert_eq!(told.last().unwrap(), "=> refused approval.mismatch");
+    let refusal = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
+    assert!(refusal.contains("cannot be changed any more"), "{refusal}");
+    assert_eq!(stage.rules(1, None, Says::Approve).last().unwrap(), "=> careful 1 t1 a2", "it still waits");
+}
+
+#[test]
+fn a_later_turn_is_held_and_goes_on_as_it_was() {
+    let mut stage = out();
+    stage.replies("1", 1, vec![note()]);
+    sends(&mut stage, 2);
+    assert!(loses(&mut stage, 2, 1, Code::ListenerLost)[0].contains("approval/requested"));
+    let told = stage.rules(1, None, Says::Approve);
+    assert_eq!(told.last().unwrap(), "=> careful 1 t2 a2");
+    let told = stage.replies("1", 2, vec![final_()]);
+    assert!(told.iter().any(|line| line.contains("message/final careful -> operator 1 t2.0")), "{told:?}");
+}
+
+#[test]
+fn a_cancel_of_a_held_call_needs_no_person() {
+    let mut stage = held();
+    let (by, thread) = (Name::operator(), root());
+    stage.happens(Happening::Cancel { ticket: Ticket(3), by, thread });
+    let told = stage.rules(1, None, Says::Approve);
+    assert_eq!(told.last().unwrap(), "=> refused approval.decided");
+}
