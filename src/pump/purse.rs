@@ -58,6 +58,12 @@ fn line(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option
     }
 }
 
+/// What the message from outside that a call belongs to has used in its whole tree.
+pub(super) fn used_by_message(d: &Draft<'_>, thread: &ThreadId, path: &CallPath) -> Use {
+    let root = line(d, thread, path).pop();
+    root.map_or_else(Use::default, |((root, purse), _)| used(d, &root, purse))
+}
+
 /// What was used under a purse: in its thread, and in all children that run.
 pub(super) fn used(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Use {
     let of = |id: &ThreadId| d.thread(id);

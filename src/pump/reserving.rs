@@ -67,13 +67,11 @@ pub(super) fn foreign_money(d: &Draft<'_>, turn: &Turn<'_>, entry: &Entry) -> Op
     Some(refusal.of_element("journal"))
 }
 
-/// The currency of the limit, or else that of what was spent first.
+/// The currency of the limit, or else that of what was spent first, anywhere in the tree: amounts of two
+/// could not be added up.
 fn currency(d: &Draft<'_>, turn: &Turn<'_>) -> Option<Currency> {
     let limit = purse::budgets(d, turn.thread, turn.path).and_then(|budgets| budgets.money);
-    let spent = || {
-        let purse = d.call(turn.thread, turn.path)?.purse;
-        d.thread(turn.thread)?.purses.get(&purse)?.used.spent.money()
-    };
+    let spent = || purse::used_by_message(d, turn.thread, turn.path).spent.money();
     limit.or_else(spent).map(|money: Money| money.currency)
 }
 

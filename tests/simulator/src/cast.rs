@@ -11,6 +11,7 @@ use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::ids::{Digest, Name};
+use systole_kit::money::Money;
 use systole_kit::writer::{self, Writer};
 use systole_kit::{Payload, QName, namespaces};
 
@@ -75,10 +76,17 @@ pub(crate) fn compositions() -> Vec<Composition> {
     });
     let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
     let thrifty = changed(11, &|c| {
-        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, ..Budgets::default() });
+        let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
+        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, ..Budgets::default() });
         c.loops = Some(Loops { told: 2, refused: 3, ping_pong: 2 });
     });
-    vec![as_written, narrow, hasty, bold, thrifty]
+    let asking = changed(12, &|c| {
+        c.listeners.values_mut().filter(|l| l.on_unknown == OnUnknown::Fail).for_each(|l| {
+            l.on_unknown = OnUnknown::Ask;
+            l.approval.expires_ms = PATIENCE_MS;
+        });
+    });
+    vec![as_written, narrow, hasty, bold, thrifty, asking]
 }
 
 /// The composition as it was written.

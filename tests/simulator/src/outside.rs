@@ -21,6 +21,7 @@ use systole_kit::told::Answer;
 pub(crate) enum Sent {
     Handed(Delivery),
     CalledBack(Token, CallBack),
+    Answered(Answer),
     Receipt(Ticket, Receipt, Option<Position>),
     Refused(Ticket, Refusal),
     Done(Ticket),
@@ -32,6 +33,7 @@ impl Sent {
         match self {
             Sent::Handed(delivery) => ["handed ", &delivery.lease.token.0].concat(),
             Sent::CalledBack(token, _) => ["called back ", &token.0].concat(),
+            Sent::Answered(answer) => ["answered ", &answer.delivery, " ", &answer.id.to_string()].concat(),
             Sent::Receipt(ticket, receipt, _) => {
                 ["receipt ", &ticket.0.to_string(), receipt.thread.as_str()].concat()
             }
@@ -145,8 +147,8 @@ impl Carrier for Outside {
         self.send(Sent::CalledBack(token.clone(), why));
     }
 
-    fn answer(&self, _: &Name, _: Answer) {
-        // Nobody in this world writes a journal or asks.
+    fn answer(&self, _: &Name, answer: Answer) {
+        self.send(Sent::Answered(answer));
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::*;
+use crate::pump::journal::{asks as recalls, journals, started};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_talkative_listener_does_not_put_the_end_off() {
@@ -92,4 +93,54 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     let batches = Box::new(|_, _| Taken::Over);
     let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     assert_eq!(run(heart, lines).await, Ended::Broken("the writer of the log is gone".to_owned()));
+}
+
+/// Nothing else may come for long: what waits for the log must not wait for that.
+#[tokio::test]
+async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    rig.says("1 t1 a1", journals(8, started()));
+    rig.settle();
+    // Its journal is not at hand any more, but in the log.
+    let Rig { heart, outside, leases, log, reader, .. } = rig.killed();
+    let (pump, inputs) = mpsc::channel(8);
+    let (_settled, written) = mpsc::channel(2);
+    let (lookups, asked) = std::sync::mpsc::sync_channel(8);
+    let (tail, _followed) = watch::channel(Position(0));
+    let (_stop, stopped) = oneshot::channel();
+    // The pump writes each batch itself.
+    let log = Mutex::new(log);
+    let batches = Box::new(move |batch: Batch, _| match log.lock().unwrap().commit(&batch) {
+        Commit::Committed(position) => Taken::Stored(position),
+        other => panic!("{other:?}"),
+    });
+    let clock = outside.clone();
+    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
+    let answered = async {
+        let mut has_asked = false;
+        // So many looks take far less than the second after which the loop would look around by itself.
+        for _ in 0..10_000 {
+            if let Ok(lookup) = asked.try_recv() {
+                pump.send(Input::Found(answer(&*reader, lookup))).await.unwrap();
+            }
+            let lease = leases.find(&format!("{} 1 t1 a2", root()));
+            if let Some(lease) = lease.filter(|_| !has_asked) {
+                has_asked = true;
+                let judged = Judged { lease, said: recalls(7, 0), claimed: None };
+                pump.send(Input::Judged(judged)).await.unwrap();
+            }
+            if outside.answers.lock().unwrap().iter().any(|answer| answer.id == 7) {
+                return true;
+            }
+            tokio::task::yield_now().await;
+        }
+        false
+    };
+    let is_answered = tokio::select! {
+        answered = answered => answered,
+        ended = run(heart, lines) => panic!("{ended:?}"),
+    };
+    assert!(is_answered, "the question waits for something else to come");
 }

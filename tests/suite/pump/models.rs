@@ -196,6 +196,10 @@ fn b15_money_in_another_currency_is_refused() {
     stage.writes(1, start(None, Some("1 EUR")));
     assert!(stage.writes(1, outcome(8, None, Some("1 USD")))[0].contains("refusal/payload.invalid"));
     assert_eq!(stage.writes(1, outcome(8, None, Some("0.5 EUR")))[1], "=> answer 9");
+    // So it does for a child, whose use is added to its parent's.
+    stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
+    let told = stage.says(&root().child("heat").unwrap(), "1", 1, start(None, Some("1 USD")));
+    assert_eq!(told.last().unwrap(), "=> answer 8 payload.invalid");
 }
 
 fn stage_without_limits() -> Stage {

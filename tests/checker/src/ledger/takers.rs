@@ -35,6 +35,8 @@ impl Ledger {
                 steers: None,
                 sets: None,
                 is_cancel: false,
+                is_clear: false,
+                is_recall: false,
                 is_answered: false,
                 spawn: None,
                 cause: record.cause,

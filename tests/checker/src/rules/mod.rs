@@ -16,6 +16,7 @@ pub(crate) mod spawns;
 pub(crate) mod steers;
 pub(crate) mod takers;
 pub(crate) mod timers;
+pub(crate) mod views;
 pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
@@ -75,6 +76,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("wait", waits::wait),
     ("takers", takers::takers),
     ("timer", timers::timer),
+    ("view", views::view),
     ("approval", approvals::approval),
     ("paused", pauses::paused),
     ("budget", budgets::budget),

@@ -18,6 +18,7 @@ mod spawns;
 mod steers;
 mod takers;
 mod timers;
+mod views;
 mod waits;
 
 /// Tests that plant one fault in the good log before it is sealed, so that its chains are whole, and

@@ -3,6 +3,7 @@
 //!
 //! A new behaviour is a `Thing` or an `End`, and a weight in the file of the listeners that have it.
 
+mod buyer;
 mod thinker;
 mod worker;
 
@@ -16,6 +17,8 @@ use systole::words::ports::Delivery;
 use systole::words::primitive::Primitive;
 use systole::words::refusal::Refusal;
 use systole_kit::Payload;
+use systole_kit::ask::Question;
+use systole_kit::journal::Entry;
 
 use crate::cast;
 use crate::primitives::{self, Sent};
@@ -79,6 +82,8 @@ pub(crate) enum Speech {
     Again,
     Notice,
     Progress,
+    Writes(u64, Entry),
+    Asks(u64, Question),
 }
 
 impl Speech {
@@ -91,7 +96,14 @@ impl Speech {
             Speech::Again => Said::Again { code, words },
             Speech::Notice => Said::Notice { code, words },
             Speech::Progress => Said::Progress { words },
+            Speech::Writes(id, entry) => Said::Journal { id: *id, entry: Ok(entry.clone()) },
+            Speech::Asks(id, question) => Said::Ask { id: *id, question: Ok(question.clone()) },
         }
+    }
+
+    /// Whether it ends its delivery.
+    pub(crate) fn is_last(&self) -> bool {
+        matches!(self, Speech::Items(_) | Speech::Failure { .. } | Speech::Again)
     }
 }
 
@@ -109,7 +121,7 @@ pub(crate) enum End {
 /// What a listener does with a delivery.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// Notices and signs of life on the way, each with the time from the delivery on.
+    /// Notices, signs of life, journal entries and questions on the way, each with the time from the delivery on.
     pub(crate) signs: Vec<(u64, Speech)>,
     /// When it ends, from the delivery on.
     pub(crate) after_ms: u64,
@@ -273,7 +285,10 @@ impl Troupe {
             worker::works(&mut cue, dice)
         };
         let after_ms = dice.delay_ms(300);
-        let signs = signs(is_brief, after_ms, dice);
+        let mut signs = signs(is_brief, after_ms, dice);
+        if !is_brief && dice.permille(200) {
+            signs.extend(buyer::writes(after_ms, dice));
+        }
         Script { signs, after_ms, end }
     }
 }

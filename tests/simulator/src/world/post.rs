@@ -13,6 +13,7 @@ use systole::words::flow::{Judged, Receipt, Refused, Ticket, Unconnected, What};
 use systole::words::ids::{Key, Name, ThreadId};
 use systole::words::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
 use systole::words::refusal::Refusal;
+use systole_kit::told::Answer;
 
 use super::{Due, World};
 use crate::cast;
@@ -59,6 +60,7 @@ impl World {
         match sent {
             Sent::Handed(delivery) => self.handed(&delivery),
             Sent::CalledBack(token, why) => self.called_back(token, why),
+            Sent::Answered(answer) => self.answered(&answer),
             Sent::Receipt(ticket, receipt, position) => self.receipt(ticket, receipt, position),
             Sent::Refused(ticket, refusal) => {
                 self.count("refusals to clients");
@@ -132,7 +134,7 @@ impl World {
         let pinned = page.and_then(|page| page.listener(&lease.listener));
         let wrong = self.deliveries.goes_out(delivery, on_disk, seated, pinned);
         // What was recorded before it is sent counts as out already.
-        let is_promised = pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail);
+        let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
         let halted = halted(|id| self.folds.durable().get(id), &lease.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
@@ -168,6 +170,24 @@ impl World {
                 let lease = lease.clone();
                 self.agenda.after(script.after_ms, Due::Speaks { life, lease, speech, is_undead });
             }
+        }
+    }
+
+    /// An entry that is confirmed is on disk, as long as its attempt is what is due there.
+    fn answered(&mut self, answer: &Answer) {
+        self.count("answers to listeners at work");
+        let [thread, call, turn, attempt] = answer.delivery.split(' ').collect::<Vec<_>>()[..] else {
+            return;
+        };
+        let thread = self.folds.durable().get(thread);
+        let call = thread.and_then(|thread| thread.calls.get(call)).filter(|_| answer.payload.is_none());
+        let (Ok(turn), Ok(attempt)) = (turn.parse(), attempt.parse()) else { return };
+        let is_there = call
+            .filter(|call| call.is_due(turn, attempt))
+            .is_none_or(|call| call.journal.entry(answer.id).is_some());
+        if !is_there {
+            let words = format!("entry {} of {} is confirmed, and not on disk", answer.id, answer.delivery);
+            self.find("confirmed", words);
         }
     }
 
@@ -209,7 +229,7 @@ impl World {
         if !is_own && !is_undead {
             return;
         }
-        let is_last = !matches!(speech, Speech::Notice | Speech::Progress);
+        let is_last = speech.is_last();
         let was_running = is_own && self.running.contains_key(&lease.token);
         if is_own && !was_running && !is_undead {
             return;

@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What has to happen in them, or they are no storms: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 71] = [
+const WEATHER: [&str; 77] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -27,6 +27,7 @@ const WEATHER: [&str; 71] = [
     "replies to another life",
     "the clock was set",
     "unknown commits",
+    "answers to listeners at work",
     "amended",
     "approval.decided",
     "approval.expired",
@@ -38,6 +39,8 @@ const WEATHER: [&str; 71] = [
     "budget.children",
     "budget.depth",
     "budget.messages",
+    "budget.money",
+    "budget.tokens",
     "cancel",
     "cancel-thread",
     "cancelled",
@@ -54,6 +57,9 @@ const WEATHER: [&str; 71] = [
     "listener.lost",
     "listener.silent",
     "listener.timeout",
+    "model-result",
+    "model-started",
+    "model.unknown-outcome",
     "opens",
     "paused",
     "payload.id-conflict",
