@@ -44,7 +44,9 @@ pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusa
         let (offset, total) = (wanted.offset.to_string(), total.to_string());
         let words =
             ["offset: ", &offset, " is past the end of these messages, which have ", &total, " characters"];
-        return Err(no_part(words.concat(), "offset").expecting(["0 to less than ", &total].concat()));
+        return Err(no_part(words.concat(), "offset")
+            .expecting(["0 to less than ", &total].concat())
+            .mended_by("offset=\"0\", or leave it out"));
     }
     let most = wanted.length.unwrap_or(u64::MAX).min(limits::RECALL_CHARACTERS);
     let end = wanted.offset.saturating_add(most).min(total);
