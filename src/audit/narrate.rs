@@ -81,6 +81,8 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
     let sense = match h.code {
         Some(Mark::Role(Role::Request | Role::Begin)) => "opens call",
         Some(Mark::Role(Role::Call)) => "call",
+        Some(Mark::Role(Role::ToAll)) => "to all, call",
+        Some(Mark::Role(Role::ToFirst)) => "to the first, call",
         Some(Mark::Role(Role::Spawn)) => "spawns, item",
         Some(Mark::Role(Role::Await)) => "waits, item",
         Some(Mark::Role(Role::Note)) => "note",

@@ -144,6 +144,13 @@ pub enum Leaf {
     },
     /// It opened a nested call.
     Call,
+    /// It went to several takers.
+    Takers {
+        /// Whether the first answer that is no failure was enough.
+        first: bool,
+        /// The calls that it opened, in order.
+        calls: Vec<CallPath>,
+    },
     /// It spawned a thread; none until the confirmation was read.
     Spawned(Option<ThreadId>),
 }
@@ -263,6 +270,8 @@ impl Tree {
                 let path = h.call.as_ref().zip(h.turn).zip(h.ordinal);
                 self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
             }
+            Role::ToAll => self.taken(record, false),
+            Role::ToFirst => self.taken(record, true),
             Role::Spawn => self.item(h, Leaf::Spawned(None)),
             Role::CancelThread => self.item(h, Leaf::Ends(None)),
             Role::Steer => self.item(h, Leaf::Steers),
@@ -291,6 +300,20 @@ impl Tree {
             Role::Answer => self.answer(record),
             Role::Inbox | Role::Told => {}
         }
+    }
+
+    fn taken(&mut self, record: &Record, first: bool) {
+        let path = record.header.call.as_ref();
+        if let Some((path, (caller, turn, ordinal))) = path.and_then(|path| Some((path, path.caller()?)))
+            && let Some(branch) = self.calls.get_mut(&caller)
+        {
+            branch.turn = branch.turn.max(turn);
+            let none = Leaf::Takers { first, calls: Vec::new() };
+            if let Leaf::Takers { calls, .. } = branch.items.entry((turn, ordinal)).or_insert(none) {
+                calls.push(path.clone());
+            }
+        }
+        self.open(record, path.cloned());
     }
 
     fn approved(&mut self, record: &Record) {

@@ -301,7 +301,10 @@ impl Asking<'_> {
                 below.push(self.reason(thread, nested, open)?);
             }
         }
-        below.sort_by_key(|reason| reason.call.caller().map(|(_, turn, ordinal)| (turn, ordinal)));
+        below.sort_by_key(|reason| {
+            let item = reason.call.caller().map(|(_, turn, ordinal)| (turn, ordinal));
+            (item, reason.call.taker_number())
+        });
         for child in call.running() {
             let Some(child) = self.whole.at_work(child) else { continue };
             for (top, open) in child.calls.iter().filter(|(path, _)| path.depth() == 0) {

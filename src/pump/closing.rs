@@ -5,6 +5,7 @@
 use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
+use super::gathering;
 use super::purse;
 use super::state::{CHILD, Life};
 use super::timers;
@@ -45,6 +46,7 @@ impl Outcome {
 pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outcome: Outcome, fact: Fact) {
     let by = Name::core();
     cancel_below(d, thread, path, &by);
+    gathering::settles(d, thread, path, &fact);
     let body = fact.body.clone();
     d.record(thread, fact);
     if path.depth() == 0 && thread.parent().is_some() {
@@ -98,21 +100,27 @@ fn cancel_within(
         }
         timers::cancel_with(d, thread, &call);
         if call != *path {
-            d.effect(Effect::CallBack {
-                thread: thread.clone(),
-                call: call.clone(),
-                why: CallBack::Cancelled,
-            });
-            let Some(open) = d.call(thread, &call) else { continue };
-            let fact =
-                Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
-                    .to(&open.caller.clone())
-                    .on(&call)
-                    .because(open.ready_cause)
-                    .under(open.config);
-            d.record(thread, fact);
+            cancelled(d, thread, &call, refusal);
         }
     }
+}
+
+/// Cancels a call that another one made needless, and all that is open below it.
+pub(super) fn cancel_call(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, refusal: &Refusal) {
+    cancel_below(d, thread, path, &Name::core());
+    cancelled(d, thread, path, refusal);
+}
+
+/// Closes one call as cancelled. Nothing is open below it.
+fn cancelled(d: &mut Draft<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
+    let Some(open) = d.call(thread, call) else { return };
+    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
+        .to(&open.caller.clone())
+        .on(call)
+        .because(open.ready_cause)
+        .under(open.config);
+    d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
+    d.record(thread, fact);
 }
 
 /// Why an order about a thread cannot be carried out; none if it lives.

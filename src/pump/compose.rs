@@ -9,7 +9,7 @@ use systole_kit::envelope::{Delivered, Stamp};
 use systole_kit::payload::Payload;
 
 use super::failing::work_key;
-use super::state::{Answer, Call, Item, Thread};
+use super::state::{Answer, Call, Item, Thread, Wish};
 use crate::words::ids::{CallPath, Name};
 use crate::words::ports::Lease;
 use crate::words::record::Record;
@@ -34,10 +34,20 @@ pub(super) fn items(call: &Call) -> Vec<&Item> {
 
 /// The records that answer those items, each with the item's ordinal, in the same order.
 pub(super) fn answers(call: &Call) -> impl Iterator<Item = (u32, u64)> {
-    items(call).into_iter().filter_map(|item| match item.answer {
-        Answer::Seq(seq) => Some((item.ordinal, seq)),
-        Answer::Open | Answer::Recorded => None,
+    items(call).into_iter().flat_map(|item| {
+        let ordinal = item.ordinal;
+        answers_of(item).into_iter().flatten().map(move |seq| (ordinal, seq))
     })
+}
+
+/// The records that answer an item: one, or one for each of its takers; none where recording it was the
+/// answer.
+fn answers_of(item: &Item) -> Vec<Option<u64>> {
+    match (item.answer, &item.wish) {
+        (Answer::Seq(seq), _) => vec![Some(seq)],
+        (Answer::Each, Wish::Takers(takers)) => takers.answers.clone(),
+        (Answer::Open | Answer::Recorded | Answer::Each, _) => vec![None],
+    }
 }
 
 /// What the due turn shows of the inbox: children's ends first, in order of spawning, so that it does not
@@ -83,16 +93,18 @@ pub fn envelope(
     }
     let mut items = Vec::with_capacity(call.items.len());
     for item in self::items(call) {
-        let (from, seq, payload) = match item.answer {
-            Answer::Seq(seq) => {
-                let record = found(seq)?;
-                let payload = Payload::trusted(record.body.clone()).ok()?;
-                (record.header.from.clone(), seq, Some(payload))
-            }
-            Answer::Open | Answer::Recorded => (Name::core(), item.seq, None),
-        };
-        let from = Some(from.as_str().to_owned());
-        items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
+        for answer in answers_of(item) {
+            let (from, seq, payload) = match answer {
+                Some(seq) => {
+                    let record = found(seq)?;
+                    let payload = Payload::trusted(record.body.clone()).ok()?;
+                    (record.header.from.clone(), seq, Some(payload))
+                }
+                None => (Name::core(), item.seq, None),
+            };
+            let from = Some(from.as_str().to_owned());
+            items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
+        }
     }
     let inbox = inbox(call).into_iter().map(|seq| Payload::trusted(found(seq)?.body.clone()).ok());
     let inbox = inbox.collect::<Option<Vec<Payload>>>()?;

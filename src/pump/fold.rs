@@ -3,6 +3,7 @@
 //! a thread can be folded by itself. Recovery, replay and the running pump all come through here.
 
 mod journal;
+mod takers;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
 use crate::words::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
 use crate::words::time::Millis;
+
+pub(super) use takers::is_failure;
 
 /// Folds one record into the state.
 pub fn apply(state: &mut State, record: &Record) {
@@ -84,6 +87,8 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 call.rounds.made(to, &record.body);
             }
         }
+        Role::ToAll => takers::taken(thread, record, false),
+        Role::ToFirst => takers::taken(thread, record, true),
         Role::Spawn | Role::CancelThread | Role::Steer | Role::Introspect | Role::Clear | Role::Recall => {
             settle(thread, h, Answer::Open)
         }
@@ -98,7 +103,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
         Role::Final => close(thread, record),
         Role::Answer => {
             if let Some(path) = &h.call {
-                answer_item(thread, path, h);
+                answer_item(thread, path, record);
                 spawned(thread, path, record);
                 cleared(thread, path, record);
                 timers::answered(thread, path, record);
@@ -202,9 +207,20 @@ impl Call {
     }
 }
 
-/// Takes an item of a reply: the first of a new turn settles that turn.
+/// Takes an item of a reply, which its record names by call, turn and ordinal.
 fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
-    let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
+    if let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) {
+        settle_item(thread, (path, turn, ordinal), h, answer);
+    }
+}
+
+/// Takes an item of a reply: the first of a new turn settles that turn.
+fn settle_item(
+    thread: &mut Thread,
+    (path, turn, ordinal): (&CallPath, u32, u32),
+    h: &Header,
+    answer: Answer,
+) {
     let Some(call) = thread.calls.get_mut(path) else { return };
     // The first turn shows the request alone, whatever came while that waited for a person.
     let shown = if call.settled == 0 { 0 } else { call.ready_seq };
@@ -250,12 +266,16 @@ fn todos(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// Answers the item that the path names.
-fn answer_item(thread: &mut Thread, path: &CallPath, h: &Header) {
+/// Answers the item that the path names, or one taker's part of it.
+fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let h = &record.header;
     let Some((caller, turn, ordinal)) = path.caller() else { return };
     let Some(call) = thread.calls.get_mut(&caller).filter(|c| c.settled == turn) else { return };
     if let Some(item) = call.items.iter_mut().find(|i| i.ordinal == ordinal) {
-        item.answer = Answer::Seq(h.seq);
+        match path.taker_number() {
+            Some(number) => takers::answered(item, number, record),
+            None => item.answer = Answer::Seq(h.seq),
+        }
         call.ready_after(h.seq, h.id, h.time);
     }
 }
@@ -337,7 +357,7 @@ fn close(thread: &mut Thread, record: &Record) {
     // Where items of the same reply have settled its turn, what is left in the inbox was shown by none.
     let shown_up_to = if h.turn == Some(call.settled) { 0 } else { call.ready_seq };
     timers::closed(thread, path, shown_up_to);
-    answer_item(thread, path, h);
+    answer_item(thread, path, record);
     if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
         caller.rounds.heard(&call.listener, &record.body);
     }

@@ -15,6 +15,7 @@ mod ending;
 pub mod event;
 mod failing;
 pub mod fold;
+mod gathering;
 pub mod heart;
 mod journaling;
 mod looping;

@@ -8,6 +8,7 @@ use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
 use super::failing::{self, failed};
+use super::gathering;
 use super::journaling;
 use super::looping;
 use super::primitives;
@@ -309,10 +310,12 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
                 todos::keep(d, turn, ordinal, Role::Note, admitted.bytes())
             }
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
-            what @ (What::For(_) | What::Spawn { .. }) => match no_room(d, turn, what, admitted.bytes()) {
-                Some(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))),
-                None => go(d, turn, ordinal, &admitted),
-            },
+            what @ (What::For(_) | What::ForEach { .. } | What::Spawn { .. }) => {
+                match no_room(d, turn, what, admitted.bytes()) {
+                    Some(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))),
+                    None => go(d, turn, ordinal, &admitted),
+                }
+            }
         },
     }
 }
@@ -322,9 +325,16 @@ fn no_room(d: &Draft<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Optio
     if turn.is_single() {
         return Some(no_turn_left());
     }
-    let more = if matches!(what, What::Spawn { .. }) { Use::SPAWN } else { Use::CALL };
+    let more = match what {
+        What::Spawn { .. } => Use::SPAWN,
+        What::ForEach { takers, .. } => gathering::used(takers),
+        _ => Use::CALL,
+    };
     let loops = || match what {
         What::For(to) => looping::refusal(d, turn, to, payload),
+        What::ForEach { takers, .. } => {
+            takers.iter().find_map(|(to, _)| looping::refusal(d, turn, to, payload))
+        }
         _ => None,
     };
     purse::refusal(d, turn.thread, turn.path, more).or_else(loops)
@@ -348,6 +358,10 @@ fn go(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> 
             let (path, request) =
                 (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
             hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());
+            None
+        }
+        What::ForEach { gather, takers } => {
+            gathering::begin(d, turn, ordinal, admitted, *gather, takers);
             None
         }
         What::Spawn { label, to, initial } => {

@@ -274,6 +274,17 @@ pub enum Wish {
     Threads(Awaited),
     /// A timer.
     Timer(Pace),
+    /// The answers of several takers.
+    Takers(Takers),
+}
+
+/// What became of an item that went to several takers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Takers {
+    /// Whether the first answer that is no failure is enough.
+    pub first_is_enough: bool,
+    /// The record that answers it for each of them, in order.
+    pub answers: Vec<Option<u64>>,
 }
 
 /// A wait for children, as it stood when it was recorded.
@@ -294,6 +305,8 @@ pub enum Answer {
     Recorded,
     /// That record of the same thread.
     Seq(u64),
+    /// One record for each of its takers.
+    Each,
 }
 
 /// How a call stands.
@@ -355,7 +368,7 @@ impl Call {
         let open = self.items.iter().filter(|item| item.answer == Answer::Open);
         open.filter_map(|item| match &item.wish {
             Wish::Threads(awaited) => Some((item, awaited)),
-            Wish::Other | Wish::Timer(_) => None,
+            Wish::Other | Wish::Timer(_) | Wish::Takers(_) => None,
         })
     }
 
@@ -395,7 +408,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 10;
+const ROW_VERSION: u8 = 11;
 
 impl Thread {
     /// A thread before its first record.

@@ -121,8 +121,7 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
             Refusal::new(Code::NotBuilt, words).mended_by("send it as a message or a call of its own")
         );
     }
-    let last = if call.is_wrapping_up() { call.settled + 1 } else { listener.map_or(1, |l| l.turns) };
-    if shown_at(call) > last {
+    if shown_at(call) > last_turn(call, listener.map_or(1, |l| l.turns)) {
         let words = [call.listener.as_str(), " has no turn left in which it could be shown this"].concat();
         return Err(Refusal::new(Code::MessagesBudget, words)
             .mended_by("wait for its answer, or raise `turns` of this listener in the organism's file"));
@@ -133,6 +132,16 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
         return Err(Refusal::new(Code::BusyThread, words).mended_by("wait until a turn has shown them"));
     }
     Ok(path)
+}
+
+/// The last turn that a call may still have. A turn that may be out when it is told to wrap up is followed by
+/// one more.
+fn last_turn(call: &Call, turns: u32) -> u32 {
+    match call.wrap_up {
+        None => turns,
+        Some(_) if call.is_wrapping_up() => call.settled + 1,
+        Some(_) => call.settled + 2,
+    }
 }
 
 /// The first turn that shows what comes now. A turn that could be out shows what there was before it.

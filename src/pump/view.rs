@@ -106,7 +106,7 @@ struct Noted {
 }
 
 /// Where a call stands in the order of the view.
-type Key = (Vec<(u32, u32)>, CallPath);
+type Key = (Vec<(u32, u32, u32)>, CallPath);
 
 fn key(path: &CallPath) -> Key {
     (path.steps(), path.clone())
@@ -136,9 +136,10 @@ impl Reading {
     /// Takes the next record of the thread.
     pub fn take(&mut self, record: &Record, position: Position) -> Result<(), LogFault> {
         let h = &record.header;
-        if let Some(path) = h.call.as_ref().filter(|path| self.is_watched(path))
-            && let Some(turns) = self.thread.calls.get(path).and_then(|call| ends_of_turns(call, h))
-            && let Some(told) = self.calls.get_mut(&key(path))
+        let (path, turn) = speaker(h);
+        if let Some(path) = path.filter(|path| self.is_watched(path))
+            && let Some(turns) = self.thread.calls.get(&path).and_then(|call| ends_of_turns(call, h, turn))
+            && let Some(told) = self.calls.get_mut(&key(&path))
         {
             told.turns.extend(turns);
         }
@@ -218,6 +219,18 @@ impl Call {
     }
 }
 
+/// The call whose turn a record belongs to, and that turn if it is of its reply. What goes to several names
+/// the call that it opens.
+fn speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
+    match h.code {
+        Some(Mark::Role(Role::ToAll | Role::ToFirst)) => {
+            let item = h.call.as_ref().and_then(CallPath::caller);
+            item.map(|(caller, turn, _)| (caller, turn)).unzip()
+        }
+        _ => (h.call.clone(), h.turn.filter(|_| h.ordinal.is_some())),
+    }
+}
+
 fn item_path(h: &Header) -> Option<CallPath> {
     Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
 }
@@ -229,8 +242,8 @@ fn characters(body: &[u8]) -> u64 {
 
 /// The turns of a call that a record about to be folded is the end of: what was said and shown up to it,
 /// and, where it is the call's final, that.
-fn ends_of_turns(call: &Call, h: &Header) -> Option<Vec<Turn>> {
-    let is_new = h.turn.is_some_and(|turn| turn > call.settled);
+fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>> {
+    let is_new = turn.is_some_and(|turn| turn > call.settled);
     match (h.kind, h.code) {
         (Kind::Message, Some(Mark::Role(Role::Final))) => {
             let said = Spot::Said { turn: h.turn?, ordinal: h.ordinal? };
@@ -245,7 +258,7 @@ fn ends_of_turns(call: &Call, h: &Header) -> Option<Vec<Turn>> {
         (Kind::Outcome, Some(Mark::DeadLetter)) => None,
         // What a turn was to show that never came to be due was shown to nobody, but every item has its answer.
         (Kind::Outcome, _) => Some(vec![turn_before(call, matches!(call.stand(), Stand::Ready { .. }))]),
-        _ if h.ordinal.is_some() && is_new => Some(vec![turn_before(call, true)]),
+        _ if is_new => Some(vec![turn_before(call, true)]),
         _ => None,
     }
 }

@@ -12,7 +12,7 @@ use systole_kit::{Fault, Limits, namespaces};
 use super::classify::{self, Case};
 use super::{introspection, primitive, todo};
 use crate::words::codes::Code;
-use crate::words::composition::{Composition, Listener, SchemaId};
+use crate::words::composition::{Composition, Gather, Listener, SchemaId};
 use crate::words::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
 use crate::words::ids::{Name, ThreadId, is_label};
 use crate::words::limits;
@@ -167,13 +167,39 @@ fn judge_item(
         return Item::ForThread { thread, payload: bytes, judged: Box::new(judged) };
     }
     let kept = payload.bytes().clone();
-    match admit_item(composition, sender, item.to.as_deref(), payload, judge) {
+    let several = match item.to {
+        None => classify::takers(composition, sender, payload.name()),
+        Some(_) => None,
+    };
+    let admitted = match several {
+        Some((gather, takers)) => admit_for_each(composition, gather, &takers, &payload, judge),
+        None => admit_item(composition, sender, item.to.as_deref(), payload, judge),
+    };
+    match admitted {
         Ok(admitted) => Item::Admitted(admitted),
         Err(mut refused) => {
             refused.kept.get_or_insert(kept);
             Item::Refused(refused)
         }
     }
+}
+
+/// Each taker's schema judges what goes to it. One that does not take it refuses the item for all: what
+/// its sender has to mend is one payload.
+fn admit_for_each(
+    composition: &Composition,
+    gather: Gather,
+    takers: &[&Listener],
+    payload: &Payload,
+    judge: &mut dyn Judge,
+) -> Result<Admitted, Refused> {
+    let mut verdicts = Vec::with_capacity(takers.len());
+    for taker in takers {
+        let verdict = judge.judge(composition.hash, taker.schema, payload.clone())?;
+        verdicts.push((taker.name.clone(), verdict));
+    }
+    let nobody = || bare(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody"));
+    Admitted::for_each(gather, verdicts).ok_or_else(nobody)
 }
 
 fn admit_item(

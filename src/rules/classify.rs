@@ -5,7 +5,7 @@
 use systole_kit::{QName, namespaces};
 
 use crate::words::codes::Code;
-use crate::words::composition::{Composition, Listener, SchemaId};
+use crate::words::composition::{Composition, Gather, Listener, SchemaId};
 use crate::words::ids::Name;
 use crate::words::refusal::Refusal;
 
@@ -61,6 +61,19 @@ pub fn of_item(
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
     let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
     Ok(Case::Call(to, schema))
+}
+
+/// Those of a sender's peers that take an item which names nobody, if the file says that it goes to all of
+/// them and there is more than one.
+pub fn takers<'c>(
+    composition: &'c Composition,
+    sender: &Listener,
+    element: &QName,
+) -> Option<(Gather, Vec<&'c Listener>)> {
+    let broadcast = composition.broadcasts.iter().find(|broadcast| broadcast.element == *element)?;
+    let peers = broadcast.takers.iter().filter(|taker| sender.peers.contains(taker));
+    let takers: Vec<&Listener> = peers.filter_map(|taker| composition.listener(taker)).collect();
+    (takers.len() > 1).then_some((broadcast.gather, takers))
 }
 
 fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {

@@ -284,6 +284,12 @@ pub(super) fn text(body: &[u8]) -> Option<String> {
     }
 }
 
+/// Whether it is a `<final-report>` that says of itself that it is a failure.
+pub fn is_failed_report(body: &[u8]) -> bool {
+    let outcome = attributes(body, "final-report", ["outcome"]);
+    outcome.is_some_and(|[outcome]| outcome.as_deref() == Some("failure"))
+}
+
 /// What a `<timer-set>` says: which, and when it is due.
 pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
     let [id, due] = attributes(body, "timer-set", ["id", "due"])?;

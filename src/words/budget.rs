@@ -138,6 +138,11 @@ impl Use {
     /// What a spawn uses: the child, and the message that begins it.
     pub const SPAWN: Use = Use { messages: 1, children: 1, ..Use::NOTHING };
 
+    /// What calls to so many peers use.
+    pub const fn calls(count: u64) -> Use {
+        Use { messages: count, ..Use::NOTHING }
+    }
+
     /// This and that.
     #[must_use]
     pub fn and(self, other: Use) -> Use {

@@ -33,6 +33,8 @@ pub struct Composition {
     pub budgets: Option<Budgets>,
     /// When calls that repeat themselves are told and refused; none in configurations from before that.
     pub loops: Option<Loops>,
+    /// Elements that go to every peer of the sender that takes them.
+    pub broadcasts: Vec<Broadcast>,
     /// Who may come in from outside beside the operator, by name.
     pub clients: BTreeMap<Name, Client>,
 }
@@ -57,6 +59,26 @@ pub struct Schema {
     pub name: String,
     /// The XSD.
     pub text: Arc<[u8]>,
+}
+
+/// An element that goes to every peer of the sender that takes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Broadcast {
+    /// The root element.
+    pub element: QName,
+    /// Which answers its sender waits for.
+    pub gather: Gather,
+    /// Who takes it, in order of the file.
+    pub takers: Vec<Name>,
+}
+
+/// Which of the answers of several takers answer the item that went to them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gather {
+    /// All of them, failures too.
+    All,
+    /// The first that is no failure; where all are, all of them.
+    First,
 }
 
 /// What happens to an attempt whose outcome is unknown.

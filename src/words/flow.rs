@@ -9,7 +9,7 @@ use systole_kit::journal::Entry;
 use systole_kit::payload::Payload;
 
 use super::codes::Code;
-use super::composition::SchemaId;
+use super::composition::{Gather, SchemaId};
 use super::ids::{Digest, Key, Name, ThreadId};
 use super::ports::Lease;
 use super::primitive::Primitive;
@@ -55,6 +55,13 @@ pub trait Judge {
 pub enum What {
     /// A request or a call for that listener.
     For(Name),
+    /// A call for each of several peers that take it.
+    ForEach {
+        /// Which answers are waited for.
+        gather: Gather,
+        /// The peers, in order of the file, each with whether a person must approve what goes to it.
+        takers: Vec<(Name, bool)>,
+    },
     /// In the sender's own root tag.
     Note,
     /// It answers the call.
@@ -99,6 +106,15 @@ impl Admitted {
     pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
         let what = What::Spawn { label, to, initial: initial.payload.bytes().clone() };
         Admitted { what, payload: verdict.payload, dangerous: initial.dangerous }
+    }
+
+    /// Admits a payload that several peers take, with the judge's word on it for each of them. It is that of
+    /// one payload under several schemas, so each holds for the same bytes. None without a taker.
+    pub fn for_each(gather: Gather, verdicts: Vec<(Name, Verdict)>) -> Option<Admitted> {
+        let takers = verdicts.iter().map(|(to, verdict)| (to.clone(), verdict.dangerous)).collect();
+        let dangerous = verdicts.iter().any(|(_, verdict)| verdict.dangerous);
+        let (_, Verdict { payload, .. }) = verdicts.into_iter().next()?;
+        Some(Admitted { what: What::ForEach { gather, takers }, payload, dangerous })
     }
 
     /// Admits a `<steer>` from outside with the judge's word on the payload inside it, which is what goes out.

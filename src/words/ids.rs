@@ -239,11 +239,16 @@ impl CallPath {
         let number = |n: &str| !n.is_empty() && n.len() <= 9 && n.bytes().all(|b| b.is_ascii_digit());
         let mut steps = text.split('/');
         let top = steps.next().is_some_and(number);
-        let nested = steps.all(|s| s.split_once('.').is_some_and(|(t, o)| number(t) && number(o)));
+        let item = |o: &str| o.split_once(':').map_or_else(|| number(o), |(o, n)| number(o) && number(n));
+        let nested = steps.all(|s| s.split_once('.').is_some_and(|(t, o)| number(t) && item(o)));
         if top && nested {
             Ok(CallPath(text.into()))
         } else {
-            Err(malformed("call", text, "N or N/TURN.ORDINAL/…"))
+            Err(malformed(
+                "call",
+                text,
+                "N or N/TURN.ORDINAL/…, each item with :TAKER where it went to several",
+            ))
         }
     }
 
@@ -262,10 +267,22 @@ impl CallPath {
         CallPath(path.into())
     }
 
+    /// The path of the call to one of the takers of this item, counted from 0.
+    pub fn taker(&self, number: u32) -> CallPath {
+        CallPath([&self.0, ":", &number.to_string()].concat().into())
+    }
+
+    /// Which of the takers of its item this call is to; none where the item went to one alone.
+    pub fn taker_number(&self) -> Option<u32> {
+        let (_, step) = self.0.rsplit_once('/')?;
+        step.split_once(':')?.1.parse().ok()
+    }
+
     /// The call that made this one, with the turn and ordinal of the item; none for a top call.
     pub fn caller(&self) -> Option<(CallPath, u32, u32)> {
         let (caller, step) = self.0.rsplit_once('/')?;
-        let (turn, ordinal) = step.split_once('.')?;
+        let (turn, item) = step.split_once('.')?;
+        let ordinal = item.split_once(':').map_or(item, |(ordinal, _)| ordinal);
         Some((CallPath(caller.into()), turn.parse().ok()?, ordinal.parse().ok()?))
     }
 
@@ -284,12 +301,13 @@ impl CallPath {
         self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Its steps from the thread down: the number of its top call, then turn and ordinal of each item.
-    /// In their order calls stand as they were asked for.
-    pub fn steps(&self) -> Vec<(u32, u32)> {
+    /// Its steps from the thread down: the number of its top call, then turn, ordinal and taker of each
+    /// item. In their order calls stand as they were asked for.
+    pub fn steps(&self) -> Vec<(u32, u32, u32)> {
         let step = |step: &str| {
-            let (turn, ordinal) = step.split_once('.').unwrap_or((step, "0"));
-            (turn.parse().unwrap_or(0), ordinal.parse().unwrap_or(0))
+            let (turn, item) = step.split_once('.').unwrap_or((step, "0"));
+            let (ordinal, taker) = item.split_once(':').unwrap_or((item, "0"));
+            (turn.parse().unwrap_or(0), ordinal.parse().unwrap_or(0), taker.parse().unwrap_or(0))
         };
         self.0.split('/').map(step).collect()
     }
@@ -299,9 +317,9 @@ impl CallPath {
     /// Calls that only tell of something (turn 0) are waited for by nobody, so they precede nothing.
     pub fn precedes(&self, other: &CallPath) -> bool {
         let steps = self.steps();
-        let is_awaited = steps.iter().all(|(turn, _)| *turn > 0);
+        let is_awaited = steps.iter().all(|(turn, ..)| *turn > 0);
         let parting = steps.iter().zip(other.steps()).find(|(own, other)| *own != other);
-        is_awaited && parting.is_some_and(|((own, _), (other, _))| own < &other)
+        is_awaited && parting.is_some_and(|((own, ..), (other, ..))| own < &other)
     }
 }
 
@@ -453,6 +471,24 @@ mod tests {
     }
 
     #[test]
+    fn b13_a_call_to_one_of_several_takers_names_the_item_that_they_share() {
+        let item = CallPath::top(3).item(2, 1);
+        let (path, below) = (item.taker(0), item.taker(0).item(1, 4));
+        assert_eq!((path.as_str(), below.as_str()), ("3/2.1:0", "3/2.1:0/1.4"));
+        assert_eq!((path.taker_number(), item.taker_number()), (Some(0), None));
+        assert_eq!((below.taker_number(), CallPath::top(3).taker_number()), (None, None));
+        assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
+        assert_eq!(below.caller(), Some((path.clone(), 1, 4)));
+        assert!(below.is_within(&path) && !item.taker(10).is_within(&item.taker(1)));
+        for good in ["3/2.1:0", "3/2.1:12/1.4"] {
+            assert_eq!(CallPath::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["3:0", "3/2:0.1", "3/2.1:", "3/2.1:0:0", "3/2.:0", "3/2.1:x"] {
+            assert!(CallPath::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_call_precedes_what_was_asked_for_when_it_was_over() {
         let precedes =
             |one: &str, other: &str| CallPath::parse(one).unwrap().precedes(&CallPath::parse(other).unwrap());
@@ -463,12 +499,18 @@ mod tests {
             ("1", "2/1.0"),
             ("2/1.5", "2/2.0"),
             ("2/1.0/7.1", "2/10.0/1.0"),
+            ("2/1.0:10", "2/2.0"),
         ] {
             assert!(precedes(one, other) && !precedes(other, one), "{one} {other}");
         }
-        for (one, other) in
-            [("1", "1"), ("1", "1/1.0"), ("2/1.0", "2/1.1"), ("2/1.0/1.0", "2/1.1/2.0"), ("1/0.0", "2")]
-        {
+        for (one, other) in [
+            ("1", "1"),
+            ("1", "1/1.0"),
+            ("2/1.0", "2/1.1"),
+            ("2/1.0/1.0", "2/1.1/2.0"),
+            ("1/0.0", "2"),
+            ("1/1.0:0", "1/1.0:1"),
+        ] {
             assert!(!precedes(one, other), "{one} {other}");
         }
     }

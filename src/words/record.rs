@@ -126,6 +126,11 @@ words! {
         Begin "begin",
         /// An item for a peer; opens a nested call.
         Call "call",
+        /// An item for every peer that takes it: a record for each of them, in order, whose call is the one
+        /// that it opens. The item is answered when all are.
+        ToAll "to-all",
+        /// The same, but answered by the first that is no failure.
+        ToFirst "to-first",
         /// An item in the sender's own root tag; answered by being recorded.
         Note "note",
         /// A `<cancel-thread>` that was taken.
@@ -244,8 +249,8 @@ pub struct Header {
     pub from: Name,
     /// Whom it is for; absent on notes.
     pub to: Option<Name>,
-    /// The call it belongs to: for an item the call that sent it, for an answer of the core the path
-    /// of the item that it answers.
+    /// The call it belongs to: for an item the call that sent it, for one that goes to several the call that
+    /// it opens, for an answer of the core the path of the item that it answers.
     pub call: Option<CallPath>,
     /// The turn of that call.
     pub turn: Option<u32>,

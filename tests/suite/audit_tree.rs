@@ -17,7 +17,7 @@ use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 
-use super::audit_stage::{Part, cast, look, narrow, payload, steady, stop, until};
+use super::audit_stage::{Part, cast, look, narrow, payload, standing, steady, stop, until};
 use super::log_records::batch;
 use super::organism::{ask, outcome, start, told};
 
@@ -231,6 +231,41 @@ async fn a_refusal_from_outside_is_told_with_its_place_and_its_mend() {
     try: leave b out; write < as &lt; where it is meant as text
 ");
     stop(organism).await;
+}
+
+/// A planner that asks so many at once, none of whom ever answers.
+fn spread(takers: usize) -> tempfile::TempDir {
+    let names: Vec<String> = (0..takers).map(|number| format!("t{number}")).collect();
+    let peers = format!("peers: [{}]", names.join(", "));
+    let planner = ["env: {TURN_1: '<search xmlns=\"urn:t\">x</search>'}", "turns: 9", &peers];
+    let silent = ["run: [sh, -c, 'while read line; do :; done']"];
+    let mut parts = vec![Part("planner", "plan", "planned", &planner)];
+    parts.extend(names.iter().map(|name| Part(name, "search", "found", &silent)));
+    let folder = cast(&parts);
+    let file = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + "broadcast: {search: first}\n").unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn b13_those_who_have_not_answered_stand_in_their_order_below_the_item_that_they_share() {
+    let folder = spread(11);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    until(&organism, |r| r.header.call.as_ref().is_some_and(|call| call.as_str() == "1/1.0:10")).await;
+    let found = standing(&organism, &receipt.thread);
+    let waits: Vec<&str> = found.leaves().iter().map(|leaf| leaf.call.as_str()).collect();
+    let calls: Vec<String> = (0..11).map(|number| format!("1/1.0:{number}")).collect();
+    assert_eq!(waits, calls);
+    let (text, json) = drawn(&organism, &receipt.thread, "working");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[2], "   └─ 1/1.0  to 11 takers, until the first answers");
+    assert!(lines[3].starts_with("      ├─ 1/1.0:0  t0  <search>  attempt 1 of 3 out"), "{text}");
+    assert!(lines[13].starts_with("      └─ 1/1.0:10  t10  <search>"), "{text}");
+    let item = &json["calls"][0]["items"][0];
+    assert_eq!((&item["item"], &item["gather"]), (&"1/1.0".into(), &"first".into()), "{json:#}");
+    assert_eq!(item["calls"][10]["call"], "1/1.0:10", "{json:#}");
 }
 
 /// A planner that searches, clears its view, reads it again and clears nothing more.

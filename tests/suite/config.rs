@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use systole::organism::file::{self, KEYS, Refused};
 use systole::words::budget::{Budgets, Loops};
-use systole::words::composition::{ApprovalRule, Composition, OnUnknown, Reach, SchemaId};
+use systole::words::composition::{ApprovalRule, Composition, Gather, OnUnknown, Reach, SchemaId};
 use systole::words::ids::{Digest, Name};
 
 const GOLDEN: &str = "tests/suite/golden/config";
@@ -110,6 +110,23 @@ fn every_key_says_what_it_says() {
     assert_eq!((asker.turns, asker.peers.as_slice()), (12, &[name("search")][..]));
     assert_eq!(asker.approval, ApprovalRule { always: false, expires_ms: 3_600_000, tell: Vec::new() });
     assert!(asker.entry, "what the organism is entered by takes messages from outside");
+}
+
+#[test]
+fn b13_what_goes_to_several_goes_to_them_in_order_of_the_file() {
+    let text = "organism: {name: hello}
+listeners:
+  boss: {run: [x], schema: schemas/search.xsd, accepts: [search], turns: 4, peers: [ann, zoe]}
+  zoe: {run: [x], schema: schemas/search.xsd, accepts: [find]}
+  ann: {run: [x], schema: schemas/search.xsd, accepts: [find]}
+broadcast: {find: first}
+";
+    let composition = load_text("broadcast", text).unwrap().composition;
+    let [broadcast] = composition.broadcasts.as_slice() else { panic!("{:?}", composition.broadcasts) };
+    assert_eq!(broadcast.takers, [name("zoe"), name("ann")]);
+    assert_eq!((&*broadcast.element.local, broadcast.gather), ("find", Gather::First));
+    let again = file::read_source(&composition.source, Path::new("/")).unwrap();
+    assert_eq!(again.broadcasts, composition.broadcasts);
 }
 
 #[test]

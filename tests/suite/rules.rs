@@ -6,14 +6,15 @@ use systole::organism::bench::Bench;
 use systole::rules::admit;
 use systole::rules::classify::{Case, of_item};
 use systole::words::codes::Code;
-use systole::words::composition::{Composition, Schema, SchemaId};
-use systole::words::flow::{Judge, Refused, Verdict};
+use systole::words::composition::{Broadcast, Composition, Gather, Schema, SchemaId};
+use systole::words::flow::{Item, Judge, Refused, Said, Verdict, What};
 use systole::words::ids::Digest;
 use systole::words::limits;
+use systole::words::ports::{Lease, Speech};
 use systole::words::refusal::Refusal;
 use systole_kit::{Limits, Payload, QName};
 
-use crate::pump::{composition, name};
+use crate::pump::{Stage, composition, name, root};
 
 fn case(element: &str, to: Option<&str>) -> Result<Case, Refusal> {
     let all = composition();
@@ -89,4 +90,129 @@ fn a_schema_whose_file_is_named_like_one_of_the_houses_judges_its_own() {
     let payload = Payload::read(b"<b xmlns=\"urn:author\">x</b>", &Limits::default()).unwrap();
     assert!(bench.judge(all.hash, SchemaId(1), payload.clone()).is_ok());
     assert!(bench.judge(all.hash, SchemaId(0), payload).is_err());
+}
+
+/// Admits everything, and notes by which schema.
+#[derive(Default)]
+struct Mild(Vec<SchemaId>);
+
+impl Judge for Mild {
+    fn judge(&mut self, _: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        self.0.push(schema);
+        Ok(Verdict::sworn(payload))
+    }
+}
+
+/// An organism in which agent may address zoe, tool and other, which all take `question`, in this order of
+/// the file, and in which guarded takes it as well. Each has a schema of its own.
+fn asking(gather: Gather) -> Composition {
+    let mut all = composition();
+    let question = QName::new("urn:test", "question");
+    let takers = ["zoe", "tool", "other", "guarded"].map(name);
+    for (number, taker) in takers.iter().enumerate() {
+        let mut listener = crate::pump::listener(taker.as_str(), &[], 1, &["done"]);
+        listener.accepts.push(question.clone());
+        listener.schema = SchemaId(10 + number);
+        all.listeners.insert(taker.clone(), listener);
+    }
+    let agent = all.listeners.get_mut(&name("agent")).unwrap();
+    agent.peers = ["other", "tool", "zoe"].map(name).to_vec();
+    all.broadcasts = vec![Broadcast { element: question, gather, takers: takers.to_vec() }];
+    all
+}
+
+/// What agent's one item is, as the door of that organism judges it, and by which schemas.
+fn item(all: &Composition, item: &str) -> (Item, Vec<SchemaId>) {
+    let mut judge = Mild::default();
+    let item = item_by(all, item, &mut judge);
+    (item, judge.0)
+}
+
+fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> Item {
+    let document = format!("<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">{item}</reply>");
+    let speech = Speech::Bytes(document.into_bytes());
+    let word = speech.read(&Limits::default()).unwrap();
+    let lease = Stage::new().lease(&root(), "1", 1, 1);
+    let lease = Arc::new(Lease { listener: name("agent"), ..Lease::clone(&lease) });
+    let judged = admit::judge_word(all, lease, word, &speech, judge);
+    let Said::Items(items) = judged.said else { panic!("items") };
+    items.into_iter().next().unwrap()
+}
+
+const QUESTION: &str = "<question xmlns=\"urn:test\"/>";
+
+fn enveloped(meta: &str) -> String {
+    let envelope = "https://xml-pipeline.org/ns/envelope/v1";
+    format!("<message xmlns=\"{envelope}\"><meta>{meta}</meta>{QUESTION}</message>")
+}
+
+fn what(item: &Item) -> &What {
+    match item {
+        Item::Admitted(admitted) => admitted.what(),
+        other => panic!("not admitted: {other:?}"),
+    }
+}
+
+fn refusal(item: &Item) -> Code {
+    match item {
+        Item::Refused(refused) => refused.refusal.code,
+        Item::ForThread { judged, .. } => judged.as_ref().as_ref().unwrap_err().refusal.code,
+        Item::Admitted(admitted) => panic!("admitted: {admitted:?}"),
+    }
+}
+
+#[test]
+fn b13_an_item_without_an_addressee_goes_to_every_peer_that_takes_it_in_order_of_the_file() {
+    for gather in [Gather::All, Gather::First] {
+        let (each, schemas) = item(&asking(gather), QUESTION);
+        let takers = ["zoe", "tool", "other"].map(|taker| (name(taker), false)).to_vec();
+        assert_eq!(*what(&each), What::ForEach { gather, takers });
+        assert_eq!(schemas, [10, 11, 12].map(SchemaId), "each by the schema of its taker");
+    }
+}
+
+#[test]
+fn b13_an_item_with_an_addressee_and_one_that_one_peer_takes_are_plain_calls() {
+    let mut all = asking(Gather::All);
+    let (one, schemas) = item(&all, &enveloped("<to>tool</to>"));
+    assert_eq!((what(&one), schemas), (&What::For(name("tool")), vec![SchemaId(11)]));
+    let agent = all.listeners.get_mut(&name("agent")).unwrap();
+    agent.peers = vec![name("other")];
+    assert_eq!(*what(&item(&all, QUESTION).0), What::For(name("other")));
+}
+
+#[test]
+fn b13_what_goes_to_a_thread_or_begins_one_or_comes_from_outside_goes_to_one_alone() {
+    let all = asking(Gather::All);
+    let (other_thread, _) = item(&all, &enveloped("<thread>sess-1f0c9a2b77d1.x</thread>"));
+    assert_eq!(refusal(&other_thread), Code::Ambiguous);
+    let core = "https://xml-pipeline.org/ns/core/v1";
+    let spawn = format!(
+        "<spawn-thread xmlns=\"{core}\"><initial-payload>{QUESTION}</initial-payload></spawn-thread>"
+    );
+    assert_eq!(refusal(&item(&all, &spawn).0), Code::Ambiguous);
+    let (client, mut judge) = (name("operator"), Mild::default());
+    let message = admit::message(&all, &client, QUESTION.as_bytes(), None, None, &mut judge);
+    assert_eq!(message.payload.unwrap_err().refusal.code, Code::Ambiguous);
+}
+
+#[test]
+fn b13_an_element_that_is_no_broadcast_stays_ambiguous() {
+    let all = Composition { broadcasts: Vec::new(), ..asking(Gather::All) };
+    assert_eq!(refusal(&item(&all, QUESTION).0), Code::Ambiguous);
+}
+
+/// Refuses by one schema.
+struct Picky(SchemaId);
+
+impl Judge for Picky {
+    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        if schema == self.0 { Stern.judge(config, schema, payload) } else { Ok(Verdict::sworn(payload)) }
+    }
+}
+
+#[test]
+fn b13_what_one_taker_does_not_take_goes_to_none() {
+    let refused = item_by(&asking(Gather::First), QUESTION, &mut Picky(SchemaId(12)));
+    assert_eq!(refusal(&refused), Code::Invalid);
 }

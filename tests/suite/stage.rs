@@ -136,6 +136,7 @@ impl Cast {
             message_bytes: 1 << 20,
             budgets: None,
             loops: None,
+            broadcasts: Vec::new(),
             clients: BTreeMap::new(),
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();

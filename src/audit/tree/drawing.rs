@@ -41,6 +41,8 @@ struct Drawing<'a> {
 enum Twig<'t> {
     Call(&'t Tree, &'t CallPath, &'t Branch),
     Item(&'t CallPath, u32, u32, &'t Leaf),
+    /// An item for several takers, whose calls stand below it.
+    Takers(&'t Tree, CallPath, &'t Leaf, &'t [CallPath]),
     Child(CallPath, &'t Tree),
     /// A cancelled thread says by whom.
     End(&'t Tree),
@@ -81,6 +83,13 @@ impl Drawing<'_> {
                     let text = [path.item(*turn, *ordinal).as_str(), "  ", &told(leaf, self.now)].concat();
                     self.line(&fork, &text);
                 }
+                Twig::Takers(tree, item, leaf, calls) => {
+                    self.line(&fork, &[item.as_str(), "  ", &told(leaf, self.now)].concat());
+                    let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
+                    let calls: Vec<Twig<'_>> =
+                        calls.map(|(path, branch)| Twig::Call(tree, path, branch)).collect();
+                    self.twigs(&calls, &below);
+                }
                 Twig::End(tree) => {
                     if let Some((at, by)) = &tree.ended_by {
                         let at = columns::moment(*at, self.now);
@@ -101,6 +110,7 @@ impl Drawing<'_> {
                 let call = tree.calls.get_key_value(&item);
                 match (leaf, call) {
                     (Leaf::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
+                    (Leaf::Takers { calls, .. }, _) => Twig::Takers(tree, item, leaf, calls),
                     (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
                         Some(child) => Twig::Child(item, child),
                         None => Twig::Item(path, *turn, *ordinal, leaf),
@@ -169,6 +179,10 @@ fn told(leaf: &Leaf, now: Millis) -> String {
         Leaf::Refused { code, words } if words.is_empty() => ["answered: ", code].concat(),
         Leaf::Refused { code, words } => ["refused: ", code, ": ", words].concat(),
         Leaf::Call => "call".to_owned(),
+        Leaf::Takers { first, calls } => {
+            let until = if *first { "until the first answers" } else { "until all have answered" };
+            ["to ", &calls.len().to_string(), " takers, ", until].concat()
+        }
         Leaf::Await { over: None } => "waits for its threads".to_owned(),
         Leaf::Await { over: Some(reason) } => ["waited for its threads, until ", reason].concat(),
         Leaf::Ends(child) => {
@@ -254,6 +268,12 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
                 json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})
             }
             (Leaf::Await { over }, _) => json!({"item": item.as_str(), "await": over}),
+            (Leaf::Takers { first, calls }, _) => {
+                let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
+                let calls = calls.map(|(path, branch)| call_json(tree, path, branch, reasons, now));
+                let gather = if *first { "first" } else { "all" };
+                json!({"item": item.as_str(), "gather": gather, "calls": calls.collect::<Vec<_>>()})
+            }
             (Leaf::Call | Leaf::Spawned(None), _) => json!({"item": item.as_str()}),
         }
     });

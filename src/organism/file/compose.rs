@@ -9,6 +9,7 @@ use std::path::Path;
 use systole_kit::QName;
 use systole_kit::schema::nearest;
 
+use super::broadcast;
 use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
@@ -16,7 +17,7 @@ use super::schemas::{Collected, Outline, Shelf};
 use super::value::At;
 use crate::words::client::Client;
 use crate::words::codes::Code;
-use crate::words::composition::{Listener, Program, Reach, Schema};
+use crate::words::composition::{Broadcast, Listener, Program, Reach, Schema};
 use crate::words::ids::Name;
 
 /// What the checks have made of a declaration.
@@ -24,6 +25,7 @@ pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
     pub(super) schemas: Vec<Schema>,
+    pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
 }
@@ -58,6 +60,15 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         told(desk, one.party, declared);
     }
     let entry = declared.entry.as_ref().and_then(|named| entry(desk, named, declared));
+    let known: Vec<_> = resolved
+        .iter()
+        .map(|Resolved { party, accepts, .. }| broadcast::Known {
+            name: party.name.as_ref(),
+            accepts,
+            peers: &party.peers,
+        })
+        .collect();
+    let broadcasts = broadcast::resolve(desk, &declared.broadcasts, &known);
     let mut listeners = BTreeMap::new();
     for one in resolved {
         let schema = one.party.schema.as_ref().and_then(|name| collected.outline(&name.value));
@@ -67,7 +78,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         }
     }
     let (clients, tokens) = clients::resolve(desk, declared);
-    Composed { entry, listeners, schemas: collected.schemas, clients, tokens }
+    Composed { entry, listeners, schemas: collected.schemas, broadcasts, clients, tokens }
 }
 
 /// Resolves local names of root elements; nothing is told where the schema itself could not be read.

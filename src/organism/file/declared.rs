@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::approval::{self, Approval};
+use super::broadcast;
 use super::budgets;
 use super::clients;
 use super::desk::Desk;
@@ -35,6 +36,7 @@ pub(super) struct Declared {
     pub(super) loops: Loops,
     pub(super) log: String,
     pub(super) listen: SocketAddr,
+    pub(super) broadcasts: Vec<broadcast::Declaration>,
     pub(super) clients: Vec<clients::Declaration>,
 }
 
@@ -78,6 +80,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         loops: Loops::default(),
         log: "./organism.db".to_owned(),
         listen: LISTEN,
+        broadcasts: Vec::new(),
         clients: Vec::new(),
     };
     if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
@@ -118,6 +121,9 @@ fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
 fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     if let Some((node, path)) = top.get("clients") {
         declared.clients = clients::read(desk, node, &path);
+    }
+    if let Some((node, path)) = top.get("broadcast") {
+        declared.broadcasts = broadcast::read(desk, node, &path);
     }
     if let Some((node, path)) = top.get("limits")
         && let Some(section) = fields(desk, node, node.span, "limits", &path)

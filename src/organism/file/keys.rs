@@ -156,7 +156,12 @@ pub const KEYS: &[Key] = &[
         "of the same calls to the same listener, the one that is told and the one that is refused, 1 to 1000",
     ),
     key("loops.ping_pong", "6", "rounds with one listener that may bring no new payload, 1 to 1000"),
-    later("broadcast", "elements that go to several takers"),
+    key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name"),
+    key(
+        "broadcast.NAME",
+        "required",
+        "whose answers its sender waits for: `all`, or `first`, the first that is no failure",
+    ),
     later("bus", "listeners over NATS beside an embedded log"),
 ];
 

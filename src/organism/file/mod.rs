@@ -5,6 +5,7 @@
 //! looks for no program and reads no environment: whether a program can be run is said when it is started.
 
 mod approval;
+mod broadcast;
 mod budgets;
 mod clients;
 mod compose;
@@ -112,6 +113,7 @@ fn check(
         message_bytes: declared.message_bytes,
         budgets: era.has_budgets.then_some(declared.budgets),
         loops: era.has_budgets.then_some(declared.loops),
+        broadcasts: composed.broadcasts,
         clients: composed.clients,
     };
     Ok(OrganismFile {

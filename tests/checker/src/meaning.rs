@@ -12,6 +12,8 @@ pub(crate) enum Act<'r> {
     Opens { call: &'r str, to: &'r str, by: By },
     /// One item of a reply.
     Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
+    /// One of several calls that an item makes: to that one of those who take it.
+    Takes { caller: &'r str, turn: u32, ordinal: u32, call: &'r str, to: &'r str, first_is_enough: bool },
     /// An answer of the core to an item that made no call.
     Answer { caller: &'r str, turn: u32, ordinal: u32 },
     /// A payload for the inbox of a call.
@@ -101,6 +103,7 @@ impl<'r> Act<'r> {
     pub(crate) fn call(self) -> Option<&'r str> {
         match self {
             Act::Item { call, .. }
+            | Act::Takes { caller: call, .. }
             | Act::Answer { caller: call, .. }
             | Act::Inbox { call }
             | Act::Wraps { call }
@@ -140,6 +143,8 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         }
         ("message", Some("begin")) => opens(record, By::Spawn),
         ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
+        ("message", Some("to-all")) => takes(record, false),
+        ("message", Some("to-first")) => takes(record, true),
         ("message", Some("spawn")) => item(record, Sort::Spawn),
         ("message", Some("cancel-thread")) => item(record, Sort::End),
         ("message", Some("steer")) => item(record, Sort::Steer),
@@ -195,6 +200,13 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
 
 fn opens(record: &Record, by: By) -> Result<Act<'_>, String> {
     Ok(Act::Opens { call: call(record)?, to: addressee(record)?, by })
+}
+
+fn takes(record: &Record, first_is_enough: bool) -> Result<Act<'_>, String> {
+    let call = call(record)?;
+    path::taker(call).ok_or("it goes to several and does not say to which")?;
+    let (caller, turn, ordinal) = path::item(call).ok_or("it is made by no item")?;
+    Ok(Act::Takes { caller, turn, ordinal, call, to: addressee(record)?, first_is_enough })
 }
 
 fn item<'r>(record: &'r Record, sort: Sort<'r>) -> Result<Act<'r>, String> {

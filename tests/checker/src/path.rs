@@ -1,12 +1,21 @@
-//! Call paths: `3` is a thread's third top call, `3/2.1` the call that item 1 of its turn 2 made.
+//! Call paths: `3` is a thread's third top call, `3/2.1` the call that item 1 of its turn 2 made, and `3/2.1:0`
+//! the first of several that one item made.
 //! Text goes in; what the path says of its neighbours comes out. Nothing here knows what is open.
 
 /// Whether a text is a call path.
 pub(crate) fn is_path(text: &str) -> bool {
     let mut steps = text.split('/');
-    steps.next().is_some_and(|top| number(top).is_some())
-        && steps
-            .all(|step| step.split_once('.').is_some_and(|(t, o)| number(t).is_some() && number(o).is_some()))
+    steps.next().is_some_and(|top| number(top).is_some()) && steps.all(|step| of_step(step).is_some())
+}
+
+/// The turn, the ordinal and the taker of a step.
+fn of_step(step: &str) -> Option<(u32, u32, Option<u32>)> {
+    let (turn, item) = step.split_once('.')?;
+    let (ordinal, taker) = match item.split_once(':') {
+        Some((ordinal, taker)) => (ordinal, Some(number(taker)?)),
+        None => (item, None),
+    };
+    Some((number(turn)?, number(ordinal)?, taker))
 }
 
 /// The number of a step, without a sign or zeros before it: a number has one text only.
@@ -43,8 +52,14 @@ pub(crate) fn depth(path: &str) -> u32 {
 /// The call, turn and ordinal of the item that the path names; none for a top call.
 pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
     let (caller, step) = path.rsplit_once('/')?;
-    let (turn, ordinal) = step.split_once('.')?;
-    Some((caller, number(turn)?, number(ordinal)?))
+    let (turn, ordinal, _) = of_step(step)?;
+    Some((caller, turn, ordinal))
+}
+
+/// Which of the takers of its item the call is to; none where the item made one call.
+pub(crate) fn taker(path: &str) -> Option<u32> {
+    let (_, step) = path.rsplit_once('/')?;
+    of_step(step)?.2
 }
 
 /// Whether it is, or lies below, a call that only tells of a request for approval: turn 0 has no items.
@@ -68,10 +83,13 @@ mod tests {
 
     #[test]
     fn a_path_has_one_text() {
-        for good in ["1", "12", "3/2.1", "3/2.0/1.14"] {
+        for good in ["1", "12", "3/2.1", "3/2.0/1.14", "3/2.1:0", "3/2.1:10/1.0"] {
             assert!(is_path(good), "{good}");
         }
-        for bad in ["", "x", "01", "+1", "1/", "1/2", "1/2.", "1/02.1", "1//2.1", "1/2.1 "] {
+        for bad in [
+            "", "x", "01", "+1", "1/", "1/2", "1/2.", "1/02.1", "1//2.1", "1/2.1 ", "1:0", "1/2.1:",
+            "1/2:0.1",
+        ] {
             assert!(!is_path(bad), "{bad}");
         }
     }
@@ -80,6 +98,9 @@ mod tests {
     fn a_path_names_its_item_and_its_top_call() {
         assert_eq!(item("3/2.0/1.14"), Some(("3/2.0", 1, 14)));
         assert_eq!(item("3"), None);
+        assert_eq!((item("3/2.1:0"), taker("3/2.1:0")), (Some(("3", 2, 1)), Some(0)));
+        assert_eq!((item("3/2.1:0/1.4"), taker("3/2.1:0/1.4")), (Some(("3/2.1:0", 1, 4)), None));
+        assert!(is_below("3/2.1:0/1.4", "3/2.1:0") && !is_below("3/2.1:10", "3/2.1:1"));
         assert_eq!(of_item("3/2.0", 1, 14), "3/2.0/1.14");
         assert_eq!(top("3/2.0/1.14"), 3);
         assert_eq!((depth("3/2.0/1.14"), depth("3")), (2, 0));

@@ -113,6 +113,7 @@ pub(crate) fn composition() -> Composition {
         message_bytes: 1 << 20,
         budgets: None,
         loops: None,
+        broadcasts: Vec::new(),
         clients: clients(),
     }
 }

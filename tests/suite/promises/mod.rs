@@ -2,6 +2,7 @@
 //! programs. What attackers try stands beside this, in `attacks`.
 
 mod approvals;
+mod broadcast;
 mod budgets;
 mod carriers;
 mod cast;

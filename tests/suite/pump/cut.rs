@@ -202,6 +202,52 @@ fn b15_every_word_on_budgets_is_in_the_limited_conversation() {
     assert!(bodies.contains("<budget-warning") && bodies.contains("<budget-exceeded"), "{all}");
 }
 
+/// A conversation in which items go to several takers: answered by all, by the first, by none, cancelled.
+pub(crate) fn spread() -> Stage {
+    let mut stage = Stage::new();
+    let each = |gather, takers: &[&str]| to_each(gather, takers);
+    stage.asks("k", "agent", None);
+    let items = vec![
+        note(),
+        each(Gather::All, &["tool", "guarded"]),
+        each(Gather::First, &["tool", "agent", "other"]),
+        call("tool"),
+    ];
+    stage.replies("1", 1, items);
+    stage.replies("1/1.2:1", 1, vec![each(Gather::All, &["tool", "other"])]);
+    stage.replies("1/1.2:0", 1, vec![]);
+    stage.replies("1/1.2:2", 1, vec![final_()]);
+    stage.replies("1/1.1:0", 1, vec![final_()]);
+    stage.rules(1, Some("no"), Says::Reject);
+    stage.replies("1/1.3", 1, vec![final_()]);
+    stage.replies("1", 2, vec![each(Gather::First, &["tool", "other"])]);
+    stage.replies("1/2.0:1", 1, vec![]);
+    stage.replies("1/2.0:0", 1, vec![]);
+    stage.replies("1", 3, vec![each(Gather::All, &["careful", "tool"])]);
+    let call = CallPath::parse("1/3.0:0").unwrap();
+    stage.happens(Happening::Sending { thread: root(), call, turn: 1 });
+    stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage
+}
+
+#[test]
+fn b13_every_end_of_a_broadcast_is_in_its_conversation() {
+    let all: Vec<String> = spread().records.iter().map(record_line).collect();
+    let all = all.join("\n");
+    for line in [
+        "message/to-all agent -> guarded 1/1.1:1",
+        "message/to-first agent -> agent 1/1.2:1",
+        "outcome/listener.silent core -> agent 1/1.2:0",
+        "outcome/thread.cancelled core -> agent 1/1.2:1/1.0:0",
+        "message/final other -> agent 1/1.2:2",
+        "outcome/approval.rejected core -> agent 1/1.1:1",
+        "attempt/- core -> careful 1/3.0:0",
+        "terminal/thread.cancelled",
+    ] {
+        assert!(all.contains(line), "{line} is missing in\n{all}");
+    }
+}
+
 /// A conversation with models: entries, attempts that are lost, a person who is asked, a limit that is met.
 fn thinking() -> Stage {
     let mut composition = super::unknown::asking();
@@ -246,6 +292,7 @@ fn start_of(tokens: u64, money: &str) -> Entry {
 fn the_log_cut_after_every_record_folds_and_goes_on() {
     folds_wherever_it_is_cut(&busy().0);
     folds_wherever_it_is_cut(&limited());
+    folds_wherever_it_is_cut(&spread());
     folds_wherever_it_is_cut(&thinking());
 }
 

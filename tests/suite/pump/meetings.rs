@@ -3,6 +3,8 @@
 
 use super::budgets::messages;
 use super::*;
+use systole::pump::wall::Runs;
+use systole::words::budget::Budgets;
 
 fn heat() -> ThreadId {
     root().child("heat").unwrap()
@@ -135,6 +137,29 @@ fn a_child_that_has_no_turn_left_for_a_word_does_not_wrap_its_parent_up() {
     );
     let told = stage.replies("1", 3, vec![call("tool")]);
     assert!(told[1].contains("message/wrap-up"), "and here it does: {told:?}");
+}
+
+#[test]
+fn a_word_is_taken_for_the_wrap_up_turn_though_it_is_one_more_than_the_file_allows() {
+    let mut composition = composition();
+    composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
+    let mut stage = Stage::under(composition);
+    stage.asks("k", "agent", None);
+    for turn in 1..4 {
+        stage.replies("1", turn, vec![note()]);
+    }
+    let told = stage.steers("operator", "agent", Some(&root()));
+    assert_eq!(told.last().unwrap(), "=> refused budget.messages", "its last turn may be out");
+    stage.passes(100_000);
+    let told = stage.happens(Happening::Elapsed(Runs { thread: root(), purse: 1 }));
+    assert!(told.iter().any(|line| line.contains("message/wrap-up")), "{told:?}");
+    let told = stage.steers("operator", "agent", Some(&root()));
+    let seq = stage.state.thread(&root()).unwrap().seq;
+    assert_eq!(told.last().unwrap(), &format!("=> receipt #{seq}"), "turn 5 shows it");
+    stage.replies("1", 4, vec![note()]);
+    assert!(open_call(&stage, &root()).shown_inbox().any(|shown| shown == seq));
+    let told = stage.replies("1", 5, vec![note()]);
+    assert!(told.iter().any(|line| line.contains("outcome/budget.time")), "{told:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod awaiting;
+mod broadcast;
 mod buckets;
 mod budgets;
 mod calls;
@@ -39,7 +40,7 @@ use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_time
 use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
@@ -104,6 +105,7 @@ pub(crate) fn composition() -> Composition {
         message_bytes: 1 << 20,
         budgets: None,
         loops: None,
+        broadcasts: Vec::new(),
         clients: BTreeMap::new(),
     }
 }
@@ -119,6 +121,12 @@ pub(crate) fn item(what: What, local: &str) -> Item {
 
 pub(crate) fn call(to: &str) -> Item {
     item(What::For(name(to)), to)
+}
+
+/// An item for all of them, as the door admits it.
+pub(crate) fn to_each(gather: Gather, takers: &[&str]) -> Item {
+    let verdict = |to: &&str| (name(to), Verdict::sworn(payload("question")));
+    Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).expect("some takers"))
 }
 
 /// An item for another thread, as the door gives it on.

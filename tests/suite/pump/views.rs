@@ -185,3 +185,29 @@ fn a_request_that_a_person_amended_is_still_its_callers() {
     stage.rules(1, None, amendment("guarded", mild));
     assert_eq!(stage.sees(&root(), "1/1.0"), ["1- agent: <guarded>mild</guarded>"]);
 }
+
+#[test]
+fn b13_what_went_to_several_is_said_once_and_each_answer_follows_in_order_of_the_takers() {
+    for answers in [[0, 1], [1, 0]] {
+        let mut stage = Stage::new();
+        stage.asks("k", "agent", None);
+        stage.replies("1", 1, vec![to_each(Gather::All, &["tool", "other"]), thinks("first")]);
+        for taker in answers {
+            stage.replies(&format!("1/1.0:{taker}"), 1, vec![ends(&format!("answer {taker}"))]);
+        }
+        stage.replies("1", 2, vec![to_each(Gather::First, &["tool", "other"])]);
+        stage.replies("1/2.0:1", 1, vec![ends("quick")]);
+        assert_eq!(
+            stage.sees(&root(), "1"),
+            [
+                "1- operator: <agent/>",
+                "2- agent: <question/>",
+                "3  agent: <thought>first</thought>",
+                "4  tool: <done>answer 0</done>",
+                "5  other: <done>answer 1</done>",
+                "6- agent: <question/>",
+                "7  other: <done>quick</done>",
+            ]
+        );
+    }
+}

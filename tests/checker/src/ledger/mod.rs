@@ -11,6 +11,7 @@ mod firsts;
 mod journal;
 mod pauses;
 mod purses;
+mod takers;
 mod thread;
 mod timers;
 
@@ -100,9 +101,8 @@ impl Ledger {
     }
 
     /// Where an item with the same call, turn and ordinal stands.
-    pub(crate) fn first_item(&self, record: &Record) -> Option<u64> {
-        let (call, turn, ordinal) = (record.call.as_deref()?, record.turn?, record.ordinal?);
-        self.firsts.get(&["item", &record.thread, &path::of_item(call, turn, ordinal)])
+    pub(crate) fn first_item(&self, thread: &str, call: &str, turn: u32, ordinal: u32) -> Option<u64> {
+        self.firsts.get(&["item", thread, &path::of_item(call, turn, ordinal)])
     }
 
     /// Where a message of the same sender with the same key stands in the same thread.
@@ -164,6 +164,7 @@ impl Ledger {
         match step.act {
             Some(Act::Opens { call, to, by }) => self.opens(step, call, to, by),
             Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
+            Some(act @ Act::Takes { .. }) => self.takes(step, act),
             Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
             Some(Act::Inbox { call }) => {
                 self.told(step);
@@ -187,22 +188,24 @@ impl Ledger {
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
             }
-            Some(Act::Attempt { call, .. }) => {
-                let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
-                let lost = u32::from(step.tells_of_a_death_of_the_pump());
-                self.with_call(&record.thread, call, |call| {
-                    call.attempts = number.or(call.attempts);
-                    call.journal.clear();
-                    call.lost_with_pump += lost;
-                });
-                self.moved(&record.thread, call);
-            }
+            Some(Act::Attempt { call, .. }) => self.attempted(step, call),
             Some(Act::Writes { call, .. }) => self.writes(step, call),
             Some(Act::Terminal) => self.end(step),
             Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
             Some(Act::Resumes) => self.pauses(&record.thread, None),
             Some(Act::Denies { .. } | Act::Aside) | None => {}
         }
+    }
+
+    fn attempted(&mut self, step: &Step<'_>, call: &str) {
+        let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
+        let lost = u32::from(step.tells_of_a_death_of_the_pump());
+        self.with_call(&step.record.thread, call, |call| {
+            call.attempts = number.or(call.attempts);
+            call.journal.clear();
+            call.lost_with_pump += lost;
+        });
+        self.moved(&step.record.thread, call);
     }
 
     fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut Call)) {
@@ -279,12 +282,7 @@ impl Ledger {
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
         self.with_call(&record.thread, call, |call| {
             call.is_nudged |= is_nudge(record);
-            if turn > call.settled {
-                (call.settled, call.attempts, call.is_dead) = (turn, None, false);
-                call.lost_with_pump = 0;
-                call.journal.clear();
-                call.items.clear();
-            }
+            call.settle(turn);
             call.moved = record.position;
             if turn == call.settled && call.item(turn, ordinal).is_none() {
                 call.items.push(Item {
@@ -301,6 +299,7 @@ impl Ledger {
                     spawn: (sort == Sort::Spawn).then_some(record.id),
                     cause: record.cause,
                     time_ms: record.time_ms,
+                    takers: None,
                 });
             }
         });
@@ -339,9 +338,7 @@ impl Ledger {
     fn answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
         let position = self.position;
         self.with_call(thread, caller, |call| {
-            let settled = call.settled;
-            let item = call.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal);
-            if let Some(item) = item {
+            if let Some(item) = call.item_mut(turn, ordinal) {
                 item.is_answered = true;
                 call.moved = position;
             }
@@ -414,8 +411,10 @@ impl Ledger {
     fn close(&mut self, step: &Step<'_>, call: &str) {
         let record = step.record;
         self.firsts.put(&["outcome", &record.thread, call], record.position);
-        if let Some((caller, turn, ordinal)) = path::item(call) {
-            self.answer(&record.thread, caller, turn, ordinal);
+        match (path::item(call), path::taker(call)) {
+            (Some(item), Some(number)) => self.took(&record.thread, item, number),
+            (Some((caller, turn, ordinal)), None) => self.answer(&record.thread, caller, turn, ordinal),
+            (None, _) => {}
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let Some(closed) = thread.calls.remove(call) else { return };

@@ -126,6 +126,26 @@ pub(crate) struct Item {
     pub(crate) spawn: Option<Id>,
     pub(crate) cause: Option<Id>,
     pub(crate) time_ms: u64,
+    /// Those whom it went to, if it went to several.
+    pub(crate) takers: Option<Takers>,
+}
+
+/// Those who take one item.
+#[derive(Debug)]
+pub(crate) struct Takers {
+    pub(crate) first_is_enough: bool,
+    /// The hash of the payload that went to each.
+    pub(crate) request: Hash,
+    pub(crate) all: Vec<Taker>,
+}
+
+/// One of those who take an item.
+#[derive(Debug)]
+pub(crate) struct Taker {
+    /// Which, as its call says.
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    pub(crate) is_closed: bool,
 }
 
 /// A spawn that waits for its confirmation.
@@ -143,6 +163,21 @@ pub(crate) struct Spawn {
 impl Call {
     pub(crate) fn open_items(&self) -> usize {
         self.items.iter().filter(|item| !item.is_answered).count()
+    }
+
+    /// The reply to that turn is recorded: what belongs to the one before is over.
+    pub(crate) fn settle(&mut self, turn: u32) {
+        if turn > self.settled {
+            (self.settled, self.attempts, self.is_dead) = (turn, None, false);
+            self.lost_with_pump = 0;
+            self.journal.clear();
+            self.items.clear();
+        }
+    }
+
+    pub(crate) fn item_mut(&mut self, turn: u32, ordinal: u32) -> Option<&mut Item> {
+        let settled = self.settled;
+        self.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal)
     }
 
     pub(crate) fn item(&self, turn: u32, ordinal: u32) -> Option<&Item> {

@@ -11,6 +11,7 @@ pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<
     let thread = &step.record.thread;
     let (call, children) = match step.act? {
         Act::Item { call, sort: Sort::Call { .. }, .. } => (call, 0),
+        Act::Takes { caller, .. } => (caller, 0),
         Act::Answer { caller, .. } if step.core_named("thread-spawned").is_some() => (caller, 1),
         _ => return None,
     };
@@ -67,7 +68,7 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Str
     match act {
         Act::Wraps { .. } => Some(format!("it was told at position {told} that a budget is used up")),
         Act::Item { sort: Sort::Note | Sort::Refused | Sort::Final, .. } => None,
-        Act::Item { ordinal, .. } => Some(format!(
+        Act::Item { ordinal, .. } | Act::Takes { ordinal, .. } => Some(format!(
             "item {ordinal} begins something, though only a final is taken since position {told}"
         )),
         _ => None,

@@ -106,7 +106,7 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         }
         Act::Item { sort: Sort::Final, .. } => (listener, caller),
         Act::Item { sort: Sort::Refused, .. } => (Some("core"), listener),
-        Act::Item { .. } | Act::Writes { .. } => (listener, None),
+        Act::Item { .. } | Act::Takes { .. } | Act::Writes { .. } => (listener, None),
         Act::Denies { .. } => (Some("core"), listener),
         Act::Outcome { .. } if step.record.code.as_deref() == Some("handled") => (listener, caller),
         Act::Outcome { .. } => (Some("core"), caller),

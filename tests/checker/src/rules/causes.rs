@@ -29,7 +29,7 @@ pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
 fn needs_cause(act: Act<'_>) -> bool {
     match act {
         Act::Opens { by, .. } => by != By::Client,
-        Act::Item { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
+        Act::Item { .. } | Act::Takes { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
         Act::Fires { .. } | Act::Unset { .. } => true,
         Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
         Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,

@@ -14,6 +14,7 @@ pub(crate) mod pauses;
 pub(crate) mod rest;
 pub(crate) mod spawns;
 pub(crate) mod steers;
+pub(crate) mod takers;
 pub(crate) mod timers;
 pub(crate) mod views;
 pub(crate) mod waits;
@@ -73,6 +74,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("end", waits::end),
     ("steer", steers::steer),
     ("wait", waits::wait),
+    ("takers", takers::takers),
     ("timer", timers::timer),
     ("view", views::view),
     ("approval", approvals::approval),

@@ -8,7 +8,7 @@ use crate::path;
 /// Call, turn and ordinal name one item of a thread.
 pub(crate) fn item_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let Act::Item { call, turn, ordinal, .. } = step.act? else { return None };
-    let first = before.first_item(step.record)?;
+    let first = before.first_item(&step.record.thread, call, turn, ordinal)?;
     Some(format!("item {} already stands at position {first}", path::of_item(call, turn, ordinal)))
 }
 
@@ -48,11 +48,15 @@ pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
 /// A turn goes out when every item of the last reply has its answer, and one reply comes back, whole.
 pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
-    let (Act::Item { turn, .. } | Act::DeadLetter { turn, .. } | Act::Attempt { turn, .. }) = act else {
+    let (Act::Item { turn, .. }
+    | Act::Takes { turn, .. }
+    | Act::DeadLetter { turn, .. }
+    | Act::Attempt { turn, .. }) = act
+    else {
         return None;
     };
     let call = before.call_of(step)?;
-    if let (Act::Item { ordinal, .. }, Some(first)) = (act, call.items.first())
+    if let (Act::Item { ordinal, .. } | Act::Takes { ordinal, .. }, Some(first)) = (act, call.items.first())
         && turn == call.settled
     {
         // One reply is decided upon at one moment and from one state, so its items share both.

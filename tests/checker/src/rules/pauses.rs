@@ -24,6 +24,7 @@ pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Stri
                 .then(|| format!("a first attempt is made, though all is halted since {since}"))
         }
         Act::Item { call, turn, .. } => replies(before, step, call, turn),
+        Act::Takes { caller, turn, .. } => replies(before, step, caller, turn),
         Act::Outcome { call } if step.record.code.as_deref() == Some("handled") => {
             replies(before, step, call, step.record.turn?)
         }

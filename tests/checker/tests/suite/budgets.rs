@@ -98,12 +98,14 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
 fn what_is_begun_beyond_a_budget_is_found() {
     let book = crate::book::Book::of(&crate::good::script());
     let under = |terms: Terms| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
-    // Most in one message: the call and the spawn of threads A and D, those of the second one of thread F.
-    let none = Terms { messages: Some(2), children: Some(1), depth: Some(2), ..Terms::default() };
+    // Most in one message: the calls to both takers of both items in thread H. Threads A and D, and the
+    // second message of thread F, have a call and a spawn each.
+    let none = Terms { messages: Some(4), children: Some(1), depth: Some(2), ..Terms::default() };
     assert_eq!(under(none), []);
-    assert_eq!(under(Terms { messages: Some(1), ..none }), [("budget", 3)]);
+    assert_eq!(under(Terms { messages: Some(3), ..none }), [("budget", 1)]);
+    assert_eq!(under(Terms { messages: Some(1), ..none }), [("budget", 6)]);
     assert_eq!(under(Terms { children: Some(0), ..none }), [("budget", 4)]);
-    assert_eq!(under(Terms { depth: Some(1), ..none }), [("budget", 7)]);
+    assert_eq!(under(Terms { depth: Some(1), ..none }), [("budget", 11)]);
 }
 
 planted! {

@@ -31,12 +31,12 @@ fn swapped_records_are_found() {
     let book = Book::of(&script());
     let (one, two) = (&book.sealed["call"], &book.sealed["note"]);
     assert_eq!((one.position + 1, one.seq + 1), (two.position, two.seq));
-    book.sql(&format!("UPDATE record SET pos = 99 WHERE pos = {}", one.position));
+    book.sql(&format!("UPDATE record SET pos = 9999 WHERE pos = {}", one.position));
     book.sql(&format!(
         "UPDATE record SET pos = {}, seq = {} WHERE pos = {}",
         one.position, one.seq, two.position
     ));
-    book.sql(&format!("UPDATE record SET pos = {}, seq = {} WHERE pos = 99", two.position, two.seq));
+    book.sql(&format!("UPDATE record SET pos = {}, seq = {} WHERE pos = 9999", two.position, two.seq));
     let report = book.check();
     assert_eq!(report.found.into_iter().collect::<Vec<_>>(), [("head", 3)], "both, and the one after them");
 }

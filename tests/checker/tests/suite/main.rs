@@ -16,6 +16,7 @@ mod reading;
 mod script;
 mod spawns;
 mod steers;
+mod takers;
 mod timers;
 mod views;
 mod waits;

@@ -169,6 +169,7 @@ impl Real {
             message_bytes: 1 << 20,
             budgets: None,
             loops: None,
+            broadcasts: Vec::new(),
             clients: BTreeMap::new(),
         };
         Real {

@@ -1,0 +1,65 @@
+//! What the ledger keeps of items that went to several takers: each has a call of its own, and the item is
+//! answered when all of those are closed. Where the first answer is enough, that closes the others.
+
+use super::thread::{Item, Taker, Takers};
+use super::{Ledger, Step};
+use crate::meaning::Act;
+use crate::path;
+use crate::record::Hash;
+
+impl Ledger {
+    /// Takes a call to one of the takers in.
+    pub(super) fn takes(&mut self, step: &Step<'_>, act: Act<'_>) {
+        let Act::Takes { caller, turn, ordinal, call: path, to, first_is_enough } = act else { return };
+        let (record, Some(number)) = (step.record, path::taker(path)) else { return };
+        self.firsts.put(&["item", &record.thread, &path::of_item(caller, turn, ordinal)], record.position);
+        let mut is_new = true;
+        self.with_call(&record.thread, caller, |call| {
+            call.settle(turn);
+            call.moved = record.position;
+            if turn != call.settled {
+                return;
+            }
+            let taker = Taker { number, name: to.to_owned(), is_closed: false };
+            if let Some(item) = call.item_mut(turn, ordinal) {
+                let Some(takers) = &mut item.takers else { return };
+                is_new = takers.all.iter().all(|known| known.number != number);
+                return takers.all.extend(is_new.then_some(taker));
+            }
+            let request = Hash::of(&record.body);
+            call.items.push(Item {
+                ordinal,
+                is_note: false,
+                is_wait: false,
+                is_end: false,
+                steers: None,
+                sets: None,
+                is_cancel: false,
+                is_clear: false,
+                is_recall: false,
+                is_answered: false,
+                spawn: None,
+                cause: record.cause,
+                time_ms: record.time_ms,
+                takers: Some(Takers { first_is_enough, request, all: vec![taker] }),
+            });
+        });
+        if is_new {
+            self.uses(&record.thread, 1, 0);
+            self.charge(&record.thread, 1, 0);
+            self.open(record, path.to_owned(), to);
+        }
+    }
+
+    /// The call to one of the takers has closed.
+    pub(super) fn took(&mut self, thread: &str, (caller, turn, ordinal): (&str, u32, u32), number: u32) {
+        self.moved(thread, caller);
+        self.with_call(thread, caller, |call| {
+            let Some(item) = call.item_mut(turn, ordinal) else { return };
+            let Some(takers) = &mut item.takers else { return };
+            let closed = takers.all.iter_mut().filter(|taker| taker.number == number);
+            closed.for_each(|taker| taker.is_closed = true);
+            item.is_answered = takers.all.iter().all(|taker| taker.is_closed);
+        });
+    }
+}

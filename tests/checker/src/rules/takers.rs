@@ -1,0 +1,57 @@
+//! Whether items that went to several takers reached each of them once, and whether the first answer, where
+//! it is enough, leaves none of the others at work.
+
+use super::Terms;
+use crate::ledger::{Ledger, Step};
+use crate::meaning::{Act, Sort};
+use crate::path;
+use crate::record::Hash;
+
+/// The takers of an item count from 0, each is another, and all are sent the same bytes on the same terms.
+/// When one gives the answer that is enough, the calls to the others are closed before it.
+pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+    match step.act? {
+        Act::Takes { caller, turn, ordinal, call, to, first_is_enough } => {
+            let number = path::taker(call)?;
+            let item = before.call(&step.record.thread, caller)?.item(turn, ordinal);
+            let name = path::of_item(caller, turn, ordinal);
+            let Some(item) = item else {
+                return (number > 0).then(|| format!("taker {number} of item {name} comes first"));
+            };
+            let Some(takers) = &item.takers else {
+                return Some(format!("item {name} goes to several and is something else as well"));
+            };
+            if u32::try_from(takers.all.len()) != Ok(number) {
+                return Some(format!("{} takers of item {name} come before this one", takers.all.len()));
+            }
+            if takers.all.iter().any(|known| known.name == to) {
+                return Some(format!("item {name} goes to {to} twice"));
+            }
+            let is_same =
+                (takers.first_is_enough, takers.request) == (first_is_enough, Hash::of(&step.record.body));
+            (!is_same).then(|| format!("item {name} is not the same to all"))
+        }
+        act => {
+            let closes = act.closes()?;
+            let (number, (caller, turn, ordinal)) = (path::taker(closes)?, path::item(closes)?);
+            let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
+            let takers = item.takers.as_ref().filter(|takers| takers.first_is_enough)?;
+            if !is_enough(act, step) {
+                return None;
+            }
+            let others = takers.all.iter().filter(|other| other.number != number && !other.is_closed);
+            let names: Vec<&str> = others.map(|other| other.name.as_str()).collect();
+            (!names.is_empty()).then(|| format!("{} still answer, though this is enough", names.join(", ")))
+        }
+    }
+}
+
+/// Whether that is surely an answer and no failure. A report of a listener's own may be one: what it says
+/// of itself stands in bytes that this judge does not read.
+fn is_enough(act: Act<'_>, step: &Step<'_>) -> bool {
+    let is_report = || step.record.body.windows(b"final-report".len()).any(|part| part == b"final-report");
+    match act {
+        Act::Item { sort: Sort::Final, .. } => !is_report(),
+        _ => step.record.code.as_deref() == Some("handled"),
+    }
+}
