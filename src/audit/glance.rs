@@ -14,7 +14,7 @@ const WORDS: usize = 400;
 const ELEMENT: usize = 40;
 
 /// Attributes of core payloads that say nothing to people: hashes, and what the record says anyway.
-const UNSAID: [&str; 6] = ["head", "config", "hash", "at", "xmlns", "parent_id"];
+const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "parent_id"];
 
 /// A payload at a glance.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -88,6 +88,8 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Steer)) => "steers a thread, item",
         Some(Mark::Steering(Steering::Steered)) => "steers call",
         Some(Mark::Role(Role::Introspect)) => "asks about payloads, item",
+        Some(Mark::Role(Role::Clear)) => "clears its view, item",
+        Some(Mark::Role(Role::Recall)) => "reads its view again, item",
         Some(Mark::Role(Role::Todo)) => "todo list",
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",

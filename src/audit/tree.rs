@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use super::columns::plain;
 use super::glance::{glance, told};
-use crate::rules::{approval_payload, budget_payload, core_payload};
+use crate::rules::{approval_payload, budget_payload, core_payload, view_payload};
 use crate::words::budget::Measure;
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
@@ -134,6 +134,13 @@ pub enum Leaf {
     Cancel {
         /// Which.
         timer: Option<TimerId>,
+    },
+    /// It cleared messages of its view, or read some again.
+    View {
+        /// Which of the two.
+        cleared: bool,
+        /// The first message and the last, 0 for none; unknown until the confirmation was read.
+        range: Option<(u64, u64)>,
     },
     /// It opened a nested call.
     Call,
@@ -260,6 +267,8 @@ impl Tree {
             Role::CancelThread => self.item(h, Leaf::Ends(None)),
             Role::Steer => self.item(h, Leaf::Steers),
             Role::Await => self.item(h, Leaf::Await { over: None }),
+            Role::Clear => self.item(h, Leaf::View { cleared: true, range: None }),
+            Role::Recall => self.item(h, Leaf::View { cleared: false, range: None }),
             Role::Note | Role::Todo | Role::Introspect => {
                 self.item(h, Leaf::Note { element: glance(&record.body).element })
             }
@@ -310,6 +319,8 @@ impl Tree {
         match item {
             Some(Leaf::Spawned(child)) => *child = core_payload::spawned_child(&record.body),
             Some(Leaf::Await { over }) => *over = core_payload::await_reason(&record.body),
+            Some(Leaf::View { cleared: true, range }) => *range = view_payload::cleared_range(&record.body),
+            Some(Leaf::View { range, .. }) => *range = view_payload::recalled_range(&record.body),
             Some(Leaf::Ends(child)) => *child = core_payload::cancelled_thread(&record.body),
             Some(Leaf::Timer { set }) => *set = core_payload::read_timer_set(&record.body),
             Some(Leaf::Cancel { timer }) => *timer = core_payload::cancelled_timer(&record.body),

@@ -81,7 +81,17 @@ impl Whole {
 
     /// Every thread that is at work, in order of their ids.
     pub fn working(&self) -> Vec<&Thread> {
-        let mut threads: Vec<&Thread> = self.state.threads.values().filter(|t| !t.calls.is_empty()).collect();
+        self.those(|thread| !thread.calls.is_empty())
+    }
+
+    /// Every root that waits for something: at work, or at rest until a timer opens it.
+    pub fn waiting(&self) -> Vec<&Thread> {
+        let waits = |thread: &Thread| !thread.calls.is_empty() || !thread.timers.is_empty();
+        self.those(|thread| thread.id.parent().is_none() && waits(thread))
+    }
+
+    fn those(&self, wanted: impl Fn(&Thread) -> bool) -> Vec<&Thread> {
+        let mut threads: Vec<&Thread> = self.state.threads.values().filter(|thread| wanted(thread)).collect();
         threads.sort_by(|a, b| a.id.cmp(&b.id));
         threads
     }

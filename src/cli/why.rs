@@ -47,8 +47,8 @@ impl Why {
             }
             return Ok(Exit::Done);
         }
-        let roots = whole.working().into_iter().filter(|thread| thread.id.parent().is_none());
-        let standings = roots.map(|thread| Standing::of(reader, &whole, &posts, thread));
+        let standings =
+            whole.waiting().into_iter().map(|thread| Standing::of(reader, &whole, &posts, thread));
         let standings: Vec<Standing> =
             standings.collect::<Result<_, _>>().map_err(|fault| looking.fault(&fault))?;
         let waits = why::waits(&standings, looking.now);

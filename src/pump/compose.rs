@@ -9,23 +9,44 @@ use systole_kit::envelope::{Delivered, Stamp};
 use systole_kit::payload::Payload;
 
 use super::failing::work_key;
-use super::state::{Answer, Call, Thread};
-use crate::rules::core_payload;
+use super::state::{Answer, Call, Item, Thread};
 use crate::words::ids::{CallPath, Name};
 use crate::words::ports::Lease;
 use crate::words::record::Record;
 use crate::words::time::Millis;
 
-/// The records that the due turn of a call shows, by their place in the thread.
-pub(super) fn needed(call: &Call) -> Vec<u64> {
+/// The records that the due turn of a call shows, by their place in the thread, in the order in which it
+/// shows them.
+pub(super) fn shown(call: &Call) -> Vec<u64> {
     if call.settled == 0 {
         return vec![call.request];
     }
-    let answers = call.items.iter().filter_map(|item| match item.answer {
-        Answer::Seq(seq) => Some(seq),
+    answers(call).map(|(_, seq)| seq).chain(inbox(call)).collect()
+}
+
+/// The items of the last reply in their order. A wait is recorded after the items beside it, wherever its
+/// sender put it.
+pub(super) fn items(call: &Call) -> Vec<&Item> {
+    let mut items: Vec<&Item> = call.items.iter().collect();
+    items.sort_by_key(|item| item.ordinal);
+    items
+}
+
+/// The records that answer those items, each with the item's ordinal, in the same order.
+pub(super) fn answers(call: &Call) -> impl Iterator<Item = (u32, u64)> {
+    items(call).into_iter().filter_map(|item| match item.answer {
+        Answer::Seq(seq) => Some((item.ordinal, seq)),
         Answer::Open | Answer::Recorded => None,
-    });
-    answers.chain(call.shown_inbox()).collect()
+    })
+}
+
+/// What the due turn shows of the inbox: children's ends first, in order of spawning, so that it does not
+/// depend on which ended first; then the rest, in order of the log.
+pub(super) fn inbox(call: &Call) -> Vec<u64> {
+    let place = |seq| call.children.iter().position(|child| child.ended == Some(seq)).unwrap_or(usize::MAX);
+    let mut shown: Vec<u64> = call.shown_inbox().collect();
+    shown.sort_by_key(|seq| (place(*seq), *seq));
+    shown
 }
 
 /// What a delivery carries. `found` gives the records that `needed` named; none if one is missing
@@ -61,7 +82,7 @@ pub fn envelope(
         return Some(addressed(&call.caller, call, thread, stamp, payload));
     }
     let mut items = Vec::with_capacity(call.items.len());
-    for item in &call.items {
+    for item in self::items(call) {
         let (from, seq, payload) = match item.answer {
             Answer::Seq(seq) => {
                 let record = found(seq)?;
@@ -73,26 +94,11 @@ pub fn envelope(
         let from = Some(from.as_str().to_owned());
         items.push(answers::Answer { ordinal: item.ordinal, from, seq: Some(seq), payload });
     }
-    // A wait is recorded after the items beside it, wherever its sender put it.
-    items.sort_by_key(|item| item.ordinal);
-    let inbox = inbox(call, found)?;
+    let inbox = inbox(call).into_iter().map(|seq| Payload::trusted(found(seq)?.body.clone()).ok());
+    let inbox = inbox.collect::<Option<Vec<Payload>>>()?;
     let wrap_up = call.wrap_up.filter(|_| call.is_wrapping_up()).map(|of| of.what.code().to_string());
     let answers = write_answers(&Answers { turn: lease.turn, wrap_up, items, inbox });
     Some(addressed(&Name::core(), call, thread, stamp, answers))
-}
-
-/// Children's ends first, in order of spawning, so that what is shown does not depend on which ended
-/// first; then the rest, in order of the log.
-fn inbox(call: &Call, found: impl Fn(u64) -> Option<Arc<Record>>) -> Option<Vec<Payload>> {
-    let mut shown = Vec::new();
-    for seq in call.shown_inbox() {
-        let body = found(seq)?.body.clone();
-        let child = core_payload::finished_child(&body);
-        let place = child.and_then(|id| call.children.iter().position(|c| c.id == id)).unwrap_or(usize::MAX);
-        shown.push((place, seq, Payload::trusted(body).ok()?));
-    }
-    shown.sort_by_key(|(place, seq, _)| (*place, *seq));
-    Some(shown.into_iter().map(|(.., payload)| payload).collect())
 }
 
 fn addressed(from: &Name, call: &Call, thread: &Thread, stamp: Stamp, payload: Payload) -> Delivered {

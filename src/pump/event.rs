@@ -6,6 +6,7 @@ use systole_kit::told::Answer;
 
 use super::buckets::{Telling, Toll};
 use super::state::Thread;
+use super::view::Seen;
 use super::wall::{Left, Runs};
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
@@ -61,6 +62,14 @@ pub enum Happening {
     },
     /// A listener's reply, judged.
     Replied(Judged),
+    /// A reply or a question that asks for the view of its call: that was read from the log, as it stood
+    /// when the turn was due, or could not be.
+    Looked {
+        /// What was said.
+        judged: Judged,
+        /// The view.
+        seen: Result<Seen, Refusal>,
+    },
     /// A listener's document that belongs to no delivery.
     Stray(Unconnected),
     /// An attempt will not be answered.

@@ -12,7 +12,7 @@ use super::state::{
     Steps, Thread, Wish, WrapUp,
 };
 use crate::rules::loops::Rounds;
-use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo};
+use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo, view_payload};
 use crate::words::budget::Use;
 use crate::words::ids::{CallPath, Digest, MessageId};
 use crate::words::limits;
@@ -84,7 +84,9 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 call.rounds.made(to, &record.body);
             }
         }
-        Role::Spawn | Role::CancelThread | Role::Steer | Role::Introspect => settle(thread, h, Answer::Open),
+        Role::Spawn | Role::CancelThread | Role::Steer | Role::Introspect | Role::Clear | Role::Recall => {
+            settle(thread, h, Answer::Open)
+        }
         Role::Await => {
             settle(thread, h, Answer::Open);
             awaits(thread, record);
@@ -98,6 +100,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             if let Some(path) = &h.call {
                 answer_item(thread, path, h);
                 spawned(thread, path, record);
+                cleared(thread, path, record);
                 timers::answered(thread, path, record);
             }
         }
@@ -187,6 +190,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, pur
         nudged: false,
         rounds: Rounds::default(),
         todos: BTreeMap::new(),
+        cleared: 0,
     };
     thread.calls.insert(path, call);
 }
@@ -266,6 +270,15 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     if let Some(call) = thread.calls.get_mut(&caller) {
         let ceiling = budget_payload::ceiling(&record.body);
         call.children.push(Child { id: child, ended: None, ceiling });
+    }
+}
+
+/// A `<context-cleared>` says how far the call's view is cleared.
+fn cleared(thread: &mut Thread, path: &CallPath, record: &Record) {
+    let Some((_, to)) = view_payload::cleared_range(&record.body) else { return };
+    let caller = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller));
+    if let Some(call) = caller {
+        call.cleared = call.cleared.max(to);
     }
 }
 

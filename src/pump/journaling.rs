@@ -12,6 +12,7 @@ use super::draft::{Draft, Fact};
 use super::event::{Effect, Recall};
 use super::replying::Turn;
 use super::reserving;
+use super::showing;
 use super::state::{Entered, Journal};
 use crate::rules::core_payload;
 use crate::words::codes::Code;
@@ -114,21 +115,22 @@ pub(super) fn asked(
     id: u64,
     question: Result<Question, Refused>,
 ) {
-    let refused = match question {
+    let answered = match question {
         Ok(Question::Journal { from }) => {
             let past = d.call(turn.thread, turn.path).map_or(&[][..], |call| &call.journal.past);
             let skipped = usize::try_from(from).unwrap_or(usize::MAX);
             let seqs = past.iter().skip(skipped).copied().collect();
             return d.effect(Effect::Recall(Recall { lease: lease.clone(), id, from, seqs }));
         }
-        Ok(question) => not_built(&["<", question.name(), "> is not built yet"].concat()),
-        Err(refused) => refused,
+        Ok(question) => {
+            showing::answer(d, turn, &question).map_err(|refusal| Refused { refusal, kept: None })
+        }
+        Err(refused) => Err(refused),
     };
-    refuse(d, turn, lease, id, refused);
-}
-
-fn not_built(words: &str) -> Refused {
-    Refused { refusal: Refusal::new(Code::NotBuilt, words.to_owned()), kept: None }
+    match answered {
+        Ok(body) => answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
+        Err(refused) => refuse(d, turn, lease, id, refused),
+    }
 }
 
 /// Answers with a refusal, which is recorded in the call, or only counted where its sender makes too many.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::draft::{Draft, Fact};
 use super::replying::{Turn, no_turn_left, refuse_item};
-use super::{awaiting, ending, timers, todos};
+use super::{awaiting, clearing, ending, timers, todos};
 use crate::words::primitive::Primitive;
 use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
@@ -19,24 +19,36 @@ pub(super) fn answer(
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
     match primitive {
-        Primitive::Await(_) | Primitive::Introspect(_) if turn.is_single() => {
+        Primitive::Await(_) | Primitive::Introspect(_) | Primitive::Clear(_) | Primitive::Recall(_)
+            if turn.is_single() =>
+        {
             Some(refuse_item(d, turn, ordinal, no_turn_left(), Some(item)))
         }
         Primitive::Await(wanted) => awaiting::wait(d, turn, ordinal, wanted, item),
         Primitive::SetTimer(wanted) => timers::set(d, turn, ordinal, wanted, item),
         Primitive::CancelTimer(id) => timers::cancel(d, turn, ordinal, id, item),
         Primitive::CancelThread(id) => ending::cancel(d, turn, ordinal, id, item),
+        // The door has answered it already: its answer is in no state.
         Primitive::Introspect(answer) => {
-            introspect(d, turn, ordinal, answer, item);
+            told(d, turn, ordinal, Role::Introspect, item, answer);
             None
         }
+        Primitive::Clear(wanted) => clearing::clear(d, turn, ordinal, *wanted, item),
+        Primitive::Recall(_) => clearing::recall(d, turn, ordinal, item),
         Primitive::Todo => todos::keep(d, turn, ordinal, Role::Todo, item),
     }
 }
 
-/// Answers a question about payloads, which the door has answered already: its answer is in no state.
-fn introspect(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, answer: &Arc<[u8]>, item: &Arc<[u8]>) {
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Introspect), item.clone());
+/// Records an item and the core's answer to it, which is there already.
+pub(super) fn told(
+    d: &mut Draft<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    role: Role,
+    item: &Arc<[u8]>,
+    answer: &Arc<[u8]>,
+) {
+    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(role), item.clone());
     fact.from = turn.sender.clone();
     let (_, cause) = d.record(turn.thread, fact);
     let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), answer.clone())

@@ -14,6 +14,7 @@ use super::primitives;
 use super::purse;
 use super::spawning::{Wanted, spawn};
 use super::state::Call;
+use super::view::Seen;
 use super::wrapping;
 use super::{steering, todos};
 use crate::rules::core_payload;
@@ -42,6 +43,9 @@ pub(super) struct Turn<'a> {
     /// Whether this turn was told so, and so is the last.
     pub(super) is_wrap_up: bool,
     pub(super) listener: Option<&'a Listener>,
+    /// The view of the call as this turn had it, or why it could not be read; none where nothing in the
+    /// reply asks for it.
+    pub(super) seen: Option<&'a Result<Seen, Refusal>>,
 }
 
 impl Turn<'_> {
@@ -77,7 +81,7 @@ impl Turn<'_> {
     }
 }
 
-pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
+pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
     let Judged { lease, said, claimed } = judged;
     let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
     else {
@@ -95,6 +99,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged) {
         wrap_up: call.wrap_up.map(|of| of.what),
         is_wrap_up: call.is_wrapping_up(),
         listener: d.listener(call.config, &call.listener),
+        seen,
     };
     if let Some(claimed) = claimed {
         false_sender(d, &turn, claimed);

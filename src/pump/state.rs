@@ -193,6 +193,8 @@ pub struct Call {
     pub rounds: Rounds,
     /// Its todo lists, by the hash of their condition.
     pub todos: BTreeMap<Digest, Steps>,
+    /// The last message of its view that it has cleared, with all before it but its request; 0 for none.
+    pub cleared: u64,
 }
 
 /// How many steps there are.
@@ -393,7 +395,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 8;
+const ROW_VERSION: u8 = 10;
 
 impl Thread {
     /// A thread before its first record.

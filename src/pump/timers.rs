@@ -5,6 +5,7 @@
 //! comes with the event, counted by a clock that nobody sets; no clock is read here. Where the wall clock
 //! was set back meanwhile, the firing says so: its time would look too early to whoever reads the log.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::awaiting;
@@ -28,9 +29,10 @@ pub(super) fn set(
     wanted: &SetTimer,
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
-    let timers = &d.thread(turn.thread)?.timers;
+    let thread = d.thread(turn.thread)?;
+    let timers: BTreeSet<&TimerId> = standing(thread, turn).map(|(id, _)| id).collect();
     let refusal = match &wanted.id {
-        Some(id) if timers.contains_key(id) => Some(
+        Some(id) if timers.contains(id) => Some(
             Refusal::new(Code::Invalid, ["a timer ", id.as_str(), " is set in this thread"].concat())
                 .of_element("set-timer")
                 .in_place("/set-timer/@id")
@@ -45,10 +47,15 @@ pub(super) fn set(
     if let Some(refusal) = refusal {
         return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
     }
-    let id = wanted.id.clone().unwrap_or_else(|| TimerId::free(|id| timers.contains_key(id)));
+    let id = wanted.id.clone().unwrap_or_else(|| TimerId::free(|id| timers.contains(id)));
     let due = d.at().plus(wanted.pace.span_ms);
     answered(d, turn, ordinal, Timing::Set, item, core_payload::timer_set(&id, due));
     None
+}
+
+/// The timers of a thread as the reply to a turn finds them.
+fn standing<'t>(thread: &'t Thread, turn: &Turn<'_>) -> impl Iterator<Item = (&'t TimerId, &'t Timer)> {
+    thread.timers.iter().filter(|(_, timer)| !thread.is_spent(turn.path, turn.number, timer))
 }
 
 /// Cancels a timer of the sender.
@@ -60,15 +67,10 @@ pub(super) fn cancel(
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
     let thread = d.thread(turn.thread)?;
-    let own = thread.timers.get(id).is_some_and(|t| thread.may_cancel(turn.path, &turn.sender, t));
-    if !own {
+    let own = standing(thread, turn).filter(|(_, timer)| thread.may_cancel(turn.path, &turn.sender, timer));
+    let set: Vec<&str> = own.map(|(id, _)| id.as_str()).collect();
+    if !set.contains(&id.as_str()) {
         let words = ["no timer ", id.as_str(), " of yours is set"].concat();
-        let set: Vec<&str> = thread
-            .timers
-            .iter()
-            .filter(|(_, timer)| thread.may_cancel(turn.path, &turn.sender, timer))
-            .map(|(id, _)| id.as_str())
-            .collect();
         let expected = if set.is_empty() { "none is set".to_owned() } else { set.join(", ") };
         let refusal = Refusal::new(Code::UnknownTimer, words)
             .of_element("cancel-timer")

@@ -209,6 +209,12 @@ fn admit_item(
         Case::CancelThread => admit_primitive(composition, payload, judge, |body| {
             primitive::read_cancel_thread(body).map(Primitive::CancelThread)
         }),
+        Case::ClearView => admit_primitive(composition, payload, judge, |body| {
+            Ok(Primitive::Clear(primitive::read_clear(body)))
+        }),
+        Case::Recall => admit_primitive(composition, payload, judge, |body| {
+            Ok(Primitive::Recall(primitive::read_recall(body)))
+        }),
         Case::Describe => {
             let [element, namespace] = ["element", "namespace"].map(|name| payload.attribute(name));
             let (schema, element) = (SchemaId::META, element.unwrap_or_default());

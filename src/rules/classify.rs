@@ -24,6 +24,10 @@ pub enum Case {
     Todo,
     /// `<cancel-thread>`.
     CancelThread,
+    /// `<clear-context>`.
+    ClearView,
+    /// `<recall>`.
+    Recall,
     /// `<describe>`.
     Describe,
     /// `<list-capabilities>`.
@@ -35,9 +39,6 @@ pub enum Case {
     /// A peer accepts it.
     Call(Name, SchemaId),
 }
-
-/// Primitives that are known but cannot be answered yet.
-const NOT_BUILT: &[&str] = &["clear-context", "recall"];
 
 /// The case of an item that `sender` sends, addressed `to` somebody or to nobody by name.
 pub fn of_item(
@@ -71,13 +72,11 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
         "cancel-timer" if is_core => Ok(Case::CancelTimer),
         "todo-until" if is_core => Ok(Case::Todo),
         "cancel-thread" if is_core => Ok(Case::CancelThread),
+        "clear-context" if is_core => Ok(Case::ClearView),
+        "recall" if is_core => Ok(Case::Recall),
         "describe" if !is_core => Ok(Case::Describe),
         "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
         "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
-        local if NOT_BUILT.contains(&local) => {
-            let words = [local, " is not built yet"].concat();
-            Err(Refusal::new(Code::NotBuilt, words).of_element(local))
-        }
         local => {
             let words = [local, " is a payload that only the core sends"].concat();
             Err(Refusal::new(Code::ForbiddenNamespace, words)

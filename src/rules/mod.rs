@@ -11,3 +11,4 @@ pub mod labels;
 pub mod loops;
 pub mod primitive;
 pub mod todo;
+pub mod view_payload;

@@ -11,7 +11,7 @@ use super::core_payload;
 use crate::words::codes::Code;
 use crate::words::ids::{ThreadId, TimerId};
 use crate::words::limits;
-use crate::words::primitive::{Await, Mode, Pace, SetTimer};
+use crate::words::primitive::{Await, Clear, Mode, Pace, Recall, SetTimer};
 use crate::words::refusal::Refusal;
 use crate::words::time::stretch_ms;
 
@@ -108,4 +108,33 @@ pub fn timer_note(body: &[u8]) -> String {
 pub fn read_cancel_thread(body: &[u8]) -> Result<ThreadId, Refusal> {
     let [id] = core_payload::attributes(body, "cancel-thread", ["id"]).unwrap_or_default();
     ThreadId::parse(&id.unwrap_or_default()).map_err(|words| Refusal::new(Code::Invalid, words.to_string()))
+}
+
+/// What a `<clear-context>` says.
+pub fn read_clear(body: &[u8]) -> Clear {
+    let [keep] = core_payload::attributes(body, "clear-context", ["keep"]).unwrap_or_default();
+    Clear { keep: keep.as_deref().map_or(0, whole) }
+}
+
+/// What a `<recall>` says. Whether there are such messages is known to the pump alone.
+pub fn read_recall(body: &[u8]) -> Recall {
+    let names = ["from_seq", "to_seq", "offset", "length"];
+    let [from, to, offset, length] = core_payload::attributes(body, "recall", names).unwrap_or_default();
+    let number = |written: Option<String>| written.as_deref().map(whole);
+    Recall {
+        from: number(from).unwrap_or(0),
+        to: number(to).unwrap_or(0),
+        offset: number(offset).unwrap_or(0),
+        length: number(length),
+    }
+}
+
+/// A whole number as the schema takes it, signs included. One that nobody can count to means what the
+/// largest means: more than there is.
+fn whole(written: &str) -> u64 {
+    let digits = written.trim().trim_start_matches('+');
+    match digits.strip_prefix('-') {
+        Some(_) => 0,
+        None => digits.parse().unwrap_or(u64::MAX),
+    }
 }

@@ -283,6 +283,26 @@ impl CallPath {
     pub fn is_within(&self, other: &CallPath) -> bool {
         self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
+
+    /// Its steps from the thread down: the number of its top call, then turn and ordinal of each item.
+    /// In their order calls stand as they were asked for.
+    pub fn steps(&self) -> Vec<(u32, u32)> {
+        let step = |step: &str| {
+            let (turn, ordinal) = step.split_once('.').unwrap_or((step, "0"));
+            (turn.parse().unwrap_or(0), ordinal.parse().unwrap_or(0))
+        };
+        self.0.split('/').map(step).collect()
+    }
+
+    /// Whether whoever asked for `other` had the outcome of this call by then, whatever ran beside it: it
+    /// belongs to an earlier top call of the thread, or to an earlier turn of a call that both belong to.
+    /// Calls that only tell of something (turn 0) are waited for by nobody, so they precede nothing.
+    pub fn precedes(&self, other: &CallPath) -> bool {
+        let steps = self.steps();
+        let is_awaited = steps.iter().all(|(turn, _)| *turn > 0);
+        let parting = steps.iter().zip(other.steps()).find(|(own, other)| *own != other);
+        is_awaited && parting.is_some_and(|((own, _), (other, _))| own < &other)
+    }
 }
 
 impl Key {
@@ -430,6 +450,27 @@ mod tests {
         assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
         assert_eq!(path.top_number(), 3);
         assert!(path.is_within(&CallPath::top(3)) && !CallPath::top(31).is_within(&CallPath::top(3)));
+    }
+
+    #[test]
+    fn a_call_precedes_what_was_asked_for_when_it_was_over() {
+        let precedes =
+            |one: &str, other: &str| CallPath::parse(one).unwrap().precedes(&CallPath::parse(other).unwrap());
+        for (one, other) in [
+            ("1", "2"),
+            ("9", "10"),
+            ("1/3.0", "2"),
+            ("1", "2/1.0"),
+            ("2/1.5", "2/2.0"),
+            ("2/1.0/7.1", "2/10.0/1.0"),
+        ] {
+            assert!(precedes(one, other) && !precedes(other, one), "{one} {other}");
+        }
+        for (one, other) in
+            [("1", "1"), ("1", "1/1.0"), ("2/1.0", "2/1.1"), ("2/1.0/1.0", "2/1.1/2.0"), ("1/0.0", "2")]
+        {
+            assert!(!precedes(one, other), "{one} {other}");
+        }
     }
 
     #[test]

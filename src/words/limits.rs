@@ -39,6 +39,12 @@ pub const BUDGET_TOKENS: u64 = 1_000_000_000_000;
 pub const BUDGET_MICROS: u64 = 1_000_000 * 1_000_000;
 /// Of a hundred parts of a budget, how many are used when its warning is given.
 pub const WARNING_PERCENT: u64 = 80;
+/// Characters of messages that one `<recalled>` shows: a model's share of a turn. 64 of them, escaped in the
+/// worst way, still fit into memory many times over.
+pub const RECALL_CHARACTERS: u64 = 32_768;
+/// Bytes of messages, or of a document, on one page of what answers a question. A message that is larger has
+/// a page to itself.
+pub const ANSWER_BYTES: usize = 256 << 10;
 /// Todo lists with different conditions that one call may have. All of them are in its thread's row.
 pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. All of them are in its row.

@@ -22,6 +22,30 @@ pub enum Primitive {
     Todo,
     /// `<cancel-thread>`.
     CancelThread(ThreadId),
+    /// `<clear-context>`.
+    Clear(Clear),
+    /// `<recall>`.
+    Recall(Recall),
+}
+
+/// How much of its view a listener keeps: so many of the last messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clear {
+    /// So many; a number beyond what there is means all of them.
+    pub keep: u64,
+}
+
+/// Which messages of its view a listener wants to read again. Nothing here is known to be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recall {
+    /// The first, counted from 1.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// How many characters of their text are passed over.
+    pub offset: u64,
+    /// How many are wanted after those; none leaves that to the pump.
+    pub length: Option<u64>,
 }
 
 /// What an `<await-threads>` waits for.

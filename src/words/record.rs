@@ -136,6 +136,10 @@ words! {
         Introspect "introspect",
         /// A `<todo-until>`; answered by being recorded.
         Todo "todo",
+        /// A `<clear-context>`. The answer to it is what takes effect.
+        Clear "clear",
+        /// A `<recall>`.
+        Recall "recall",
         /// The item that answers the call.
         Final "final",
         /// A `<spawn-thread>` that was taken.

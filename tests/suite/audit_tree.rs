@@ -232,3 +232,51 @@ async fn a_refusal_from_outside_is_told_with_its_place_and_its_mend() {
 ");
     stop(organism).await;
 }
+
+/// A planner that searches, clears its view, reads it again and clears nothing more.
+#[tokio::test]
+async fn what_is_done_to_a_view_is_shown_by_its_numbers() {
+    let core = |item: &str| item.replace("/>", " xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>");
+    let env = format!(
+        "env: {{TURN_1: '{}', TURN_2: '{}', TURN_3: '{}{}', TURN_4: '{}'}}",
+        payload("search", "one"),
+        core("<clear-context keep=\"0\"/>"),
+        core("<recall from_seq=\"2\" to_seq=\"3\"/>"),
+        core("<clear-context keep=\"9\"/>"),
+        payload("planned", "done"),
+    );
+    let folder = cast(&[
+        Part("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search]"]),
+        Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
+    ]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let (text, json) = drawn(&organism, &receipt.thread, "resting");
+    insta::assert_snapshot!(steady(&text), @r"
+sess-0123456789ab  resting  opened 12:00:00
+└─ 1  planner  <plan>  answered <planned> after 0.0 s, 4 turns
+   ├─ 1/1.0  search  <search>  answered <found> after 0.0 s
+   ├─ 1/2.0  cleared messages 2 to 3 of its view
+   ├─ 1/3.0  recalled messages 2 to 3 of its view
+   └─ 1/3.1  cleared nothing of its view
+");
+    assert_eq!(json["calls"][0]["items"][1]["cleared"], serde_json::json!([2, 3]), "{json:#}");
+    assert_eq!(json["calls"][0]["items"][2]["recalled"], serde_json::json!([2, 3]), "{json:#}");
+    let records = organism.reader().of_thread(&receipt.thread, 5, 100).unwrap();
+    let lines: Vec<String> = records.iter().flat_map(|(_, r)| narrate(r, Some(&receipt.thread))).collect();
+    insta::assert_snapshot!(steady(&narrow(&lines)), @r#"
+12:00:00  #5 core → planner  answer to 1/2.0  <context-cleared>
+    kept_messages=1 from_seq=2 to_seq=3
+12:00:00  #6 planner  reads its view again, item 1/3.0  <recall>
+    from_seq=2 to_seq=3
+12:00:00  #7 core → planner  answer to 1/3.0  <recalled>
+    from_seq=2 to_seq=3 total=64 offset=0 <search xmlns="urn:t">one</search>
+    <found xmlns="urn:t">x</found>
+12:00:00  #8 planner  clears its view, item 1/3.1  <clear-context>  keep=9
+12:00:00  #9 core → planner  answer to 1/3.1  <context-cleared>
+    kept_messages=3 from_seq=0 to_seq=0
+12:00:00  #10 planner → operator  answers call 1  <planned>  done
+"#);
+    stop(organism).await;
+}

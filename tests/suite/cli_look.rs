@@ -348,3 +348,22 @@ async fn a_refusal_reads_with_its_place_and_its_mend() {
     }
     stop(organism).await;
 }
+
+/// Whoever asks what waits learns of the thread that a timer will open as well: it is at rest, and not for long.
+#[tokio::test]
+async fn c7_why_lists_the_timer_of_a_thread_at_rest() {
+    let timer =
+        "<set-timer xmlns=\"https://xml-pipeline.org/ns/core/v1\" id=\"tea\" after=\"1h\">drink</set-timer>";
+    let rests = format!("env: {{TURN_1: '{timer}', TURN_2: '<found xmlns=\"urn:t\">now</found>'}}");
+    let folder = cast(&[Part("search", "search", "found", &[&rests, "turns: 9"])]);
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("search", "x"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let told = systole(folder.path(), &["why", "--json"]).json();
+    let [wait] = &told["waits"].as_array().unwrap()[..] else { panic!("{told:#}") };
+    assert_eq!(
+        (wait["cause"].as_str(), wait["thread"].as_str()),
+        (Some("timer"), Some(receipt.thread.as_str()))
+    );
+    stop(organism).await;
+}

@@ -6,6 +6,7 @@ use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::file::{CORE_XSD, ENVELOPE_XSD};
 use systole::rules::budget_payload;
 use systole::rules::core_payload::{self, Attempt};
+use systole::rules::view_payload::{self, Cleared, Part};
 use systole::words::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
 use systole::words::codes::Code;
 use systole::words::ids::{Digest, Name, ThreadId, TimerId};
@@ -45,6 +46,13 @@ fn taken() -> Vec<String> {
         "<timer-fired X id='tea'/>",
         "<timer-fired X id='tea' clock='set-back'/>",
         "<timer-cancelled X id='tea'/>",
+        "<clear-context X keep='10'/>",
+        "<context-cleared X kept_messages='4' from_seq='2' to_seq='7' digest='H'/>",
+        "<context-cleared X kept_messages='4' from_seq='0' to_seq='0' digest='H'/>",
+        "<recall X from_seq='2' to_seq='7'/>",
+        "<recall X from_seq='0' to_seq='0' offset='7' length='1'/>",
+        "<recalled X from_seq='2' to_seq='2' total='9' offset='0'><message seq='2' from='calc.add'>&lt;a/&gt;</message></recalled>",
+        "<recalled X from_seq='2' to_seq='3' total='9' offset='4' next='5'><message seq='2' from='core'/><message seq='3' from='a'/></recalled>",
         "<system-thread-error X unknown_id='../x &gt;' code='unknown_thread' message='Unknown thread'/>",
         "<system-thread-error X unknown_id='sess-1f0c9a2b77d1.a' code='thread_ended' message='Ended'/>",
         "<system-error X code='payload.invalid' retry_allowed='true' message='limit: 0'/>",
@@ -99,6 +107,9 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "column",
         "reason='budget'",
         "missed",
+        "offset='7'",
+        "length",
+        "next",
         "from='calc.add'",
         "clock",
     ];
@@ -149,6 +160,12 @@ fn a1_the_older_envelope_is_taken_and_what_is_no_envelope_is_refused() {
     for envelope in bad {
         assert!(matches!(judge("envelope", ENVELOPE_XSD, &envelope), Verdict::Invalid { .. }), "{envelope}");
     }
+}
+
+fn part(next: Option<u64>, text: &str) -> Part {
+    let messages =
+        vec![(2, Name::core(), text.to_owned()), (3, Name::parse("calc.add").unwrap(), String::new())];
+    Part { range: (2, 3), total: u64::MAX, offset: 0, next, messages }
 }
 
 /// Everything that the pump itself writes, with the odd values that could reach it.
@@ -206,6 +223,10 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::timer_fired(&timer, u64::MAX, true, odd),
         core_payload::timer_cancelled(&timer),
         core_payload::todo_open(2, u64::MAX),
+        view_payload::view_cleared(&Cleared { kept: 4, range: (2, 7), digest: Digest([2; 32]) }),
+        view_payload::view_cleared(&Cleared { kept: u64::MAX, range: (0, 0), digest: Digest([2; 32]) }),
+        view_payload::recalled(&part(None, odd)),
+        view_payload::recalled(&part(Some(u64::MAX), "]]>\r\u{fffe}")),
         core_payload::system_thread_error("../x >", false, odd),
         core_payload::system_thread_error(child.as_str(), true, odd),
         core_payload::dead_letter("d-1", 5),

@@ -182,7 +182,7 @@ fn a_failpoint_is_not_passed_on_to_programs() {
 }
 
 #[test]
-fn twenty_kills_through_the_command() {
+fn c3_twenty_kills_through_the_command() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(PROGRAM);
     command

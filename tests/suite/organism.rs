@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use systole::edges::delivery::Answering;
 use systole::edges::failpoint::Failpoint;
 use systole::organism::file;
 use systole::organism::running::{LogPlace, Message, Organism, Plan};
 use systole::organism::waiting::Reply;
 use systole::pump::run::Ended;
+use systole::words::composition::Composition;
 use systole::words::flow::Receipt;
 use systole::words::ids::{Key, Name};
 use systole::words::ports::Position;
@@ -28,12 +30,22 @@ pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// Starts the organism of that folder.
 pub(crate) async fn start(folder: &Path) -> Organism {
+    start_with(folder, |_, _| {}).await
+}
+
+/// Starts it after something was changed: what its file cannot say, and its listeners in this process.
+pub(crate) async fn start_with(
+    folder: &Path,
+    change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn Answering>>),
+) -> Organism {
     let file = file::load(&folder.join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
+    let (mut composition, mut inline) = (file.composition, BTreeMap::new());
+    change(&mut composition, &mut inline);
     Organism::start(Plan {
-        composition: file.composition,
+        composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),
-        inline: BTreeMap::new(),
+        inline,
         validators: 1,
         surroundings: std::env::vars_os().collect(),
         steps: Arc::new(Failpoint::read(None).unwrap()),

@@ -3,10 +3,16 @@
 //! Never answers one. A start tag that the gate has just opened comes in and a [`Question`] goes out, or the other way
 //! round.
 
+mod kept;
+mod viewed;
+
+pub use kept::{Kept, Whose};
+pub use viewed::{Shown, Spot, Viewed};
+
 use crate::gate::{Gate, Tag};
 use crate::journal::count;
 use crate::place::Fault;
-use crate::writer::Writer;
+use crate::writer::{Start, Writer};
 use crate::{codes, namespaces};
 
 /// A question.
@@ -14,18 +20,22 @@ use crate::{codes, namespaces};
 pub enum Question {
     /// The messages of its own call, from that one on.
     View {
-        /// The first that is wanted, from 0.
+        /// The number of the first that is wanted; 0 like 1 is all of them.
         from_seq: u64,
     },
     /// The schema of a listener.
     Schema {
         /// Which: its own name, or that of a peer.
         name: String,
+        /// The first byte that is wanted, from 0.
+        from: u64,
     },
     /// Bytes that its view names.
     Blob {
         /// Their hash.
         hash: String,
+        /// The first byte that is wanted, from 0.
+        from: u64,
     },
     /// Bytes to be kept.
     PutBlob {
@@ -59,11 +69,10 @@ impl Question {
         let start = writer.open(self.name());
         match self {
             Self::View { from_seq } => start.number("from-seq", *from_seq).empty(),
-            Self::Schema { name } => start.attr("name", name).empty(),
-            Self::Blob { hash } => start.attr("hash", hash).empty(),
+            Self::Schema { name, from } => since(start.attr("name", name), *from),
+            Self::Blob { hash, from } => since(start.attr("hash", hash), *from),
             Self::PutBlob { text } => start.text(text),
-            Self::Journal { from: 0 } => start.empty(),
-            Self::Journal { from } => start.number("from", *from).empty(),
+            Self::Journal { from } => since(start, *from),
         }
     }
 
@@ -86,10 +95,14 @@ impl Question {
         let is_own = gate.ns(tag) == Some(namespaces::LISTENER);
         let question = match tag.local {
             "view" if is_own => Self::View { from_seq: count(gate, tag, "from-seq")?.unwrap_or(0) },
-            "schema" if is_own => Self::Schema { name: super::reply::attribute(gate, tag, "name")? },
-            "blob" if is_own => Self::Blob { hash: super::reply::attribute(gate, tag, "hash")? },
+            "schema" if is_own => {
+                Self::Schema { name: super::reply::attribute(gate, tag, "name")?, from: start(gate, tag)? }
+            }
+            "blob" if is_own => {
+                Self::Blob { hash: super::reply::attribute(gate, tag, "hash")?, from: start(gate, tag)? }
+            }
             "put-blob" if is_own => return Ok(Self::PutBlob { text: gate.text_inside()? }),
-            "journal" if is_own => Self::Journal { from: count(gate, tag, "from")?.unwrap_or(0) },
+            "journal" if is_own => Self::Journal { from: start(gate, tag)? },
             other => {
                 let message = format!("<{other}> is no question to the pump");
                 let fault = gate.fault(codes::INVALID, message, tag.offset);
@@ -103,4 +116,13 @@ impl Question {
         let message = format!("<{}> stands with text, and has none", tag.local);
         Err(gate.fault(codes::INVALID, message, tag.offset).received(text.trim()))
     }
+}
+
+/// Closes a question that begins somewhere, which is said where that is not the beginning.
+fn since(start: Start<'_, '_>, from: u64) {
+    if from == 0 { start.empty() } else { start.number("from", from).empty() }
+}
+
+fn start<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+    Ok(count(gate, tag, "from")?.unwrap_or(0))
 }

@@ -183,7 +183,7 @@ fn hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fa
         .received(&value))
 }
 
-fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
+pub(crate) fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
     super::reply::attribute(gate, tag, name)?;
     count(gate, tag, name).map(Option::unwrap_or_default)
 }

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::Payload;
-use crate::ask::Question;
+use crate::ask::{Question, Shown, Viewed};
 use crate::journal::{Entry, Past};
 use crate::told::Answer;
 
@@ -60,6 +60,23 @@ impl dyn Line + '_ {
     /// When the pump refuses to answer, or nobody does.
     pub async fn ask(&self, question: Question) -> Result<Option<Payload>, NotTaken> {
         Ok(taken(self.say(Saying::Ask(question)).await?)?.payload)
+    }
+
+    /// The messages of its own view, from that number on: what is kept of them, in one piece.
+    ///
+    /// # Errors
+    /// When the pump refuses to answer, or nobody does.
+    pub async fn view(&self, from_seq: u64) -> Result<Vec<Shown>, NotTaken> {
+        let mut all = Vec::new();
+        let mut from = Some(from_seq);
+        while let Some(first) = from {
+            let answer = self.ask(Question::View { from_seq: first }).await?;
+            let page = answer.as_ref().and_then(|payload| Viewed::read(payload).ok()).unwrap_or_default();
+            all.extend(page.messages);
+            // A page that does not lead on is the last, whatever it says.
+            from = page.next.filter(|after| *after > first);
+        }
+        Ok(all)
     }
 
     /// The whole journal of this turn's earlier attempts. Whoever was given a stamp without `journal` need not ask.

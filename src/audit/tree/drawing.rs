@@ -175,6 +175,7 @@ fn told(leaf: &Leaf, now: Millis) -> String {
             ["cancelled ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
         }
         Leaf::Steers => "steered a thread".to_owned(),
+        Leaf::View { cleared, range } => looked(*cleared, *range),
         Leaf::Timer { set: None } => "set a timer".to_owned(),
         Leaf::Timer { set: Some((id, due)) } => {
             ["set timer ", id.as_str(), ", due at ", &columns::moment(*due, now)].concat()
@@ -184,6 +185,18 @@ fn told(leaf: &Leaf, now: Millis) -> String {
         }
         Leaf::Spawned(child) => {
             ["spawned ", child.as_ref().map_or("a thread", |child| child.as_str())].concat()
+        }
+    }
+}
+
+/// What was done to a view, in words.
+fn looked(cleared: bool, range: Option<(u64, u64)>) -> String {
+    let way = if cleared { "cleared " } else { "recalled " };
+    match range {
+        None => [way, "its view"].concat(),
+        Some((_, 0)) => [way, "nothing of its view"].concat(),
+        Some((from, to)) => {
+            [way, "messages ", &from.to_string(), " to ", &to.to_string(), " of its view"].concat()
         }
     }
 }
@@ -233,6 +246,10 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
                 json!({"item": item.as_str(), "cancelled": child.as_ref().map(|child| child.as_str())})
             }
             (Leaf::Steers, _) => json!({"item": item.as_str(), "steered": true}),
+            (Leaf::View { cleared, range }, _) => {
+                let way = if *cleared { "cleared" } else { "recalled" };
+                json!({"item": item.as_str(), way: range.map(|(from, to)| [from, to])})
+            }
             (Leaf::Cancel { timer }, _) => {
                 json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})
             }

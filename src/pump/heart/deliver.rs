@@ -206,7 +206,7 @@ impl Heart {
                 self.ports.steps.passed(Step::Delivered);
             }
             None if looked.is_none() => {
-                let seqs = compose::needed(call);
+                let seqs = compose::shown(call);
                 self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
             }
             None => {

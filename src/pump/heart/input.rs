@@ -236,10 +236,12 @@ impl Heart {
             let now = self.ticks();
             self.desk.renewed(&token, now);
         }
-        // A call that is open is in memory, so only a late reply ever waits for the log, which says
-        // where it is recorded.
+        // A call that is open is in memory: beside replies that ask for their view only a late one waits
+        // for the log, which says where it is recorded, and one behind which it came.
         let thread = judged.lease.thread.clone();
-        if self.has_line(&thread) {
+        if let Some(lookup) = self.view_wanted(&judged) {
+            self.park(lookup, Input::Judged(judged));
+        } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
             self.happened(Happening::Replied(judged));
         } else if is_last || judged.said.waits_for().is_some() {
             self.park(Lookup::Line(thread), Input::Judged(judged));

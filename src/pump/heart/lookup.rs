@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::{Heart, Input};
 use crate::pump::event::{Bound, Effect, Happening, Lost, Recall, Work};
 use crate::pump::state::Thread;
+use crate::pump::view::{self, Seen, Wanted, Whose};
 use crate::pump::wake;
 use crate::words::codes::Code;
 use crate::words::flow::{Receipt, Refused, Unconnected};
@@ -52,6 +53,13 @@ pub enum Lookup {
         /// The record's place in it.
         set: u64,
     },
+    /// The view of a call, and what a reply wants of it.
+    View {
+        /// Whose, as of when.
+        whose: Whose,
+        /// What is wanted.
+        wanted: Wanted,
+    },
     /// Records that a delivery shows.
     Records {
         /// The delivery's work, whose slot is taken.
@@ -76,6 +84,7 @@ impl Lookup {
         match self {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
+            Lookup::View { whose, .. } => whose.thread.stem(),
             Lookup::Records { work, .. } => work.thread.stem(),
             Lookup::Journal(recall) => recall.lease.thread.stem(),
             Lookup::Request { lost, .. } => lost.thread.stem(),
@@ -94,6 +103,7 @@ pub struct Answered {
 enum Found {
     Threads(Vec<Thread>, Option<Bound>),
     Timer(Option<Thread>, Option<Arc<Record>>),
+    View(Seen),
     Records(HashMap<u64, Arc<Record>>),
 }
 
@@ -118,6 +128,7 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
+        Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, whose, wanted)?)),
         Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
         Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
         Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
@@ -174,6 +185,7 @@ impl Heart {
                 self.awaken(thread);
                 self.fire_parked(&lookup.stem(), set);
             }
+            (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
             (Ok(Found::Records(records)), Lookup::Journal(recall)) => self.recalled(&recall, &records),
             (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
                 self.happened(Happening::Lost(Lost { request: records.remove(&seq), ..lost }));
@@ -255,6 +267,9 @@ impl Heart {
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .mended_by("send it again later, with the same key"),
         };
+        if let Lookup::View { .. } = lookup {
+            return self.looked(&lookup.stem(), Err(refusal));
+        }
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
             Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
             Some(Input::Cancel { ticket, by, .. } | Input::End { ticket, by, .. }) => (by, Some(ticket)),

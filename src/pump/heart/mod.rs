@@ -9,6 +9,7 @@ mod input;
 mod lookup;
 mod recalling;
 mod timing;
+mod viewing;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

@@ -64,6 +64,16 @@ impl Thread {
         is_shown && (setter.is_some() || self.has_room())
     }
 
+    /// Whether a timer is over by the reply to that turn of a call: it was due once, and the turn showed its
+    /// firing. The fold forgets it with the first record of the reply; whoever decides about that record
+    /// must not find it any more either.
+    pub fn is_spent(&self, path: &CallPath, turn: u32, timer: &Timer) -> bool {
+        let Some(call) = self.calls.get(path).filter(|call| turn > call.settled) else { return false };
+        let is_shown =
+            matches!(timer.fired, Some(Firing::Told(seq)) if call.shown_inbox().any(|shown| shown == seq));
+        is_shown && !timer.pace.repeats && timer.call == *path
+    }
+
     /// Whether one more top call may wait behind the open one.
     pub fn has_room(&self) -> bool {
         self.calls.values().filter(|call| call.held).count() < limits::QUEUED_TOP_CALLS

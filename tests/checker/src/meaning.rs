@@ -80,6 +80,10 @@ pub(crate) enum Sort<'r> {
     Steer,
     /// Asks about payloads.
     Asks,
+    /// Clears messages of the view of its call.
+    Clear,
+    /// Reads messages of that view again.
+    Recall,
     /// Sets a timer.
     Set,
     /// Cancels a timer.
@@ -140,6 +144,8 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("message", Some("cancel-thread")) => item(record, Sort::End),
         ("message", Some("steer")) => item(record, Sort::Steer),
         ("message", Some("introspect")) => item(record, Sort::Asks),
+        ("message", Some("clear")) => item(record, Sort::Clear),
+        ("message", Some("recall")) => item(record, Sort::Recall),
         ("message", Some("await")) => item(record, Sort::Wait),
         ("message", Some("note" | "todo")) => item(record, Sort::Note),
         ("message", Some("final")) => item(record, Sort::Final),

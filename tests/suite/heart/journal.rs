@@ -16,7 +16,7 @@ use crate::pump::unknown::asking;
 use crate::pump::{final_, note};
 
 fn asks(id: u64) -> Said {
-    Said::Ask { id, question: Ok(Question::View { from_seq: 0 }) }
+    Said::Ask { id, question: Ok(Question::PutBlob { text: String::new() }) }
 }
 
 /// The agent is out with its first turn.

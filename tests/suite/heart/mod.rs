@@ -11,6 +11,7 @@ mod parking;
 mod recovery;
 mod throttled;
 mod timers;
+mod viewing;
 mod wall;
 mod writer;
 

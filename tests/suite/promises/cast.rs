@@ -62,6 +62,13 @@ def describe(element, **more):
     return f'<describe xmlns="https://xml-pipeline.org/ns/meta/v1" element="{escape(element)}"{more}/>'
 CAPABILITIES = '<list-capabilities xmlns="https://xml-pipeline.org/ns/meta/v1"/>'
 def cancel(id): return f'<cancel-thread xmlns="{CORE}" id="{id}"/>'
+def clear(keep): return f'<clear-context xmlns="{CORE}" keep="{keep}"/>'
+def recall(first, last, **part):
+    part = "".join(f' {name}="{value}"' for name, value in part.items())
+    return f'<recall xmlns="{CORE}" from_seq="{first}" to_seq="{last}"{part}/>'
+def ask(delivery, question, id=1):
+    print(f'<ask xmlns="urn:systole:listener:v1" id="{id}" delivery="{delivery}">{question}</ask>', flush=True)
+    return sys.stdin.readline().strip()
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())
     return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'

@@ -11,6 +11,7 @@ mod log;
 mod steering;
 mod threads;
 mod todos;
+mod views;
 mod waits;
 mod wrong_primitives;
 

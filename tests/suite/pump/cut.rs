@@ -2,6 +2,7 @@
 //! a thread folded by itself is the thread of the whole, and a row read back is what was written.
 
 use super::approvals::amendment;
+use super::clearing::{clear, recall};
 use super::journal::{asks, journals, prompt, result};
 use super::*;
 use systole::pump::event::Pause;
@@ -86,7 +87,7 @@ fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
         let question =
             item(What::Primitive(Primitive::Introspect(payload("it").bytes().clone())), "describe");
         let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
-        drop(s.replies("3", 3, vec![led, question]))
+        drop(s.looks("3", 3, vec![led, question, clear(1), recall("from_seq=\"1\" to_seq=\"2\"")]))
     });
     step(stage, &mut |s| drop(s.asks("k", "other", None)));
     step(stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
@@ -146,6 +147,8 @@ fn every_kind_and_every_role_is_in_the_conversation() {
         "message/tell",
         "message/steer",
         "message/introspect",
+        "message/clear",
+        "message/recall",
         "steer/steered agent",
         "steer/steered operator",
         "steer/paused",

@@ -7,6 +7,7 @@ mod buckets;
 mod budgets;
 mod calls;
 mod cancelling;
+mod clearing;
 mod clients;
 pub(crate) mod cut;
 mod ends;
@@ -23,6 +24,7 @@ mod threads;
 mod timers;
 mod todos;
 pub(crate) mod unknown;
+mod views;
 mod wall;
 mod wrapping;
 

@@ -304,6 +304,27 @@ fn a_firing_that_its_call_never_saw_is_not_lost() {
     assert!(timers(&stage).is_empty());
 }
 
+/// What fired once is over for the whole reply to the turn that showed it, wherever in it an item stands.
+#[test]
+fn what_fired_once_and_was_shown_may_be_set_anew_by_the_first_item() {
+    let seen = || {
+        let mut stage = with(vec![set_timer("id=\"tea\" after=\"1m\"", ""), wait("all", &[])]);
+        stage.passes(60_000);
+        stage.fires("tea", 0);
+        stage
+    };
+    for first in [vec![], vec![note()]] {
+        let (mut named, mut unnamed, mut cancelled) = (seen(), seen(), seen());
+        let items = |item| first.iter().map(|_| note()).chain([item]).collect::<Vec<Item>>();
+        named.replies("1", 2, items(set_timer("id=\"tea\" after=\"1m\"", "")));
+        assert_eq!(timers(&named), ["tea"], "{:?}", said(&named));
+        unnamed.replies("1", 2, items(set_timer("after=\"1m\"", "")));
+        assert_eq!(timers(&unnamed), ["t1"]);
+        let told = cancelled.replies("1", 2, items(cancel_timer("tea")));
+        assert!(told.iter().any(|line| line.contains("refusal/timer.unknown")), "{told:?}");
+    }
+}
+
 #[test]
 fn a_firing_that_its_call_has_seen_is_over_with_the_answer() {
     let mut stage = with(vec![set_timer("id=\"tea\" after=\"1m\"", ""), wait("all", &[])]);

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod adversarial;
+mod asking;
 mod blows;
 mod elements;
 mod envelope;

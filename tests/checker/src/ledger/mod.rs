@@ -233,6 +233,7 @@ impl Ledger {
             wraps_up: None,
             warned: Vec::new(),
             steered: None,
+            cleared: 0,
         };
         if let Some(thread) = self.threads.get_mut(&record.thread) {
             thread.calls.insert(path, call);
@@ -291,6 +292,8 @@ impl Ledger {
                     is_note: sort == Sort::Note,
                     is_wait: sort == Sort::Wait,
                     is_end: sort == Sort::End,
+                    is_clear: sort == Sort::Clear,
+                    is_recall: sort == Sort::Recall,
                     steers: (sort == Sort::Steer).then_some((record.id, false)),
                     sets: (sort == Sort::Set).then_some(record.id),
                     is_cancel: sort == Sort::Cancel,
@@ -324,6 +327,8 @@ impl Ledger {
             | Sort::End
             | Sort::Steer
             | Sort::Asks
+            | Sort::Clear
+            | Sort::Recall
             | Sort::Set
             | Sort::Cancel
             | Sort::Note
@@ -347,6 +352,9 @@ impl Ledger {
         let thread = &step.record.thread;
         self.answer(thread, caller, turn, ordinal);
         self.answered_timer(step, caller, turn, ordinal);
+        if let Some(to) = step.core_named("context-cleared").and_then(|tag| tag.large("to_seq")) {
+            self.with_call(thread, caller, |call| call.cleared = call.cleared.max(to));
+        }
         let Some(tag) = step.core_named("thread-spawned") else { return };
         let item = self.call(thread, caller).and_then(|call| call.item(turn, ordinal));
         let Some(spawned_by) = item.and_then(|item| item.spawn) else { return };

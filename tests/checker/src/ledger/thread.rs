@@ -94,6 +94,8 @@ pub(crate) struct Call {
     /// The position of the record that says that it may only answer.
     pub(crate) wraps_up: Option<u64>,
     pub(crate) warned: Vec<Warning>,
+    /// The last message of its view that it has cleared.
+    pub(crate) cleared: u64,
 }
 
 /// A limit that a call was warned of.
@@ -112,6 +114,8 @@ pub(crate) struct Item {
     pub(crate) is_note: bool,
     pub(crate) is_wait: bool,
     pub(crate) is_end: bool,
+    pub(crate) is_clear: bool,
+    pub(crate) is_recall: bool,
     /// The record of the item, if it steers a child, and whether its word has joined that.
     pub(crate) steers: Option<(Id, bool)>,
     /// The record of the item, if it sets a timer.

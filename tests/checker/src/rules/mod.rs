@@ -15,6 +15,7 @@ pub(crate) mod rest;
 pub(crate) mod spawns;
 pub(crate) mod steers;
 pub(crate) mod timers;
+pub(crate) mod views;
 pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
@@ -73,6 +74,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("steer", steers::steer),
     ("wait", waits::wait),
     ("timer", timers::timer),
+    ("view", views::view),
     ("approval", approvals::approval),
     ("paused", pauses::paused),
     ("budget", budgets::budget),

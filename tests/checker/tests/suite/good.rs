@@ -52,8 +52,21 @@ pub(crate) fn dead_letter(attempts: u32) -> String {
         .replace('N', &attempts.to_string())
 }
 
+pub(crate) fn cleared(kept: u64, from: u64, to: u64) -> String {
+    let start = "<context-cleared xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+    let range = format!("kept_messages=\"{kept}\" from_seq=\"{from}\" to_seq=\"{to}\"");
+    format!("{start} {range} digest=\"{}\"/>", "0".repeat(64))
+}
+
+pub(crate) fn recalled(from: u64, to: u64, part: &str) -> String {
+    let start = "<recalled xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
+    format!(
+        "{start} from_seq=\"{from}\" to_seq=\"{to}\" {part}><message seq=\"{from}\" from=\"a\">x</message></recalled>"
+    )
+}
+
 /// How many records it has.
-pub(crate) const RECORDS: u64 = 86;
+pub(crate) const RECORDS: u64 = 91;
 
 /// What the child of thread A answers.
 pub(crate) const WARM: &str = "<warm xmlns=\"urn:e\">21</warm>";
@@ -383,6 +396,10 @@ fn child_of_f() -> Vec<Line> {
             .on("2/2.0")
             .because("f-spawn")
             .says(&spawned(F1, F, "f-begin")),
+        later(f("f-asks", "refusal", "route.not-a-peer"), 5)
+            .between("core", "planner")
+            .on("2")
+            .because("f-spawned"),
         later(f("f-steer", "message", "steer"), 5)
             .between("planner", "")
             .on("2")
@@ -397,6 +414,26 @@ fn child_of_f() -> Vec<Line> {
             .on("2/3.0")
             .because("f-steer")
             .says("<handled xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>"),
+        later(f("f-clear", "message", "clear"), 5)
+            .between("planner", "")
+            .on("2")
+            .at(3, 2)
+            .because("f-spawned"),
+        later(f("f-cleared", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/3.2")
+            .because("f-clear")
+            .says(&cleared(1, 2, 3)),
+        later(f("f-recall", "message", "recall"), 5)
+            .between("planner", "")
+            .on("2")
+            .at(3, 3)
+            .because("f-spawned"),
+        later(f("f-recalled", "message", "answer"), 5)
+            .between("core", "planner")
+            .on("2/3.3")
+            .because("f-recall")
+            .says(&recalled(2, 3, "total=\"9\" offset=\"4\" next=\"7\"")),
         later(f("f-end", "message", "cancel-thread"), 5)
             .between("planner", "")
             .on("2")
@@ -473,6 +510,8 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         "f-begin",
         "f-steer",
         "f-steered",
+        "f-clear",
+        "f-recall",
         "f-end",
         "f-child-end",
         "f-finished",

@@ -17,6 +17,7 @@ mod script;
 mod spawns;
 mod steers;
 mod timers;
+mod views;
 mod waits;
 
 /// Tests that plant one fault in the good log before it is sealed, so that its chains are whole, and

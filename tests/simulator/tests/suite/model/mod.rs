@@ -154,40 +154,45 @@ impl Walk {
                 self.real.is_due(thread, id);
                 self.naive.is_due(thread, id);
             }
-            Drawn::Confers { step, guarded } => {
-                let to = if *guarded { GUARDED } else { AGENT };
-                let (numbers, news) = ([self.number(), self.number()], self.naive.confers(*step, to));
-                let Some((thread, path, child)) = news else { return };
-                let asks = match (step, child) {
-                    (0, _) => vec![Thrown::Spawn(None, to, numbers[0])],
-                    (1, _) => {
-                        vec![Thrown::Spawn(None, TOOL, numbers[0]), Thrown::Wait(Enough::All, Vec::new())]
-                    }
-                    (_, child) => vec![Thrown::Steers(child, to, numbers[1])],
-                };
-                self.real.replies(&thread, &path, &asks, None);
-                self.naive.replied(&thread, &path, &asks);
-            }
-            Drawn::Dives { spawns } => {
-                let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
-                    thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
-                });
-                let deepest = deepest.max_by_key(|(id, path)| self.naive.depth(id, path));
-                let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else {
-                    return;
-                };
-                let number = self.number();
-                let asks =
-                    if *spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
-                self.real.replies(&thread, &path, std::slice::from_ref(&asks), None);
-                self.naive.replied(&thread, &path, &[asks]);
-            }
+            Drawn::Confers { step, guarded } => self.confers(*step, *guarded),
+            Drawn::Dives { spawns } => self.dives(*spawns),
             Drawn::Cancels { thread } => {
                 let thread = self.thread(*thread);
                 self.real.cancels(&thread);
                 self.naive.cancels(&thread);
             }
         }
+    }
+
+    /// A call has a child, which waits for a child of its own or for a person, and has a word for it.
+    fn confers(&mut self, step: u8, guarded: bool) {
+        let to = if guarded { GUARDED } else { AGENT };
+        let (numbers, news) = ([self.number(), self.number()], self.naive.confers(step, to));
+        let Some((thread, path, child)) = news else { return };
+        let asks = match (step, child) {
+            (0, _) => vec![Thrown::Spawn(None, to, numbers[0])],
+            (1, _) => {
+                vec![Thrown::Spawn(None, TOOL, numbers[0]), Thrown::Wait(Enough::All, Vec::new())]
+            }
+            (_, child) => vec![Thrown::Steers(child, to, numbers[1])],
+        };
+        self.real.replies(&thread, &path, &asks, None);
+        self.naive.replied(&thread, &path, &asks);
+    }
+
+    /// The deepest call asks, or spawns, once more.
+    fn dives(&mut self, spawns: bool) {
+        let deepest = self.naive.threads.iter().flat_map(|(id, thread)| {
+            thread.calls.iter().filter(|(_, c)| c.is_ready()).map(move |(path, _)| (id, path))
+        });
+        let deepest = deepest.max_by_key(|(id, path)| self.naive.depth(id, path));
+        let Some((thread, path)) = deepest.map(|(id, path)| (id.clone(), path.clone())) else {
+            return;
+        };
+        let number = self.number();
+        let asks = if spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
+        self.real.replies(&thread, &path, std::slice::from_ref(&asks), None);
+        self.naive.replied(&thread, &path, &[asks]);
     }
 
     /// Both take what befalls a call.

@@ -274,7 +274,10 @@ impl Naive {
     /// A word for the next turn.
     pub(crate) fn noticed(&mut self, thread: &str, path: &str, code: &str) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        let shown = match call.waiting.len() {
+        // News of other sorts has room of its own.
+        let is_notice =
+            |shown: &Shown| !matches!(shown.split(' ').next(), Some("finished" | "fired" | "steer"));
+        let shown = match call.waiting.iter().filter(|(_, shown)| is_notice(shown)).count() {
             n if n < MOST_NOTICES => code,
             MOST_NOTICES => "reply.too-many-items",
             _ => return,

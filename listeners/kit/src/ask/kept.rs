@@ -1,0 +1,111 @@
+//! Bytes that the pump keeps, as the answers to `<ask><schema/></ask>` and `<ask><blob/></ask>` carry them: as text
+//! where they are one that XML can carry, else as hex digits.
+//!
+//! Never decides who may read them. Bytes come in and a payload goes out, or the other way round.
+
+use crate::gate::{Gate, Step};
+use crate::journal::{count, needed};
+use crate::place::Fault;
+use crate::writer::Writer;
+use crate::{Limits, Payload, QName, characters, codes, namespaces};
+
+/// A page of some bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// How many bytes there are in all.
+    pub total: u64,
+    /// Where the next page begins, if this is not the last.
+    pub next: Option<u64>,
+    /// The bytes of this page.
+    pub bytes: Vec<u8>,
+}
+
+/// Whose bytes they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose<'n> {
+    /// The schema of the listener of that name.
+    Schema(&'n str),
+    /// What has that hash.
+    Blob(&'n str),
+}
+
+impl Kept {
+    /// Cuts a page of at most `most` bytes, beginning at `from`, out of all bytes; none where nothing begins there. A
+    /// text is cut between its characters, so a page of it may be a little shorter.
+    #[must_use]
+    pub fn page(all: &[u8], from: u64, most: usize) -> Option<Self> {
+        let start = usize::try_from(from).ok().filter(|start| *start < all.len() || *start == 0)?;
+        let rest = all.get(start..)?;
+        let mut end = rest.len().min(most);
+        while end > 0 && end < rest.len() && rest.get(end).is_some_and(|byte| *byte & 0xc0 == 0x80) {
+            end -= 1;
+        }
+        // What is no text has no characters to be cut between.
+        let end = if end == 0 { rest.len().min(most) } else { end };
+        let bytes = rest.get(..end)?.to_vec();
+        let next = (end < rest.len()).then_some((start + end) as u64);
+        Some(Self { total: all.len() as u64, next, bytes })
+    }
+
+    /// The payload of the answer that carries this page.
+    #[must_use]
+    pub fn payload(&self, whose: Whose<'_>) -> Payload {
+        let (name, attribute, value) = match whose {
+            Whose::Schema(name) => ("schema", "name", name),
+            Whose::Blob(hash) => ("blob", "hash", hash),
+        };
+        let text = std::str::from_utf8(&self.bytes).ok();
+        let text = text.filter(|text| text.chars().all(characters::is_legal));
+        let next = self.next.map(|next| next.to_string());
+        let mut writer = Writer::with_capacity(256 + self.bytes.len() * 2);
+        let start =
+            writer.open(name).xmlns(namespaces::LISTENER).attr(attribute, value).number("total", self.total);
+        let start = start.attr_if("next", next.as_deref());
+        match text {
+            Some(text) => start.text(text),
+            None => start.attr("encoding", "hex").text(&hex(&self.bytes)),
+        }
+        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, name))
+    }
+
+    /// Reads it back.
+    ///
+    /// # Errors
+    /// When the payload holds neither a schema nor a blob.
+    pub fn read(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let tag = match gate.step()? {
+            Step::Open(tag)
+                if gate.ns(&tag) == Some(namespaces::LISTENER) && matches!(tag.local, "schema" | "blob") =>
+            {
+                tag
+            }
+            _ => {
+                let fault = gate.fault(codes::INVALID, "the payload holds no bytes that were asked for", 0);
+                return Err(fault.expected("<schema> or <blob>"));
+            }
+        };
+        let (total, next) = (needed(&mut gate, &tag, "total")?, count(&mut gate, &tag, "next")?);
+        let is_hex = gate.attribute("encoding").is_some_and(|encoding| encoding == "hex");
+        let text = gate.text_inside()?;
+        let bytes = if is_hex { unhex(&text) } else { Some(text.into_bytes()) };
+        match bytes {
+            Some(bytes) => Ok(Self { total, next, bytes }),
+            None => Err(gate.fault(codes::INVALID, "these are no hex digits", tag.offset)),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    digits
+        .chunks(2)
+        .map(|pair| u8::try_from(pair.iter().fold(0, |byte, half| byte * 16 + half)).ok())
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! What questions to the pump are answered with: pages of a view, and bytes that are text or are not.
+
+use proptest::prelude::*;
+use systole_kit::ask::{Kept, Shown, Spot, Viewed, Whose};
+use systole_kit::{Limits, Payload};
+
+fn payload(document: &str) -> Payload {
+    Payload::read(document.as_bytes(), &Limits::default()).expect("a payload")
+}
+
+#[test]
+fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
+    let shown = |seq, spot, document| Shown { seq, from: "search".into(), spot, payload: payload(document) };
+    let page = Viewed {
+        count: 9,
+        next: Some(5),
+        messages: vec![
+            shown(1, Spot::Request, "<q xmlns='u'>a &lt; b</q>"),
+            shown(2, Spot::Said { turn: 1, ordinal: 0 }, "<p:q xmlns:p='u'/>"),
+            shown(3, Spot::Answer { turn: 1, ordinal: 0 }, "<q xmlns='u'><q/></q>"),
+            shown(4, Spot::Inbox { turn: 2 }, "<q xmlns='u'/>"),
+        ],
+    };
+    let written = page.payload();
+    assert_eq!(
+        String::from_utf8_lossy(written.bytes()),
+        "<view xmlns=\"urn:systole:listener:v1\" count=\"9\" next=\"5\">\
+         <message seq=\"1\" from=\"search\" sort=\"request\"><q xmlns='u'>a &lt; b</q></message>\
+         <message seq=\"2\" from=\"search\" sort=\"said\" turn=\"1\" ordinal=\"0\"><p:q xmlns:p='u'/></message>\
+         <message seq=\"3\" from=\"search\" sort=\"answer\" turn=\"1\" ordinal=\"0\"><q xmlns='u'><q/></q></message>\
+         <message seq=\"4\" from=\"search\" sort=\"inbox\" turn=\"2\"><q xmlns='u'/></message></view>"
+    );
+    assert_eq!(Viewed::read(&written), Ok(page));
+    let empty = Viewed { count: 3, ..Viewed::default() };
+    assert_eq!(Viewed::read(&empty.payload()), Ok(empty));
+}
+
+#[test]
+fn what_is_no_view_is_told_so() {
+    for (document, words) in [
+        ("<view xmlns='u' count='1'/>", "holds no view"),
+        ("<view xmlns='urn:systole:listener:v1'/>", "count"),
+        ("<view xmlns='urn:systole:listener:v1' count='x'/>", "no whole number"),
+        (
+            "<view xmlns='urn:systole:listener:v1' count='1'><message seq='1' from='a' sort='x'/></view>",
+            "no sort",
+        ),
+        (
+            "<view xmlns='urn:systole:listener:v1' count='1'><message seq='1' from='a' sort='request'/></view>",
+            "holds no payload",
+        ),
+        (
+            "<view xmlns='urn:systole:listener:v1' count='1'><message seq='1' from='a' sort='request'>\
+             <a xmlns='u'/><b xmlns='u'/></message></view>",
+            "more than one payload",
+        ),
+    ] {
+        let fault = Viewed::read(&payload(document)).expect_err(document);
+        assert!(fault.to_string().contains(words), "{document}: {fault}");
+    }
+}
+
+#[test]
+fn bytes_are_shown_as_text_where_they_are_text() {
+    let shown = |bytes: &[u8]| {
+        let page = Kept::page(bytes, 0, 100).expect("a page");
+        String::from_utf8_lossy(page.payload(Whose::Schema("calc")).bytes()).into_owned()
+    };
+    let start = "<schema xmlns=\"urn:systole:listener:v1\" name=\"calc\"";
+    assert_eq!(shown(b"<a>\r"), [start, " total=\"4\">&lt;a&gt;&#13;</schema>"].concat());
+    assert_eq!(shown(b"\xff\x00"), [start, " total=\"2\" encoding=\"hex\">ff00</schema>"].concat());
+    assert_eq!(shown(b""), [start, " total=\"0\"></schema>"].concat());
+    assert_eq!(Kept::page(b"abc", 3, 2), None);
+    assert_eq!(Kept::page(b"abc", u64::MAX, 2), None);
+}
+
+proptest! {
+    #[test]
+    fn bytes_come_back_page_by_page(
+        all in prop_oneof![prop::collection::vec(any::<u8>(), 0..200), ".{0,60}".prop_map(String::into_bytes)],
+        most in 1usize..40,
+    ) {
+        let (mut read, mut from) = (Vec::new(), Some(0));
+        while let Some(start) = from {
+            let page = Kept::page(&all, start, most).expect("it begins there");
+            let back = Kept::read(&page.payload(Whose::Blob("ab"))).expect("its own payload");
+            prop_assert_eq!(&back, &page);
+            prop_assert!(page.bytes.len() <= most.max(1) && page.total == all.len() as u64);
+            read.extend(page.bytes);
+            from = page.next;
+        }
+        prop_assert_eq!(read, all);
+    }
+}

@@ -1,0 +1,80 @@
+//! Replies and questions that ask for the view of their call: the log is read before anything is decided upon,
+//! as it stood when the turn was due. Everything else goes on meanwhile; what comes for a call that ended by
+//! then is late.
+
+use systole_kit::ask::Question;
+
+use super::{Heart, Input, Lookup};
+use crate::pump::event::Happening;
+use crate::pump::view::{Seen, Wanted, Whose, Wish};
+use crate::words::flow::{Item, Judged, Said, What};
+use crate::words::ids::{Digest, ThreadId};
+use crate::words::ports::Token;
+use crate::words::primitive::Primitive;
+use crate::words::refusal::Refusal;
+
+impl Heart {
+    /// What has to be read before this can be decided upon; none where that is nothing, and where the
+    /// delivery is over.
+    pub(super) fn view_wanted(&self, judged: &Judged) -> Option<Lookup> {
+        let lease = &judged.lease;
+        let wanted = match &judged.said {
+            Said::Items(items) => of_items(items),
+            Said::Ask { question: Ok(question), .. } => {
+                let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
+                of_question(question, call.cleared)
+            }
+            _ => None,
+        };
+        let wanted = wanted?;
+        let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
+        let whose = call.is_due(lease.turn, lease.attempt).then(|| Whose {
+            thread: lease.thread.clone(),
+            call: lease.call.clone(),
+            listener: call.listener.clone(),
+            up_to: call.ready_seq,
+        })?;
+        Some(Lookup::View { whose, wanted })
+    }
+
+    /// Whether something that was said in that delivery waits for the log already.
+    pub(super) fn has_parked_word(&self, stem: &ThreadId, token: &Token) -> bool {
+        let waits = |input: &Input| matches!(input, Input::Judged(judged) if judged.lease.token == *token);
+        !self.parked.is_empty() && self.parked.get(stem).is_some_and(|queue| queue.iter().any(waits))
+    }
+
+    /// Goes on with the word that waited for this view, or for the word that it cannot be read.
+    pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<Seen, Refusal>) {
+        if let Some(Input::Judged(judged)) = self.first_parked(stem) {
+            self.happened(Happening::Looked { judged, seen });
+        }
+    }
+}
+
+/// What the items of a reply want of the view; none where no item asks for it.
+fn of_items(items: &[Item]) -> Option<Wanted> {
+    let mut asks = false;
+    let mut wanted = Wanted::new();
+    for (ordinal, item) in (0u32..).zip(items) {
+        let Item::Admitted(admitted) = item else { continue };
+        match admitted.what() {
+            What::Primitive(Primitive::Clear(_)) => asks = true,
+            What::Primitive(Primitive::Recall(recall)) => {
+                asks = true;
+                wanted.push((ordinal, Wish::Recall(*recall)));
+            }
+            _ => {}
+        }
+    }
+    asks.then_some(wanted)
+}
+
+/// What a question wants of the view, of which so much is cleared.
+fn of_question(question: &Question, cleared: u64) -> Option<Wanted> {
+    let wish = match question {
+        Question::View { from_seq } => Wish::Page { from: *from_seq, cleared },
+        Question::Blob { hash, from } => Wish::Blob { hash: Digest::parse(hash).ok(), from: *from },
+        Question::Schema { .. } | Question::PutBlob { .. } | Question::Journal { .. } => return None,
+    };
+    Some(vec![(0, wish)])
+}

@@ -1,0 +1,267 @@
+//! A listener's own view of one call: the messages that it was shown and that it said, in one order and
+//! numbered from 1. Pure, over the records of one thread; it never looks into other threads, into what
+//! happened inside callees, or at ids, times and attempts.
+//!
+//! First come the listener's earlier calls in the thread: those whose outcome was known to whoever asked for
+//! this one, in the order in which they were asked for. Then the request, and for each turn its items, their
+//! answers in order of ordinal, and the inbox as the next turn showed it. So the order in which parallel
+//! answers came moves nothing, and a number once given stays. Each message is one record: a refused item is
+//! the refusal that answers it.
+
+mod reading;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+
+pub use reading::{Seen, Wanted, Wish, look};
+
+use systole_kit::ask::Spot;
+
+use super::compose;
+use super::state::{Answer, Call, Item, Stand, Thread};
+use super::wake;
+use crate::rules::view_payload;
+use crate::words::ids::{CallPath, Digest, Name, ThreadId};
+use crate::words::ports::{LogFault, Position};
+use crate::words::record::{Header, Kind, Mark, Record, Role};
+
+/// Whose view it is, and as of when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Whose {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Its listener.
+    pub listener: Name,
+    /// The last record that counts: the one after which the turn that looks was due.
+    pub up_to: u64,
+}
+
+/// One message of a view.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its record.
+    pub seq: u64,
+    /// Who said it.
+    pub from: Name,
+    /// Where in its call it stands.
+    pub spot: Spot,
+    /// The leaf of that record.
+    pub leaf: Digest,
+    /// Characters of its text.
+    pub characters: u64,
+    /// The document whose hash it names as that of refused bytes, if the core said it.
+    pub names: Option<Digest>,
+    /// Whether a turn begins with it, so that what comes before can be cleared without it.
+    pub begins: bool,
+}
+
+/// The messages of a view, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    messages: Vec<Message>,
+    /// The number of the request of the call itself.
+    request: u64,
+}
+
+impl View {
+    /// All of them; the first has number 1.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The number of the request of the call itself, which is never cleared.
+    pub fn request(&self) -> u64 {
+        self.request
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.messages.len() as u64
+    }
+
+    /// Those from one number to another, with their numbers.
+    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
+        let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
+        (1u64..).zip(&self.messages).skip(skipped).take_while(move |(number, _)| *number <= to)
+    }
+}
+
+/// What was said in one call of the listener, turn by turn: the request first.
+struct Told {
+    caller: Name,
+    turns: Vec<Turn>,
+}
+
+/// The records of a turn in the order of the view.
+type Turn = Vec<(Spot, u64)>;
+
+/// What is kept of a record that may become a message.
+struct Noted {
+    from: Name,
+    leaf: Digest,
+    characters: u64,
+    names: Option<Digest>,
+}
+
+/// Where a call stands in the order of the view.
+type Key = (Vec<(u32, u32)>, CallPath);
+
+fn key(path: &CallPath) -> Key {
+    (path.steps(), path.clone())
+}
+
+/// A view that is being read: the records of its thread go in one after the other.
+pub struct Reading {
+    whose: Whose,
+    thread: Thread,
+    /// The listener's calls that belong to the view, in the order of the view.
+    calls: BTreeMap<Key, Told>,
+    noted: HashMap<u64, Noted>,
+}
+
+impl Reading {
+    /// A view of which nothing was read yet.
+    pub fn of(whose: Whose) -> Reading {
+        let thread = Thread::blank(whose.thread.clone());
+        Reading { whose, thread, calls: BTreeMap::new(), noted: HashMap::new() }
+    }
+
+    /// The record that comes next; none once all that count were taken.
+    pub fn next(&self) -> Option<u64> {
+        (self.thread.seq < self.whose.up_to).then_some(self.thread.seq + 1)
+    }
+
+    /// Takes the next record of the thread.
+    pub fn take(&mut self, record: &Record, position: Position) -> Result<(), LogFault> {
+        let h = &record.header;
+        if let Some(path) = h.call.as_ref().filter(|path| self.is_watched(path))
+            && let Some(turns) = self.thread.calls.get(path).and_then(|call| ends_of_turns(call, h))
+            && let Some(told) = self.calls.get_mut(&key(path))
+        {
+            told.turns.extend(turns);
+        }
+        wake::fold_next(&mut self.thread, record, position)?;
+        self.watch(h);
+        if self.may_be_message(h) {
+            let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
+            let (leaf, characters) = (record.leaf, characters(&record.body));
+            self.noted.insert(h.seq, Noted { from: h.from.clone(), leaf, characters, names });
+        }
+        Ok(())
+    }
+
+    /// The view; none where the call was never opened, or is no longer open.
+    pub fn view(mut self) -> Option<View> {
+        let own = self.thread.calls.get(&self.whose.call)?;
+        let told = self.calls.get_mut(&key(&self.whose.call))?;
+        told.turns.push(turn_before(own, true));
+        let mut messages = Vec::new();
+        let mut request = 0;
+        for ((_, path), told) in &self.calls {
+            let is_own = *path == self.whose.call;
+            if is_own {
+                request = messages.len() as u64 + 1;
+            }
+            for (n, turn) in told.turns.iter().enumerate() {
+                for (place, (spot, seq)) in turn.iter().enumerate() {
+                    // An earlier request goes with the turn that it was answered in.
+                    let begins = place == 0 && (is_own || n != 1);
+                    let Noted { from, leaf, characters, names } = self.noted.get(seq)?;
+                    // Where a person amended a request it is still its caller's.
+                    let from = if *spot == Spot::Request { told.caller.clone() } else { from.clone() };
+                    let (seq, spot, leaf) = (*seq, *spot, *leaf);
+                    let (characters, names) = (*characters, *names);
+                    messages.push(Message { seq, from, spot, leaf, characters, names, begins });
+                }
+            }
+        }
+        Some(View { messages, request })
+    }
+
+    fn is_watched(&self, path: &CallPath) -> bool {
+        self.calls.contains_key(&key(path))
+    }
+
+    /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier ones
+    /// of its listener that no other of those contains.
+    fn watch(&mut self, h: &Header) {
+        let path = match h.code {
+            Some(Mark::Role(Role::Call)) => item_path(h),
+            _ => h.call.clone(),
+        };
+        let Some(path) = path.filter(|path| !self.is_watched(path)) else { return };
+        let Some(call) = self.thread.calls.get(&path).filter(|call| call.opened_by(h.seq)) else { return };
+        let is_own = path == self.whose.call;
+        let is_earlier = || call.listener == self.whose.listener && path.precedes(&self.whose.call);
+        let is_inside = || self.calls.keys().any(|(_, other)| path.is_within(other));
+        if is_own || is_earlier() && !is_inside() {
+            let told = Told { caller: call.caller.clone(), turns: Vec::new() };
+            self.calls.insert(key(&path), told);
+        }
+    }
+
+    /// Whether a record may be a message: it belongs to a watched call, or answers or makes an item of one.
+    fn may_be_message(&self, h: &Header) -> bool {
+        let Some(path) = &h.call else { return false };
+        let answers = || path.caller().is_some_and(|(caller, ..)| self.is_watched(&caller));
+        let opens = || item_path(h).is_some_and(|item| self.is_watched(&item));
+        self.is_watched(path) || answers() || opens()
+    }
+}
+
+impl Call {
+    /// Whether that record opened it.
+    fn opened_by(&self, seq: u64) -> bool {
+        self.settled == 0 && self.request == seq
+    }
+}
+
+fn item_path(h: &Header) -> Option<CallPath> {
+    Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+}
+
+fn characters(body: &[u8]) -> u64 {
+    // Every character has one byte that continues none.
+    body.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
+}
+
+/// The turns of a call that a record about to be folded is the end of: what was said and shown up to it,
+/// and, where it is the call's final, that.
+fn ends_of_turns(call: &Call, h: &Header) -> Option<Vec<Turn>> {
+    let is_new = h.turn.is_some_and(|turn| turn > call.settled);
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(Role::Final))) => {
+            let said = Spot::Said { turn: h.turn?, ordinal: h.ordinal? };
+            let before = is_new.then(|| turn_before(call, true));
+            // Notes of the same reply were recorded before it.
+            let mut last = if is_new { Turn::new() } else { turn_before(call, false) };
+            let after = |(spot, _): &(Spot, u64)| !matches!(spot, Spot::Said { ordinal, .. } if Some(*ordinal) < h.ordinal);
+            let place = last.iter().position(after).unwrap_or(last.len());
+            last.insert(place, (said, h.seq));
+            Some(before.into_iter().chain([last]).collect())
+        }
+        (Kind::Outcome, Some(Mark::DeadLetter)) => None,
+        // What a turn was to show that never came to be due was shown to nobody, but every item has its answer.
+        (Kind::Outcome, _) => Some(vec![turn_before(call, matches!(call.stand(), Stand::Ready { .. }))]),
+        _ if h.ordinal.is_some() && is_new => Some(vec![turn_before(call, true)]),
+        _ => None,
+    }
+}
+
+/// What stands in the view before the due turn's reply and after what was told of the call so far: at first
+/// the request, then the last reply with its answers, and the inbox if the due turn has shown it. An item
+/// that was refused is no record of its own.
+fn turn_before(call: &Call, is_shown: bool) -> Turn {
+    if call.settled == 0 {
+        return vec![(Spot::Request, call.request)];
+    }
+    let turn = call.settled;
+    let own = |item: &&Item| item.answer != Answer::Seq(item.seq);
+    let items = compose::items(call).into_iter().filter(own);
+    let said = items.map(|item| (Spot::Said { turn, ordinal: item.ordinal }, item.seq));
+    let answers = compose::answers(call).map(|(ordinal, seq)| (Spot::Answer { turn, ordinal }, seq));
+    let inbox = if is_shown { compose::inbox(call) } else { Vec::new() };
+    said.chain(answers).chain(inbox.into_iter().map(|seq| (Spot::Inbox { turn: turn + 1 }, seq))).collect()
+}

@@ -1,0 +1,161 @@
+//! Reading a view from the log, and with it what is wanted of its messages. Blocks: it runs where reading
+//! may. It keeps a few words for each message and never more bodies than a page of records has.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use systole_kit::ask::{self as asking, Kept, Shown, Viewed};
+use systole_kit::payload::Payload;
+
+use super::text;
+use super::{Message, Reading, View, Whose};
+use crate::rules::view_payload::{self, Part};
+use crate::words::ids::Digest;
+use crate::words::limits;
+use crate::words::ports::{LogFault, LogReader, Position};
+use crate::words::primitive::Recall;
+use crate::words::refusal::Refusal;
+
+/// Records read at once. Each may hold as much as a message may.
+const PAGE: usize = 64;
+
+/// What is wanted of a view: by items of a reply, each under its ordinal, or by a question, under 0.
+pub type Wanted = Vec<(u32, Wish)>;
+
+/// One thing that is wanted of a view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wish {
+    /// Messages, to be read again.
+    Recall(Recall),
+    /// A page of what is kept of it.
+    Page {
+        /// The first message.
+        from: u64,
+        /// The last message that was cleared.
+        cleared: u64,
+    },
+    /// A document that it names.
+    Blob {
+        /// The hash, if what was written is one.
+        hash: Option<Digest>,
+        /// The first byte.
+        from: u64,
+    },
+}
+
+/// A view, and what was wanted of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// The view.
+    pub view: View,
+    /// What answers each that wanted something, or why nothing does.
+    pub answers: BTreeMap<u32, Result<Arc<[u8]>, Refusal>>,
+}
+
+/// Reads a view, and what is wanted of it.
+pub fn look(reader: &dyn LogReader, whose: &Whose, wanted: &Wanted) -> Result<Seen, LogFault> {
+    let view = read(reader, whose)?;
+    let mut answers = BTreeMap::new();
+    for (ordinal, wish) in wanted {
+        let answer = match wish {
+            Wish::Recall(recall) => recalled(reader, whose, &view, recall)?,
+            Wish::Page { from, cleared } => Ok(page(reader, whose, &view, *from, *cleared)?),
+            Wish::Blob { hash, from } => blob(reader, &view, *hash, *from)?,
+        };
+        answers.insert(*ordinal, answer);
+    }
+    Ok(Seen { view, answers })
+}
+
+/// What answers, or why nothing does.
+type Told = Result<Arc<[u8]>, Refusal>;
+
+fn read(reader: &dyn LogReader, whose: &Whose) -> Result<View, LogFault> {
+    let mut reading = Reading::of(whose.clone());
+    while let Some(next) = reading.next() {
+        let page = reader.of_thread(&whose.thread, next, PAGE)?;
+        if page.is_empty() {
+            break;
+        }
+        for (position, record) in &page {
+            if reading.next().is_some() {
+                reading.take(record, *position)?;
+            }
+        }
+    }
+    reading.view().ok_or_else(|| gone(whose))
+}
+
+/// The body of a message. It was there a moment ago.
+fn body(reader: &dyn LogReader, whose: &Whose, message: &Message) -> Result<Arc<[u8]>, LogFault> {
+    let found = reader.of_thread(&whose.thread, message.seq, 1)?.pop();
+    match found.filter(|(_, record)| record.header.seq == message.seq) {
+        Some((_, record)) => Ok(record.body),
+        None => Err(gone(whose)),
+    }
+}
+
+fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall) -> Result<Told, LogFault> {
+    let cut = match text::cut(view, wanted) {
+        Ok(cut) => cut,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let mut messages = Vec::with_capacity(cut.pieces.len());
+    for piece in &cut.pieces {
+        // What cannot be read as text was never written by this house.
+        let body = body(reader, whose, piece.message)?;
+        messages.push((piece.number, piece.message.from.clone(), piece.of(&String::from_utf8_lossy(&body))));
+    }
+    let range = (wanted.from, wanted.to);
+    let part = Part { range, total: cut.total, offset: wanted.offset, next: cut.next, messages };
+    Ok(Ok(view_payload::recalled(&part)))
+}
+
+/// Messages from one on, of those that are kept: as many as a page holds, and one at least.
+fn page(
+    reader: &dyn LogReader,
+    whose: &Whose,
+    view: &View,
+    from: u64,
+    cleared: u64,
+) -> Result<Arc<[u8]>, LogFault> {
+    let is_kept = |number: &u64| *number > cleared || *number == view.request();
+    let mut page = Viewed { count: view.count(), ..Viewed::default() };
+    let mut bytes = 0;
+    for (number, message) in view.range(from, u64::MAX).filter(|(number, _)| is_kept(number)) {
+        let body = body(reader, whose, message)?;
+        bytes += body.len();
+        if bytes > limits::ANSWER_BYTES && !page.messages.is_empty() {
+            page.next = Some(number);
+            break;
+        }
+        let payload = Payload::trusted(body).map_err(|_| gone(whose))?;
+        page.messages.push(Shown {
+            seq: number,
+            from: message.from.to_string(),
+            spot: message.spot,
+            payload,
+        });
+    }
+    Ok(page.payload().bytes().clone())
+}
+
+/// A document that a message of the view names. One that is named nowhere, one that is not stored and what is
+/// no hash are told apart by nobody.
+fn blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) -> Result<Told, LogFault> {
+    let named = hash.filter(|hash| view.messages().iter().any(|message| message.names == Some(*hash)));
+    let stored = match named {
+        Some(hash) => reader.document(hash)?.map(|bytes| (hash, bytes)),
+        None => None,
+    };
+    let Some((hash, bytes)) = stored else { return Ok(Err(view_payload::no_such_blob())) };
+    Ok(match Kept::page(&bytes, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(asking::Whose::Blob(&hash.to_string())).bytes().clone()),
+        None => Err(view_payload::past_the_end(from, bytes.len())),
+    })
+}
+
+fn gone(whose: &Whose) -> LogFault {
+    let why = ["the records of call ", whose.call.as_str(), " are not all there"].concat();
+    LogFault::Damaged { path: "the log".into(), position: Position::default(), why }
+}

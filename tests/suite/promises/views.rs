@@ -1,0 +1,237 @@
+//! B7: a listener's own view of its call, cleared and read again; and the questions that it may ask about what
+//! its delivery entitles it to, by programs and by a listener in this process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use rustix::process::Signal;
+use sha2::{Digest as _, Sha256};
+use systole::edges::delivery::conversing;
+use systole::words::composition::Reach;
+use systole::words::ids::{Digest, Name};
+use systole::words::record::Record;
+use systole_kit::ask::{Kept, Question, Shown, Spot};
+use systole_kit::line::{Line, NotTaken};
+use systole_kit::reply::Item;
+use systole_kit::{Limits, Payload, reply};
+
+use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say};
+use crate::program::{Events, Running, ask, run_file};
+
+/// What follows in the boss's plans: five messages, then a clear of four of them.
+const CLEARS: &str = "[say('echo', 'alpha'), note('thinking')], [clear(1)]";
+
+#[tokio::test]
+async fn b7_a_clear_is_confirmed_can_be_recalled_and_changes_no_log() {
+    let house =
+        House::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
+    let plan = format!("[{CLEARS}, [recall(2, 4)], everything]");
+    let (receipt, told) = house.ask("k", "boss", &plan).await;
+    assert!(told.contains("echo heard alpha") && told.contains("thinking"), "it reads them again: {told}");
+    let records: Vec<Record> =
+        house.records().into_iter().filter(|r| r.header.thread == receipt.thread).collect();
+    let codes: Vec<&str> = records.iter().map(code).collect();
+    let all = ["request", "call", "note", "final", "clear", "answer", "recall", "answer", "final"];
+    assert_eq!(codes, all, "and nothing is gone");
+    let cleared = body(&records[5]);
+    assert!(
+        cleared.contains("kept_messages=\"4\" from_seq=\"0\" to_seq=\"0\""),
+        "one turn is kept whole: {cleared}"
+    );
+    house.close().await;
+}
+
+/// The digest of records as the page on views defines it, from what the log holds and nothing else.
+fn digest(records: &[&Record]) -> String {
+    let hash = |prefix: u8, parts: &[&[u8]]| -> [u8; 32] {
+        parts
+            .iter()
+            .fold(Sha256::new().chain_update([prefix]), |hash, part| hash.chain_update(part))
+            .finalize()
+            .into()
+    };
+    let leaves: Vec<[u8; 32]> = records
+        .iter()
+        .map(|r| hash(0, &[&r.header.bytes(r.body.len()), &hash(5, &[&hash(3, &[&r.salt, &r.body])])]))
+        .collect();
+    let leaves: Vec<&[u8]> = leaves.iter().map(|leaf| &leaf[..]).collect();
+    Digest(hash(6, &leaves)).to_string()
+}
+
+/// Answers once the log holds the answer of the other.
+const LATE: &str = r#"
+log = sqlite3.connect("file:hello.db?mode=ro", uri=True)
+query = "SELECT count(*) FROM line WHERE code = 'final' AND body LIKE '%heard two%'"
+for turn in turns():
+    while not log.execute(query).fetchone()[0]: time.sleep(0.01)
+    reply(turn.delivery, said(turn.text))
+"#;
+
+#[tokio::test]
+async fn b7_whoever_has_the_log_computes_the_digest_of_a_clear() {
+    let house = House::open(&[
+        ("boss", "peers: [echo, late], turns: 9, entry: true", BOSS),
+        ("echo", "in_flight: 4", ECHO),
+        ("late", "", LATE),
+    ])
+    .await;
+    let plan =
+        "[[say('late', 'one'), say('echo', 'two'), note('so')], [note('then')], [clear(1)], everything]";
+    let (receipt, _) = house.ask("k", "boss", plan).await;
+    let records = house.records();
+    let own = |word: &str, text: &str| {
+        let is_it =
+            |r: &&Record| r.header.thread == receipt.thread && code(r) == word && plain(r).contains(text);
+        records.iter().find(is_it).unwrap_or_else(|| panic!("{word} {text}"))
+    };
+    // Its items, then their answers in the order of the items, though the second answer came first.
+    let order =
+        [own("call", "one"), own("call", "two"), own("note", "so"), own("final", "one"), own("final", "two")];
+    assert!(order[3].header.seq > order[4].header.seq, "the quick one is recorded first");
+    let said = body(own("answer", "context-cleared"));
+    assert!(said.contains("from_seq=\"2\" to_seq=\"6\"") && said.contains(&digest(&order)), "{said}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn wrong_numbers_are_refused_with_a_mend() {
+    let house = House::open(&[("boss", "turns: 30, entry: true", BOSS)]).await;
+    let wrong =
+        ["clear(-1)", "clear('x')", "clear('')", "clear('1.5')", "recall('x', 1)", "recall(1, 1, length=0)"];
+    let plan = format!("[[{}, f'<clear-context xmlns=\"{{CORE}}\"/>'], everything]", wrong.join(", "));
+    let (receipt, _) = house.ask("k", "boss", &plan).await;
+    let records = house.records();
+    let refused: Vec<String> = records
+        .iter()
+        .filter(|r| r.header.thread == receipt.thread && code(r) == "payload.invalid")
+        .map(plain)
+        .collect();
+    assert_eq!(refused.len(), wrong.len() + 1);
+    for told in &refused {
+        assert!(told.contains("<expected>") && (told.contains("<try>") || told.contains("keep")), "{told}");
+    }
+    assert!(refused[0].contains("keep") && refused[0].contains("-1"), "{}", refused[0]);
+    house.close().await;
+}
+
+#[test]
+fn b7_what_was_cleared_before_a_restart_is_recalled_after_it() {
+    let folder =
+        cast(&[("boss", "peers: [echo], turns: 9, entry: true, timeout: 1h", BOSS), ("echo", "", ECHO)]);
+    let held = "lambda turn: [time.sleep(0.02) for _ in iter(lambda: os.path.exists('gate'), True)] and [] or [recall(1, 6)]";
+    let plan = format!(
+        "[{}, {held}, lambda turn: [said(turn.line + ask(turn.delivery, '<view/>'))]]",
+        CLEARS.replace("clear(1)", "clear(0)")
+    );
+    let organism = Running::organism(folder.path());
+    let taken = ask(&run_file(folder.path()), "POST", "/v1/messages", &[], &say("boss", &plan));
+    let thread = taken.json["thread"].as_str().unwrap().to_owned();
+    let mut events = Events::open(&run_file(folder.path()), &format!("?from=0&thread={thread}"), &[]);
+    while !events.next().expect("it runs").2["body"].as_str().unwrap().contains("<context-cleared") {}
+    organism.signal(Signal::KILL);
+    organism.end();
+
+    std::fs::write(folder.path().join("gate"), "").unwrap();
+    let organism = Running::organism(folder.path());
+    let mut events = Events::open(&run_file(folder.path()), &format!("?from=0&thread={thread}"), &[]);
+    while !events.next().is_some_and(|(_, _, record)| record["code"] == "final" && record["from"] == "boss") {
+    }
+    assert_eq!(organism.interrupt().code, Some(130));
+    judged(folder.path());
+    let told = said_last(folder.path());
+    // The recall shows what was said before the clear; the view itself shows it no more.
+    let (recalled, view) = told.split_once("<answer ").expect("it asked for its view");
+    assert!(recalled.contains("alpha") && recalled.contains("thinking"), "{recalled}");
+    let shows = |number: u64| {
+        let start = format!("<message seq=\"{number}\" from=");
+        view.split(&start).skip(1).any(|rest| rest.split('>').next().is_some_and(|tag| tag.contains("sort=")))
+    };
+    assert!(shows(1) && !shows(2) && !shows(4) && shows(5), "{view}");
+}
+
+/// The body of the last final in the log of that folder.
+fn said_last(folder: &std::path::Path) -> String {
+    let log = systole_checker::log::Log::read(&folder.join("hello.db")).unwrap();
+    let mut last = String::new();
+    log.each(|record| {
+        let record = record.unwrap();
+        if record.code.as_deref() == Some("final") {
+            last = String::from_utf8(record.body).unwrap().replace("&lt;", "<");
+        }
+    })
+    .unwrap();
+    last
+}
+
+#[tokio::test]
+async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
+    let house = House::open(&[
+        ("boss", "peers: [echo], turns: 9, entry: true", BOSS),
+        ("echo", "", ECHO),
+        ("hidden", "", HANG),
+    ])
+    .await;
+    let questions = "lambda turn: [said('|'.join(ask(turn.delivery, q, n) for n, q in enumerate([\
+                     '<view from-seq=\"2\"/>', '<schema name=\"echo\"/>', '<schema name=\"hidden\"/>', '<schema name=\"never\"/>', \
+                     '<blob hash=\"%s\"/>' % re.search('hash=\"([0-9a-f]+)\"', turn.line).group(1), '<blob hash=\"00\"/>', \
+                     '<put-blob>x</put-blob>'])))]";
+    let plan = format!("[[say('echo', 'a &lt; b'), '<nonsense xmlns=\"urn:x\"/>'], {questions}]");
+    let (_, told) = house.ask("k", "boss", &plan).await;
+    let answers: Vec<&str> = told.split('|').collect();
+    let [view, own, hidden, never, blob, no_blob, put] = answers[..] else { panic!("{told}") };
+    assert!(view.contains("id=\"0\"") && view.contains("count=\"4\""), "{view}");
+    assert!(view.contains("seq=\"2\" from=\"boss\" sort=\"said\" turn=\"1\" ordinal=\"0\">"), "{view}");
+    assert!(view.contains("seq=\"3\" from=\"echo\" sort=\"answer\" turn=\"1\" ordinal=\"0\">"), "{view}");
+    assert!(own.contains("name=\"echo\" total=") && own.contains("targetNamespace"), "{own}");
+    let words = |answer: &str| answer.split_once("<system-error").expect("refused").1.to_owned();
+    assert_eq!(words(hidden), words(never), "one that is hidden and one that never was");
+    assert!(words(hidden).contains("route.not-a-peer"), "{hidden}");
+    assert!(blob.contains("nonsense xmlns"), "{blob}");
+    assert!(no_blob.contains("no document of this hash is named in your view"), "{no_blob}");
+    assert!(put.contains("payload.not-built"), "{put}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
+    let seen: Arc<Mutex<Vec<Shown>>> = Arc::default();
+    let keeps = seen.clone();
+    let listener = conversing(move |asked, line: Arc<dyn Line>| {
+        let keeps = keeps.clone();
+        async move {
+            let item =
+                |document: &str| Item::plain(Payload::read(document.as_bytes(), &Limits::default()).unwrap());
+            let turn = asked.stamp.turn;
+            let ns = "xmlns=\"https://xml-pipeline.org/ns/inner/v1\"";
+            if turn == 1 {
+                return reply::Said::Items(vec![item(&format!("<inner {ns}>one</inner>"))]);
+            }
+            *keeps.lock().unwrap() = line.view(0).await.unwrap();
+            let schema = line.ask(Question::Schema { name: "inner".into(), from: 0 }).await.unwrap();
+            let schema = Kept::read(&schema.unwrap()).unwrap();
+            let other = line.ask(Question::Schema { name: "boss".into(), from: 0 }).await;
+            assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
+            let text = format!("{} bytes", schema.bytes.len());
+            reply::Said::Items(vec![item(&format!("<said {ns}><text>{text}</text></said>"))])
+        }
+    });
+    let folder =
+        cast(&[("boss", "peers: [inner], turns: 4, entry: true", BOSS), ("inner", "turns: 3", HANG)]);
+    let inner = Name::parse("inner").unwrap();
+    let organism = crate::organism::start_with(folder.path(), |composition, inline| {
+        composition.listeners.get_mut(&inner).unwrap().reach = Reach::Inline;
+        *inline = BTreeMap::from([(inner.clone(), listener)]);
+    })
+    .await;
+    let house = House { folder, organism };
+    let (_, told) = house.ask("k", "boss", "[[say('inner', 'x')], everything]").await;
+    let bytes = std::fs::read(house.folder.path().join("inner.xsd")).unwrap().len();
+    assert!(told.contains(&format!("{bytes} bytes")), "{told}");
+    let seen: Vec<(u64, String, Spot)> =
+        seen.lock().unwrap().iter().map(|shown| (shown.seq, shown.from.clone(), shown.spot)).collect();
+    assert_eq!(
+        seen,
+        [(1, "boss".to_owned(), Spot::Request), (2, "inner".to_owned(), Spot::Said { turn: 1, ordinal: 0 })]
+    );
+    house.close().await;
+}
