@@ -181,23 +181,24 @@ fn a_journal_that_cannot_be_read_is_said_to_whoever_asks_and_to_sys() {
 }
 
 #[test]
-fn a_call_that_wrote_in_its_journal_was_out_whatever_the_slots_say() {
+fn a_call_that_wrote_in_its_journal_was_out_whatever_the_slots_of_its_configuration_say() {
+    let mut wide = composition();
+    wide.hash = Digest([8; 32]);
+    wide.listeners.get_mut(&name("agent")).unwrap().in_flight = 4;
     let mut rig = Rig::new();
     for (ticket, key) in [(1, "a"), (2, "k")] {
         rig.asks(ticket, key, "agent", None);
         rig.settle();
         rig.passes(1);
     }
-    // The first is ready again behind the second, which has the one slot.
+    // Both began with one slot, and go out together where there are more.
+    let mut rig = rig.killed_into(wide.clone(), vec![composition()]);
     let first = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("a").unwrap(), 12);
-    rig.says_in(&first, "1 t1 a1", Said::Items(vec![note()]));
+    rig.says_in(&first, "1 t1 a2", journals(8, started()));
     rig.settle();
-    rig.says("1 t1 a1", journals(8, started()));
-    rig.settle();
-    let rig = rig.killed();
-    let attempts: Vec<String> = rig.lines().into_iter().filter(|line| line.contains("attempt/")).collect();
-    assert_eq!(attempts.len(), 1, "{attempts:?}");
-    assert!(attempts[0].contains("model.unknown-outcome"), "{attempts:?}");
+    let rig = rig.killed_into(wide, vec![composition()]);
+    let lines = rig.lines().concat();
+    assert!(lines.contains("attempt/model.unknown-outcome"), "{lines}");
 }
 
 /// `careful` asks a person; it is out, and has begun a model call.
