@@ -34,7 +34,8 @@ while IFS= read -r line; do
     any:2) child_in "$line"; said="$(cancel "$child")$(await all)" ;;
     count:1) said="$(carry)$(carry)$(walk sleep)$(await 2)" ;;
     nap:1) said="$(after 1s)$(await all)" ;;
-    long:1) said="$(after 1d)$(await all)" ;;
+    long:1) said="<set-timer $core id=\"long\" after=\"1d\">$token</set-timer>$(await all)" ;;
+    long:2) said="<cancel-timer $core id=\"long\"/>" ;;
     early:1) said="<set-timer $core id=\"early\" after=\"30s\">$token</set-timer>$(stamp early)" ;;
     early:2 | early:3) said="<cancel-timer $core id=\"early\"/>" ;;
     later:1) said=$(after 1s) ;;
