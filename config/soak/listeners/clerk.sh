@@ -16,7 +16,7 @@ todo() { echo "<todo-until $core condition=\"all is done\"><step done=\"$1\">loo
 
 ask() { echo "<ask xmlns=\"urn:systole:listener:v1\" id=\"$1\" delivery=\"$delivery\">$2</ask>"; }
 cry() { echo "<$1 xmlns=\"$ns/crier/v1\"><token>$token</token><way>$2</way></$1>"; }
-deal() { echo "<$1 xmlns=\"$ns/dealer/v1\"><token>$token$3</token><way>$2</way></$1>"; }
+deal() { echo "<$1 xmlns=\"$ns/market/v1\"><token>$token$3</token><way>$2</way></$1>"; }
 deals() { for mark in 1 2 3 4 5; do deal trade "$1" "-$mark"; done; }
 
 # The id of the last child that the document tells of as spawned.

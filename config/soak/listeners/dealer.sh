@@ -5,7 +5,7 @@
 . listeners/reading.sh
 mkdir -p memory/deals
 
-dealt() { say "<dealt xmlns=\"$ns/dealer/v1\" paid=\"$1\"><token>$token</token></dealt>"; }
+dealt() { say "<dealt xmlns=\"$ns/market/v1\" paid=\"$1\"><token>$token</token></dealt>"; }
 entry() { echo "<journal xmlns=\"urn:systole:listener:v1\" id=\"$1\" delivery=\"$delivery\" $2"; }
 begin() {
   prompt=$(printf %s "$key" | sha256sum) prompt=${prompt%% *}
@@ -28,7 +28,7 @@ pay() {
 # There is no room for it, or the delivery is over. The market has another turn, and tries once more in that.
 refused() {
   case $SYSTOLE_LISTENER:$turn in
-    market:1) say "<market xmlns=\"$ns/dealer/v1\"/>" ;;
+    market:1) say "<market xmlns=\"$ns/market/v1\"/>" ;;
     *) dealt not ;;
   esac
 }

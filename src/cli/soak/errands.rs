@@ -172,7 +172,7 @@ impl Drawer {
             6 => (document("vault", "unlock", &[("token", token)]), Fate::Left),
             _ => {
                 let (deal, way) = dice.one_of(DEALS).copied().unwrap_or(("trade", "plain"));
-                (document("dealer", deal, &[("token", token), ("way", way)]), Fate::Answered)
+                (document("market", deal, &[("token", token), ("way", way)]), Fate::Answered)
             }
         }
     }
