@@ -13,7 +13,6 @@ cancel() { echo "<cancel-thread $core id=\"$1\"/>"; }
 many() { for mark in 1 2 3 4 5 6 7 8 9 10; do stamp "$1-$mark"; done; }
 note() { echo "<clerk xmlns=\"$ns/clerk/v1\"><thought>$1</thought></clerk>"; }
 todo() { echo "<todo-until $core condition=\"all is done\"><step done=\"$1\">look again</step></todo-until>"; }
-
 ask() { echo "<ask xmlns=\"urn:systole:listener:v1\" id=\"$1\" delivery=\"$delivery\">$2</ask>"; }
 cry() { echo "<$1 xmlns=\"$ns/crier/v1\"><token>$token</token><way>$2</way></$1>"; }
 deal() { echo "<$1 xmlns=\"$ns/market/v1\"><token>$token$3</token><way>$2</way></$1>"; }
@@ -35,7 +34,7 @@ go_on() {
       count=${1#*<view } count=${count#* count=\"} count=${count%%\"*}
       echo "$token $count" > "memory/asked/$delivery"
       ask 2 '<schema name="nobody"/>' ;;
-    *) say "<report xmlns=\"$ns/clerk/v1\" seen=\"${count:-0}\"><token>$token</token></report>" ;;
+    *) say "<report xmlns=\"$ns/clerk/v1\"${count:+ seen=\"$count\"}><token>$token</token></report>" ;;
   esac
 }
 
@@ -108,7 +107,9 @@ while IFS= read -r line; do
     upset:1) said=$(cry race one) ;;
     fiasco:1) said=$(cry race none) ;;
     deal:1) said="$(deal borrow plain)$(deal trade plain)$(deal bet plain)" ;;
-    lose:1) case $last in [0-4]) said=$(deal borrow lost) ;; [5-7]) said=$(deal trade lost) ;; *) said=$(deal bet lost) ;; esac ;;
+    lose:1)
+      case $last in [0-4]) lost=borrow ;; [5-7]) lost=trade ;; *) lost=bet ;; esac
+      said=$(deal "$lost" lost) ;;
     spend:1) said=$(deals plain) ;;
     luxury:1) said=$(deals dear) ;;
     credit:1) said="$(spawn "$(deal trade plain)")$(spawn "$(deal trade dear)")$(await all)" ;;
