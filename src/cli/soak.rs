@@ -9,6 +9,7 @@ pub mod blow;
 pub mod board;
 mod client;
 pub mod crowd;
+pub mod deals;
 pub mod dice;
 mod doorstep;
 mod errands;

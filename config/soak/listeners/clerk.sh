@@ -14,6 +14,11 @@ many() { for mark in 1 2 3 4 5 6 7 8 9 10; do stamp "$1-$mark"; done; }
 note() { echo "<clerk xmlns=\"$ns/clerk/v1\"><thought>$1</thought></clerk>"; }
 todo() { echo "<todo-until $core condition=\"all is done\"><step done=\"$1\">look again</step></todo-until>"; }
 
+ask() { echo "<ask xmlns=\"urn:systole:listener:v1\" id=\"$1\" delivery=\"$delivery\">$2</ask>"; }
+cry() { echo "<$1 xmlns=\"$ns/crier/v1\"><token>$token</token><way>$2</way></$1>"; }
+deal() { echo "<$1 xmlns=\"$ns/market/v1\"><token>$token$3</token><way>$2</way></$1>"; }
+deals() { for mark in 1 2 3 4 5; do deal trade "$1" "-$mark"; done; }
+
 # The id of the last child that the document tells of as spawned.
 child_in() {
   child=${1##*assigned_id=\"}
@@ -21,8 +26,24 @@ child_in() {
   child=${child%%\"*}
 }
 
+# What it asked while at work is answered: first its own view, then the schema of nobody, which is refused.
+go_on() {
+  delivery=${1#*delivery=\"} delivery=${delivery%%\"*}
+  read -r token count < "memory/asked/$delivery"
+  case $1 in
+    *"<view "*)
+      count=${1#*<view } count=${count#* count=\"} count=${count%%\"*}
+      echo "$token $count" > "memory/asked/$delivery"
+      ask 2 '<schema name="nobody"/>' ;;
+    *) say "<report xmlns=\"$ns/clerk/v1\" seen=\"${count:-0}\"><token>$token</token></report>" ;;
+  esac
+}
+
 while IFS= read -r line; do
-  case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
+  case $line in
+    "<cancel "*) continue ;;  # an answer is not wanted any more
+    "<answer "*) go_on "$line"; continue ;;
+  esac
   read_document "$line"
   report="<report xmlns=\"$ns/clerk/v1\"><token>$token</token></report>"
   last=${token#"${token%?}"}
@@ -73,6 +94,24 @@ while IFS= read -r line; do
     stray:1)
       said="$(to_thread sess-000000000000.none "$(walking go)")<boot $core/>"
       said="$said<pay xmlns=\"$ns/till/v1\"><token>$token</token></pay>$(stamp stray)$report" ;;
+    view:2 | clear:4)
+      mkdir -p memory/asked && echo "$token" > "memory/asked/$delivery"
+      ask 1 "<view/>"
+      continue ;;
+    view:1) said=$(stamp view) ;;
+    clear:1) said=$(stamp clear) ;;
+    clear:2) said="<clear-context $core keep=\"0\"/>" ;;
+    clear:3) said="<recall $core from_seq=\"1\" to_seq=\"2\"/><recall $core from_seq=\"2\" to_seq=\"99\"/>" ;;
+    poll:1) said=$(cry poll plain) ;;
+    doubt:1) said=$(cry poll one) ;;
+    race:1) said=$(cry race late) ;;
+    upset:1) said=$(cry race one) ;;
+    fiasco:1) said=$(cry race none) ;;
+    deal:1) said="$(deal borrow plain)$(deal trade plain)$(deal bet plain)" ;;
+    lose:1) case $last in [0-4]) said=$(deal borrow lost) ;; [5-7]) said=$(deal trade lost) ;; *) said=$(deal bet lost) ;; esac ;;
+    spend:1) said=$(deals plain) ;;
+    luxury:1) said=$(deals dear) ;;
+    credit:1) said="$(spawn "$(deal trade plain)")$(spawn "$(deal trade dear)")$(await all)" ;;
     *) said=$report ;;
   esac
   say "$said"

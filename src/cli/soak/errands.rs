@@ -66,10 +66,32 @@ const ERRANDS: &[(&str, u64)] = &[
     ("stray", 3),
     ("drag", 1),
     ("long", 3),
+    ("view", 3),
+    ("clear", 3),
+    ("poll", 2),
+    ("doubt", 2),
+    ("race", 2),
+    ("upset", 2),
+    ("fiasco", 2),
+    ("deal", 4),
+    ("lose", 4),
+    ("spend", 2),
+    ("luxury", 2),
+    ("credit", 2),
 ];
 
 /// Ways of the fuse.
 const FUSES: &[&str] = &["burn", "fail", "retry", "dead", "die", "hang", "silent", "again", "notice"];
+
+/// What dealers are asked for, and the ways.
+const DEALS: &[(&str, &str)] = &[
+    ("borrow", "plain"),
+    ("borrow", "lost"),
+    ("trade", "plain"),
+    ("trade", "lost"),
+    ("bet", "plain"),
+    ("bet", "lost"),
+];
 
 /// The thread that nobody opened.
 const NOWHERE: &str = "sess-000000000000";
@@ -122,7 +144,7 @@ impl Drawer {
     fn right(&self, dice: &mut Dice, token: &str) -> (Vec<u8>, Fate) {
         // Not everybody may address everybody.
         let weights: &[u64] =
-            if self.guest == guests::CAROL { &[3, 2, 4] } else { &[18, 15, 42, 8, 9, 6, 1] };
+            if self.guest == guests::CAROL { &[3, 2, 4] } else { &[18, 15, 48, 8, 9, 6, 1, 8] };
         match dice.weighed(weights) {
             0 => (document("desk", "job", &[("token", token)]), Fate::Answered),
             1 => (document("till", "pay", &[("token", token)]), Fate::Answered),
@@ -147,7 +169,11 @@ impl Drawer {
                 (document("fuse", "light", &[("token", token), ("way", way)]), Fate::Answered)
             }
             5 => (document("safe", "open", &[("token", token), ("mark", "plain")]), Fate::Answered),
-            _ => (document("vault", "unlock", &[("token", token)]), Fate::Left),
+            6 => (document("vault", "unlock", &[("token", token)]), Fate::Left),
+            _ => {
+                let (deal, way) = dice.one_of(DEALS).copied().unwrap_or(("trade", "plain"));
+                (document("market", deal, &[("token", token), ("way", way)]), Fate::Answered)
+            }
         }
     }
 
@@ -212,20 +238,25 @@ mod tests {
         let board = Board::default();
         board.tell_of("operator", "sess-1f0c9a2b77d1");
         let own = ["sess-2f0c9a2b77d1".to_owned()];
-        let (mut documents, mut fates) = (String::new(), Vec::new());
+        let (mut documents, mut fates) = (Vec::new(), Vec::new());
         for number in 1..=4 {
             let mut drawer = Drawer::new(guests::client(number), number);
             let mut dice = Dice::new(number);
             for _ in 0..2_000 {
                 let message = drawer.draw(&mut dice, &board, &own);
-                documents.push_str(&String::from_utf8_lossy(&message.document));
+                documents.push(String::from_utf8_lossy(&message.document).into_owned());
                 fates.push(message.fate);
             }
         }
         let ways = ERRANDS.iter().map(|(way, _)| *way).chain(FUSES.iter().copied());
-        let missed: Vec<&str> =
-            ways.filter(|way| !documents.contains(&format!("<way>{way}</way>"))).collect();
+        let missed: Vec<&str> = ways
+            .filter(|way| !documents.iter().any(|it| it.contains(&format!("<way>{way}</way>"))))
+            .collect();
         assert_eq!(missed, Vec::<&str>::new());
+        let deals = DEALS.iter().map(|(deal, way)| (["<", deal, " "].concat(), ["<way>", way].concat()));
+        let asked =
+            |(deal, way): &(String, String)| documents.iter().any(|it| it.contains(deal) && it.contains(way));
+        assert_eq!(deals.filter(|deal| !asked(deal)).collect::<Vec<_>>(), Vec::new());
         for fate in [Fate::Answered, Fate::Steered, Fate::Ticks, Fate::Left, Fate::Refused, Fate::Open] {
             assert!(fates.contains(&fate), "{fate:?}");
         }

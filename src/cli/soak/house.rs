@@ -11,6 +11,8 @@ use crate::organism::runfile::{Credential, RunFile, random_hex};
 const FILES: &[(&str, &str)] = &[
     ("organism.yaml", include_str!("../../../config/soak/organism.yaml")),
     ("listeners/clerk.sh", include_str!("../../../config/soak/listeners/clerk.sh")),
+    ("listeners/crier.sh", include_str!("../../../config/soak/listeners/crier.sh")),
+    ("listeners/dealer.sh", include_str!("../../../config/soak/listeners/dealer.sh")),
     ("listeners/desk.sh", include_str!("../../../config/soak/listeners/desk.sh")),
     ("listeners/fuse.sh", include_str!("../../../config/soak/listeners/fuse.sh")),
     ("listeners/mill.sh", include_str!("../../../config/soak/listeners/mill.sh")),
@@ -23,8 +25,10 @@ const FILES: &[(&str, &str)] = &[
     ("listeners/till.sh", include_str!("../../../config/soak/listeners/till.sh")),
     ("listeners/watch.sh", include_str!("../../../config/soak/listeners/watch.sh")),
     ("schemas/clerk.xsd", include_str!("../../../config/soak/schemas/clerk.xsd")),
+    ("schemas/crier.xsd", include_str!("../../../config/soak/schemas/crier.xsd")),
     ("schemas/desk.xsd", include_str!("../../../config/soak/schemas/desk.xsd")),
     ("schemas/fuse.xsd", include_str!("../../../config/soak/schemas/fuse.xsd")),
+    ("schemas/market.xsd", include_str!("../../../config/soak/schemas/market.xsd")),
     ("schemas/mill.xsd", include_str!("../../../config/soak/schemas/mill.xsd")),
     ("schemas/office.xsd", include_str!("../../../config/soak/schemas/office.xsd")),
     ("schemas/porter.xsd", include_str!("../../../config/soak/schemas/porter.xsd")),
@@ -99,6 +103,11 @@ impl House {
     /// What the till wrote down: the key of a piece of work for every time that it was asked for.
     pub fn book(&self) -> PathBuf {
         self.folder.join("till.book")
+    }
+
+    /// What the dealers paid: the key of a piece of work and the attempt at it, for every payment.
+    pub fn deals(&self) -> PathBuf {
+        self.folder.join("deals.book")
     }
 
     /// The environment that the organism finds its clients' tokens in.

@@ -87,35 +87,37 @@ fn approval(body: &[u8]) -> String {
     id.map_or_else(String::new, |(id, _)| id.to_owned())
 }
 
+/// A record for tests: what it says is what they choose, and its hashes are nobody's.
 #[cfg(test)]
-mod tests {
+pub(super) fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
     use systole_checker::record::{Hash, Id};
 
-    use super::*;
-
-    fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
-        Record {
-            position: 1,
-            thread: thread.into(),
-            seq: 1,
-            id: Id([0; 16]),
-            kind: kind.into(),
-            from: "core".into(),
-            to: None,
-            call: None,
-            turn: None,
-            ordinal: None,
-            cause: None,
-            key: None,
-            origin: None,
-            time_ms: 0,
-            config: Hash([0; 32]),
-            code: Some(code.into()),
-            salt: [0; 16],
-            head: Hash([0; 32]),
-            body: body.into(),
-        }
+    Record {
+        position: 1,
+        thread: thread.into(),
+        seq: 1,
+        id: Id([0; 16]),
+        kind: kind.into(),
+        from: "core".into(),
+        to: None,
+        call: None,
+        turn: None,
+        ordinal: None,
+        cause: None,
+        key: None,
+        origin: None,
+        time_ms: 0,
+        config: Hash([0; 32]),
+        code: Some(code.into()),
+        salt: [0; 16],
+        head: Hash([0; 32]),
+        body: body.into(),
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn an_order_that_the_log_has_not_or_has_twice_is_found() {

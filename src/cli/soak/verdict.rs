@@ -1,8 +1,9 @@
 //! What came of a run: the independent checker over the log and the clients' histories, the till's own
-//! book, and whether a program was left behind. It changes nothing, and decides nothing by itself but
-//! what the till's book says.
+//! book, that of the dealers, and whether a program was left behind. It changes nothing, and decides nothing
+//! by itself but what these books say.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,6 +14,7 @@ use systole_checker::{Terms, check_under};
 use tokio::time::Instant;
 
 use super::Tally;
+use super::deals::Deals;
 use super::house::House;
 use super::orders::Deeds;
 use super::roll::Roll;
@@ -24,6 +26,8 @@ const ATTEMPTS: u32 = 100;
 const MESSAGES: u32 = 25;
 const CHILDREN: u32 = 6;
 const DEPTH: u32 = 4;
+const TOKENS: u64 = 220;
+const MICROS: u64 = 1_000_000;
 /// How long a program may take to see the end of its stdin: one that is in a call to another program
 /// sees it after that.
 const LEAVE: Duration = Duration::from_secs(20);
@@ -92,22 +96,25 @@ pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, Stri
         .collect();
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // What is open has to be explained below.
-    let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth, ..Terms::default() };
+    let (tokens, micros) = (Some(TOKENS), Some(MICROS));
+    let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth, tokens, micros };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
     let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));
     findings.extend(settle::unnamed(&tally.waits, open));
-    let (mut roll, mut deeds) = (Roll::default(), Deeds::default());
+    let (mut roll, mut deeds, mut deals) = (Roll::default(), Deeds::default(), Deals::default());
     let read = log.each(|record| {
         // A row that cannot be read is found by the checker.
         let _unread = record.map(|record| {
             roll.see(&record);
             deeds.see(&record);
+            deals.see(&record);
         });
     });
     read.map_err(|fault| fault.to_string())?;
     findings.extend(deeds.missing(&tally.orders));
     findings.extend(asked_twice(house)?);
+    findings.extend(deals.wrong(&book(&house.deals())?));
     findings.extend(left_behind(house));
     let counts = report.counts;
     Ok(Verdict {
@@ -139,17 +146,21 @@ fn in_words(report: &Report) -> Vec<String> {
 
 /// The till says `on_unknown: fail`, so nobody may ask it twice for one piece of work.
 fn asked_twice(house: &House) -> Result<Vec<String>, String> {
-    let book = match std::fs::read_to_string(house.book()) {
-        Ok(book) => book,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error.to_string()),
-    };
+    let book = book(&house.book())?;
     let mut times: HashMap<&str, u32> = HashMap::new();
     book.lines().for_each(|key| *times.entry(key).or_default() += 1);
     let twice = times.into_iter().filter(|(_, times)| *times > 1);
     let words =
         twice.map(|(key, times)| ["till  was asked ", &times.to_string(), " times for ", key].concat());
     Ok(words.collect())
+}
+
+/// What a program wrote down; nothing if it never had anything to.
+fn book(path: &Path) -> Result<String, String> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|error| error.to_string()),
+    }
 }
 
 /// Every organism is dead: its programs have seen the end of their stdin, or are about to.
