@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use drawn::{Befalls, Drawn, Item, events};
-use naive::{Enough, Naive, Party, Thrown, Verdict};
+use drawn::{Befalls, Drawn, Item, events, limits};
+use naive::{Enough, Limits, Naive, Party, Thrown, Verdict};
 use real::Real;
 
 /// Thinks for three turns.
@@ -45,8 +45,8 @@ fn party(pick: u8) -> Party {
 }
 
 impl Walk {
-    fn new() -> Walk {
-        Walk { real: Real::new(&PARTIES), naive: Naive::default(), numbers: 0 }
+    fn new(limits: Option<Limits>) -> Walk {
+        Walk { real: Real::new(&PARTIES, limits), naive: Naive::under(limits), numbers: 0 }
     }
 
     fn number(&mut self) -> u64 {
@@ -279,7 +279,7 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 54] = [
+const WORDS: [&str; 57] = [
     "asking",
     "held",
     "ready",
@@ -319,7 +319,10 @@ const WORDS: [&str; 54] = [
     "approval.rejected",
     "approval.expired",
     "payload.not-built",
-    "budget-exceeded",
+    "budget-exceeded turns",
+    "budget-exceeded messages",
+    "budget-warning messages",
+    "budget-warning children",
     "thread.cancelled",
     "unknown_thread",
     "thread_ended",
@@ -344,13 +347,14 @@ fn words(walk: &Walk) -> BTreeSet<String> {
         words.extend(call.stand().split('(').next().map(str::to_owned));
         for line in call.shows() {
             let shown = line.split_once(": ").map_or(line.as_str(), |(_, shown)| shown);
-            let mut parts = shown.split(' ');
-            words.extend(match (parts.next(), parts.nth(1)) {
-                (Some(word @ ("finished" | "over")), Some(how)) => Some(format!("{word} {how}")),
-                (Some(word), _) if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {
-                    Some("n".to_owned())
+            words.insert(match shown.split(' ').collect::<Vec<&str>>()[..] {
+                [word @ ("finished" | "over"), _, how, ..] => format!("{word} {how}"),
+                [word @ ("budget-warning" | "budget-exceeded"), what, ..] => format!("{word} {what}"),
+                [word, ..] if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {
+                    "n".to_owned()
                 }
-                (word, _) => word.map(str::to_owned),
+                [word, ..] => word.to_owned(),
+                [] => continue,
             });
         }
     }
@@ -372,8 +376,8 @@ fn b19_two_pumps_that_share_no_code_say_the_same() {
         None => TestRunner::new_with_rng(config, same),
     };
     let met = RefCell::new(BTreeSet::new());
-    let walked = runner.run(&events(), |bursts| {
-        let mut walk = Walk::new();
+    let walked = runner.run(&(limits(), events()), |(limits, bursts)| {
+        let mut walk = Walk::new(limits);
         for drawn in bursts.iter().flatten() {
             let before = walk.naive.clone();
             walk.naive.closed.clear();

@@ -10,6 +10,7 @@ use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
 use systole::pump::fold::apply;
 use systole::pump::state::{Book, Call, Life, Stand, State};
 use systole::words::approval::{Ruling, Says};
+use systole::words::budget::Budgets;
 use systole::words::codes::Code;
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
@@ -24,7 +25,7 @@ use systole::words::time::Millis;
 use systole_kit::namespaces::CORE;
 use systole_kit::{Limits, Payload, QName};
 
-use super::naive::{self, ATTEMPTS, Enough, Party, Thrown};
+use super::naive::{self, ATTEMPTS, Enough, Party, SHARE_PERCENT, Thrown};
 use super::shown;
 
 /// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
@@ -57,7 +58,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         schema: SchemaId(2),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
-        share_percent: 50,
+        share_percent: SHARE_PERCENT as u32,
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
@@ -154,7 +155,13 @@ fn item(thrown: &Thrown) -> Item {
 }
 
 impl Real {
-    pub(crate) fn new(parties: &[Party]) -> Real {
+    pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>) -> Real {
+        let budgets = limits.map(|limits| Budgets {
+            messages: limits.messages as u64,
+            depth: 16,
+            children: limits.children as u64,
+            ..Budgets::default()
+        });
         let composition = Composition {
             organism: Name::parse("walked").unwrap(),
             hash: Digest([7; 32]),
@@ -167,7 +174,7 @@ impl Real {
                 .collect(),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
-            budgets: None,
+            budgets,
             loops: None,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),

@@ -69,7 +69,7 @@ impl Call {
         let news = self.waiting.iter().find_map(|(_, shown)| match shown.split(' ').next() {
             Some("fired") => Some("timer"),
             Some("steer") => Some("message"),
-            Some("budget-exceeded") => Some("budget"),
+            Some("budget-exceeded" | "budget-warning") => Some("budget"),
             _ => None,
         });
         let running = self.running();
@@ -166,7 +166,7 @@ impl Naive {
         if call.party.asks_a_person {
             return refused("payload.not-built");
         }
-        if next > call.party.turns {
+        if next > call.party.turns || call.wraps_up {
             return refused("budget.messages");
         }
         if words >= MOST_WORDS {
