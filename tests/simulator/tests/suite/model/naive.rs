@@ -3,6 +3,7 @@
 //! hashes, and shares no code with the real one; what both say must be equal.
 
 mod budgets;
+mod outside;
 mod threads;
 mod timers;
 
@@ -34,6 +35,8 @@ const MOST_CHILDREN: usize = 32;
 const MOST_WAITING: usize = 16;
 pub(crate) const MOST_ITEMS: usize = 64;
 const MOST_NOTICES: usize = 64;
+/// Words that may wait for one turn.
+const MOST_WORDS: usize = 64;
 
 /// One item of a reply, as a test throws it in.
 #[derive(Clone, Debug)]
@@ -95,12 +98,14 @@ pub(crate) struct Thread {
     labels: BTreeMap<String, u32>,
     spawns: u32,
     /// Keys that are bound here, with what was sent under them.
-    keys: BTreeMap<String, u64>,
+    keys: BTreeMap<String, String>,
     timers: BTreeMap<String, Timer>,
     /// How often timers fired into calls.
     firings: u64,
     /// How many messages a child may bring about.
     ceiling: Option<Tally>,
+    /// Whether somebody halted it, with all below it.
+    halts: bool,
 }
 
 /// All threads, and what the last event closed.
@@ -111,6 +116,10 @@ pub(crate) struct Naive {
     /// What a message from outside may use, where that is limited.
     limits: Option<Limits>,
     purses: BTreeMap<Payer, Purse>,
+    /// Whether somebody halted everything.
+    everything_halts: bool,
+    /// What whoever asked last from outside is told.
+    pub(crate) told: Option<String>,
 }
 
 /// How a call stands, in words.
@@ -230,28 +239,6 @@ impl Naive {
             is_spent: false,
         };
         self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
-    }
-
-    /// A message opens a root, or a top call of one, or nothing.
-    pub(crate) fn asked(&mut self, thread: &str, is_new: bool, key: &str, party: Party, number: u64) {
-        let waiting = self.threads.get(thread).map_or(0, |t| t.calls.values().filter(|c| c.held).count());
-        let known = self.threads.get(thread).is_some_and(|t| t.keys.contains_key(key));
-        let is_root = !thread.contains('.');
-        let may = match self.life(thread) {
-            "none" => is_new,
-            "ended" => false,
-            _ => !is_new && is_root && waiting < MOST_WAITING,
-        };
-        if known || !may {
-            return;
-        }
-        let root = self.threads.entry(thread.to_owned()).or_default();
-        root.keys.insert(key.to_owned(), number);
-        root.tops += 1;
-        let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
-        self.fills_purse(thread, &top);
-        let payer = (thread.to_owned(), top.clone());
-        self.opens((thread, &top), payer, party, format!("n{number}"), held);
     }
 
     /// An attempt failed, or nobody knows.

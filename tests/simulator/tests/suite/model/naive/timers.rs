@@ -110,8 +110,9 @@ impl Naive {
         } else {
             here.tops += 1;
             let (top, held) = (here.tops.to_string(), !here.calls.is_empty());
-            let party = Party { asks_a_person: false, ..timer.party };
-            self.opens((thread, &top), timer.payer.clone(), party, shown, held);
+            self.opens((thread, &top), timer.payer.clone(), timer.party, shown, held);
+            // Nobody has to approve what the pump itself says.
+            self.call_mut(thread, &top).into_iter().for_each(|call| call.asks = false);
             Fired::Opened(top)
         };
         let Some(here) = self.threads.get_mut(thread) else { return };
