@@ -28,6 +28,12 @@ pub(super) fn answer(d: &Draft<'_>, turn: &Turn<'_>, question: &Question) -> Res
     }
 }
 
+/// Whose schemas a listener is shown. It may be a peer of its own.
+fn shown(own: &Listener) -> Vec<&str> {
+    let others = own.peers.iter().filter(|peer| **peer != own.name);
+    std::iter::once(&own.name).chain(others).map(Name::as_str).collect()
+}
+
 /// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
 /// nothing has and one that is no peer's are told apart by nobody.
 fn schema(d: &Draft<'_>, turn: &Turn<'_>, name: &str, from: u64) -> Result<Arc<[u8]>, Refusal> {
@@ -38,8 +44,7 @@ fn schema(d: &Draft<'_>, turn: &Turn<'_>, name: &str, from: u64) -> Result<Arc<[
     let whose = page.zip(named).and_then(|(page, name)| page.listener(&name)).filter(is_shown);
     let text = whose.and_then(|whose| Some((whose, &page?.schemas.get(whose.schema.0)?.text)));
     let Some((whose, text)) = text else {
-        let names = own.map(|own| [std::slice::from_ref(&own.name), &own.peers].concat()).unwrap_or_default();
-        let names: Vec<&str> = names.iter().map(Name::as_str).collect();
+        let names: Vec<&str> = own.map(shown).unwrap_or_default();
         let words = "there is no schema of that name among your own and your peers'";
         return Err(Refusal::new(Code::NotAPeer, words).of_element("schema").expecting(names.join(", ")));
     };

@@ -70,7 +70,7 @@ const ERRANDS: &[(&str, u64)] = &[
     ("clear", 3),
     ("poll", 2),
     ("doubt", 2),
-    ("race", 2),
+    ("race", 3),
     ("upset", 2),
     ("fiasco", 2),
     ("deal", 4),

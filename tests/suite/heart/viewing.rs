@@ -264,6 +264,9 @@ fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_
     }
     let unknown = ask("nobody-of-this-name", 0);
     assert!(unknown.contains("code=\"route.not-a-peer\""), "{unknown}");
+    // It is a peer of its own, and named once all the same.
+    assert!(unknown.contains("<expected>agent, tool"), "{unknown}");
+    assert_eq!(unknown.matches("agent").count(), 1, "{unknown}");
     for other in ["quiet", "watch", "core", "no name at all", ""] {
         assert_eq!(ask(other, 0), unknown, "{other}");
     }
