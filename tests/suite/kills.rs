@@ -167,9 +167,9 @@ fn c3_kill_twice_in_a_row_during_recovery() {
 #[test]
 fn a_failpoint_is_not_passed_on_to_programs() {
     let trial = Trial::new(5);
-    let press = trial.house.folder().join("listeners/press.sh");
-    let script = ["env >> seen.env\n", &std::fs::read_to_string(&press).unwrap()].concat();
-    std::fs::write(press, script).unwrap();
+    let desk = trial.house.folder().join("listeners/desk.sh");
+    let script = ["env >> seen.env\n", &std::fs::read_to_string(&desk).unwrap()].concat();
+    std::fs::write(desk, script).unwrap();
     let omen = Omen::failpoint("K12:4000000000");
     let (life, _) = trial.begin(&omen);
     assert!(trial.crowd.board().acknowledges(5, PATIENCE));
@@ -178,7 +178,7 @@ fn a_failpoint_is_not_passed_on_to_programs() {
     let seen = trial.house.folder().join("seen.env");
     soak::rest(&trial.house, &omen, trial.crowd).unwrap();
     let seen = std::fs::read_to_string(seen).unwrap();
-    assert!(seen.contains("SYSTOLE_LISTENER=press") && !seen.contains(failpoint::VARIABLE), "{seen}");
+    assert!(seen.contains("SYSTOLE_LISTENER=desk") && !seen.contains(failpoint::VARIABLE), "{seen}");
 }
 
 #[test]

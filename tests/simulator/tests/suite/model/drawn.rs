@@ -25,6 +25,21 @@ pub(crate) enum Drawn {
     Cancels {
         thread: u16,
     },
+    /// A word from outside for what a root works on; or for any thread and anybody.
+    Steers {
+        thread: u16,
+        key: u8,
+        astray: u8,
+    },
+    /// A root is ended if it rests.
+    Ends {
+        thread: u16,
+    },
+    /// A thread, or everything, is halted or goes on.
+    Pauses {
+        thread: Option<u16>,
+        halts: bool,
+    },
     /// Somebody decides about what waits for a person, or nobody does in time.
     Decides {
         call: u16,
@@ -85,7 +100,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         3 => (any::<u8>(), prop::option::weighted(0.3, any::<u16>()))
             .prop_map(|(enough, named)| Item::Wait { enough, named }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(condition, is_done)| Item::Todo { condition, is_done }),
-        1 => any::<u16>().prop_map(Item::Ends),
+        2 => any::<u16>().prop_map(Item::Ends),
         2 => (any::<u8>(), prop::bool::weighted(0.4)).prop_map(|(id, repeats)| Item::Sets { id, repeats }),
         1 => any::<u8>().prop_map(Item::Unsets),
         3 => any::<(u16, u8)>().prop_map(|(thread, party)| Item::Steers(thread, party)),
@@ -128,7 +143,12 @@ fn drawn() -> impl Strategy<Value = Drawn> {
             .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
         24 => (any::<u16>(), befalls()).prop_map(|(call, what)| Drawn::Of { call, what }),
         2 => any::<u16>().prop_map(|thread| Drawn::Cancels { thread }),
-        3 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
+        3 => (any::<u16>(), 0..40u8, any::<u8>())
+            .prop_map(|(thread, key, astray)| Drawn::Steers { thread, key, astray }),
+        1 => any::<u16>().prop_map(|thread| Drawn::Ends { thread }),
+        2 => (prop::option::weighted(0.8, any::<u16>()), any::<bool>())
+            .prop_map(|(thread, halts)| Drawn::Pauses { thread, halts }),
+        5 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
         4 => any::<u16>().prop_map(|timer| Drawn::IsDue { timer }),
     ]
 }
@@ -148,9 +168,21 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         2 => any::<bool>().prop_map(|guarded| {
             (0..3).map(|step| Drawn::Confers { step, guarded }).collect::<Vec<Drawn>>()
         }),
+        // A child that waits for a person, a word for it, and what the person says.
+        1 => any::<(u16, u8)>().prop_map(|(call, how)| {
+            let confers = (0..3).map(|step| Drawn::Confers { step, guarded: true });
+            confers.chain([Drawn::Decides { call, how }]).collect::<Vec<Drawn>>()
+        }),
         1 => any::<u16>().prop_map(|timer| vec![Drawn::IsDue { timer }; 3]),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];
     proptest::collection::vec(burst, 1..60)
+}
+
+/// What a message from outside may use in a walk: half of the time so little that it is used up.
+pub(crate) fn limits() -> impl Strategy<Value = Option<naive::Limits>> {
+    let limits =
+        (2..30usize, 1..12usize).prop_map(|(messages, children)| naive::Limits { messages, children });
+    prop::option::weighted(0.5, limits)
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use drawn::{Befalls, Drawn, Item, events};
-use naive::{Enough, Naive, Party, Thrown, Verdict};
+use drawn::{Befalls, Drawn, Item, events, limits};
+use naive::{Enough, Limits, Naive, Party, Thrown, Verdict};
 use real::Real;
 
 /// Thinks for three turns.
@@ -45,8 +45,8 @@ fn party(pick: u8) -> Party {
 }
 
 impl Walk {
-    fn new() -> Walk {
-        Walk { real: Real::new(&PARTIES), naive: Naive::default(), numbers: 0 }
+    fn new(limits: Option<Limits>) -> Walk {
+        Walk { real: Real::new(&PARTIES, limits), naive: Naive::under(limits), numbers: 0 }
     }
 
     fn number(&mut self) -> u64 {
@@ -70,6 +70,13 @@ impl Walk {
         let mut all: Vec<&str> = self.naive.threads.keys().map(String::as_str).collect();
         all.push("sess-000000000000");
         all[usize::from(pick) % all.len()].to_owned()
+    }
+
+    /// Mostly a root, or any thread.
+    fn root(&self, pick: u16) -> String {
+        let thread = self.thread(pick);
+        let root = thread.split('.').next().map(str::to_owned);
+        root.filter(|_| !pick.is_multiple_of(8)).unwrap_or(thread)
     }
 
     /// A child of a thread, if it has one, or any thread.
@@ -159,9 +166,31 @@ impl Walk {
             Drawn::Cancels { thread } => {
                 let thread = self.thread(*thread);
                 self.real.cancels(&thread);
-                self.naive.cancels(&thread);
+                self.naive.cancelled(&thread);
+            }
+            Drawn::Steers { thread, key, astray } => self.steers(*thread, &format!("k{key}"), *astray),
+            Drawn::Ends { thread } => {
+                let thread = self.root(*thread);
+                self.real.ends(&thread);
+                self.naive.ended(&thread);
+            }
+            Drawn::Pauses { thread, halts } => {
+                let thread = thread.map(|pick| self.thread(pick));
+                self.real.pauses(thread.as_deref(), *halts);
+                self.naive.pauses(thread.as_deref(), *halts);
             }
         }
+    }
+
+    /// A word from outside, mostly for who works on what a root was asked.
+    fn steers(&mut self, pick: u16, key: &str, astray: u8) {
+        let thread = self.root(pick);
+        let at_work = self.naive.open_top(&thread).map(|(_, call)| call.party());
+        let to = at_work.filter(|_| !astray.is_multiple_of(8)).unwrap_or(party(astray / 8));
+        // Again the same bytes under a key, now and then.
+        let number = if astray % 4 == 1 { 900_002 } else { self.number() };
+        self.real.steers(&thread, key, to, number);
+        self.naive.steered(&thread, key, to, number);
     }
 
     /// A call has a child, which waits for a child of its own or for a person, and has a word for it.
@@ -253,10 +282,14 @@ impl Walk {
         prop_assert_eq!(self.real.threads(), ids, "threads");
         for (id, thread) in &stands {
             prop_assert_eq!(self.real.life(id), self.naive.life(id), "the life of {}", id);
+            if self.naive.life(id) != "ended" {
+                prop_assert_eq!(self.real.is_halted(id), self.naive.is_halted(id), "a pause of {}", id);
+            }
             let naive: Vec<_> = thread.calls.iter().map(|(path, c)| (path.clone(), c.stand())).collect();
             prop_assert_eq!(self.real.stands(id), naive, "the calls of {}", id);
             prop_assert_eq!(self.real.timers(id), self.naive.timers_of(id), "the timers of {}", id);
         }
+        prop_assert_eq!(self.real.told(), self.naive.told.as_deref(), "what who asked is told");
         prop_assert_eq!(self.real.closed(), &self.naive.closed, "what closed");
         let due = |naive: &Naive, id: &str, path: &str| naive.call(id, path).and_then(naive::Call::due);
         let mut became_due = Vec::new();
@@ -279,7 +312,19 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 54] = [
+const WORDS: [&str; 69] = [
+    "halted",
+    "over",
+    "told receipt",
+    "told done",
+    "told refused payload.id-conflict",
+    "told refused payload.not-built",
+    "told refused route.not-a-peer",
+    "told refused budget.messages",
+    "told refused thread.unknown",
+    "told refused thread.ended",
+    "told refused thread.busy",
+    "told refused thread.resting",
     "asking",
     "held",
     "ready",
@@ -319,7 +364,10 @@ const WORDS: [&str; 54] = [
     "approval.rejected",
     "approval.expired",
     "payload.not-built",
-    "budget-exceeded",
+    "budget-exceeded turns",
+    "budget-exceeded messages",
+    "budget-warning messages",
+    "budget-warning children",
     "thread.cancelled",
     "unknown_thread",
     "thread_ended",
@@ -339,18 +387,21 @@ const WORDS: [&str; 54] = [
 /// What a walk came by, numbers and names left out.
 fn words(walk: &Walk) -> BTreeSet<String> {
     let mut words: BTreeSet<String> = walk.naive.closed.iter().map(|(.., outcome)| outcome.clone()).collect();
+    words.extend(walk.naive.told.iter().map(|told| format!("told {told}")));
+    words.extend(walk.naive.threads.keys().any(|id| walk.naive.is_halted(id)).then(|| "halted".to_owned()));
     words.extend(walk.naive.has_opened().then(|| "opened by a timer".to_owned()));
     for call in walk.naive.threads.values().flat_map(|thread| thread.calls.values()) {
         words.extend(call.stand().split('(').next().map(str::to_owned));
         for line in call.shows() {
             let shown = line.split_once(": ").map_or(line.as_str(), |(_, shown)| shown);
-            let mut parts = shown.split(' ');
-            words.extend(match (parts.next(), parts.nth(1)) {
-                (Some(word @ ("finished" | "over")), Some(how)) => Some(format!("{word} {how}")),
-                (Some(word), _) if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {
-                    Some("n".to_owned())
+            words.insert(match shown.split(' ').collect::<Vec<&str>>()[..] {
+                [word @ ("finished" | "over"), _, how, ..] => format!("{word} {how}"),
+                [word @ ("budget-warning" | "budget-exceeded"), what, ..] => format!("{word} {what}"),
+                [word, ..] if word.strip_prefix('n').is_some_and(|n| n.parse::<u64>().is_ok()) => {
+                    "n".to_owned()
                 }
-                (word, _) => word.map(str::to_owned),
+                [word, ..] => word.to_owned(),
+                [] => continue,
             });
         }
     }
@@ -372,11 +423,12 @@ fn b19_two_pumps_that_share_no_code_say_the_same() {
         None => TestRunner::new_with_rng(config, same),
     };
     let met = RefCell::new(BTreeSet::new());
-    let walked = runner.run(&events(), |bursts| {
-        let mut walk = Walk::new();
+    let walked = runner.run(&(limits(), events()), |(limits, bursts)| {
+        let mut walk = Walk::new(limits);
         for drawn in bursts.iter().flatten() {
             let before = walk.naive.clone();
             walk.naive.closed.clear();
+            walk.naive.told = None;
             walk.real.begins();
             walk.takes(drawn);
             walk.agrees(&before)?;

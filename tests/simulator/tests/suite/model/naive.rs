@@ -2,11 +2,15 @@
 //! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
 //! hashes, and shares no code with the real one; what both say must be equal.
 
+mod budgets;
+mod outside;
 mod threads;
 mod timers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use budgets::{Limits, SHARE_PERCENT};
+use budgets::{Payer, Purse, Tally};
 pub(crate) use threads::{Enough, Verdict};
 use threads::{Lists, Wait, is_kept};
 use timers::Timer;
@@ -31,6 +35,8 @@ const MOST_CHILDREN: usize = 32;
 const MOST_WAITING: usize = 16;
 pub(crate) const MOST_ITEMS: usize = 64;
 const MOST_NOTICES: usize = 64;
+/// Words that may wait for one turn.
+const MOST_WORDS: usize = 64;
 
 /// One item of a reply, as a test throws it in.
 #[derive(Clone, Debug)]
@@ -55,6 +61,8 @@ type Shown = String;
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     party: Party,
+    /// Whose purse pays what it brings about.
+    payer: Payer,
     request: Shown,
     held: bool,
     /// Whether it waits for a person.
@@ -78,6 +86,8 @@ pub(crate) struct Call {
     nudged: bool,
     /// Whether it was told that only a final is taken any more.
     wraps_up: bool,
+    /// Whether its last reply asked for more than a limit leaves.
+    is_spent: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -88,10 +98,14 @@ pub(crate) struct Thread {
     labels: BTreeMap<String, u32>,
     spawns: u32,
     /// Keys that are bound here, with what was sent under them.
-    keys: BTreeMap<String, u64>,
+    keys: BTreeMap<String, String>,
     timers: BTreeMap<String, Timer>,
     /// How often timers fired into calls.
     firings: u64,
+    /// How many messages a child may bring about.
+    ceiling: Option<Tally>,
+    /// Whether somebody halted it, with all below it.
+    halts: bool,
 }
 
 /// All threads, and what the last event closed.
@@ -99,6 +113,13 @@ pub(crate) struct Thread {
 pub(crate) struct Naive {
     pub(crate) threads: BTreeMap<String, Thread>,
     pub(crate) closed: BTreeSet<(String, String, String)>,
+    /// What a message from outside may use, where that is limited.
+    limits: Option<Limits>,
+    purses: BTreeMap<Payer, Purse>,
+    /// Whether somebody halted everything.
+    everything_halts: bool,
+    /// What whoever asked last from outside is told.
+    pub(crate) told: Option<String>,
 }
 
 /// How a call stands, in words.
@@ -188,9 +209,17 @@ impl Naive {
         self.threads.get_mut(thread)?.calls.get_mut(path)
     }
 
-    fn opens(&mut self, thread: &str, path: &str, party: Party, request: Shown, held: bool) {
+    fn opens(
+        &mut self,
+        (thread, path): (&str, &str),
+        payer: Payer,
+        party: Party,
+        request: Shown,
+        held: bool,
+    ) {
         let call = Call {
             party,
+            payer,
             request,
             held,
             asks: party.asks_a_person,
@@ -207,28 +236,9 @@ impl Naive {
             lists: Lists::new(),
             nudged: false,
             wraps_up: false,
+            is_spent: false,
         };
         self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
-    }
-
-    /// A message opens a root, or a top call of one, or nothing.
-    pub(crate) fn asked(&mut self, thread: &str, is_new: bool, key: &str, party: Party, number: u64) {
-        let waiting = self.threads.get(thread).map_or(0, |t| t.calls.values().filter(|c| c.held).count());
-        let known = self.threads.get(thread).is_some_and(|t| t.keys.contains_key(key));
-        let is_root = !thread.contains('.');
-        let may = match self.life(thread) {
-            "none" => is_new,
-            "ended" => false,
-            _ => !is_new && is_root && waiting < MOST_WAITING,
-        };
-        if known || !may {
-            return;
-        }
-        let root = self.threads.entry(thread.to_owned()).or_default();
-        root.keys.insert(key.to_owned(), number);
-        root.tops += 1;
-        let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
-        self.opens(thread, &top, party, format!("n{number}"), held);
     }
 
     /// An attempt failed, or nobody knows.
@@ -275,8 +285,9 @@ impl Naive {
     pub(crate) fn noticed(&mut self, thread: &str, path: &str, code: &str) {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
         // News of other sorts has room of its own.
-        let is_notice =
-            |shown: &Shown| !matches!(shown.split(' ').next(), Some("finished" | "fired" | "steer"));
+        let is_notice = |shown: &Shown| {
+            !matches!(shown.split(' ').next(), Some("finished" | "fired" | "steer" | "budget-warning"))
+        };
         let shown = match call.waiting.iter().filter(|(_, shown)| is_notice(shown)).count() {
             n if n < MOST_NOTICES => code,
             MOST_NOTICES => "reply.too-many-items",
@@ -381,6 +392,13 @@ impl Naive {
         if asks && depth + 1 >= DEEPEST {
             return Some(("budget.depth".to_owned(), true));
         }
+        let payer = call.payer.clone();
+        if asks && let Some(code) = self.exceeds(thread, &payer, matches!(item, Thrown::Spawn(..))) {
+            let call = self.call_mut(thread, path)?;
+            call.is_spent |= code == "budget.messages";
+            return Some((code.to_owned(), true));
+        }
+        let call = self.call_mut(thread, path)?;
         match item {
             Thrown::Note | Thrown::Todo(..) => Some(("-".to_owned(), false)),
             Thrown::Wait(..) => None,
@@ -396,7 +414,9 @@ impl Naive {
                 Some((word.to_owned(), true))
             }
             Thrown::Call(party, number) => {
-                self.opens(thread, &nested(path, turn, ordinal), *party, format!("n{number}"), false);
+                let nested = nested(path, turn, ordinal);
+                self.opens((thread, &nested), payer.clone(), *party, format!("n{number}"), false);
+                self.pays(thread, &payer, None);
                 None
             }
             Thrown::Spawn(label, party, number) => self.spawns(thread, path, *label, *party, *number),
@@ -416,7 +436,8 @@ impl Naive {
         party: Party,
         number: u64,
     ) -> Option<(Shown, bool)> {
-        if self.call(thread, path)?.running().len() >= MOST_CHILDREN {
+        let payer = self.call(thread, path)?.payer.clone();
+        if self.limits.is_none() && self.call(thread, path)?.running().len() >= MOST_CHILDREN {
             return Some(("budget.children".to_owned(), true));
         }
         let parent = self.threads.get_mut(thread)?;
@@ -431,13 +452,18 @@ impl Naive {
         parent.spawns += 1;
         let child = format!("{thread}.{label}");
         self.call_mut(thread, path)?.children.push((child.clone(), false));
-        self.opens(&child, "1", party, format!("n{number}"), false);
+        self.opens((&child, "1"), payer.clone(), party, format!("n{number}"), false);
+        self.pays(thread, &payer, Some(&child));
         Some((format!("spawned {child}"), false))
     }
 
     /// After a reply without a final.
     fn goes_on(&mut self, thread: &str, path: &str, turn: u32, refused: Option<String>) {
-        let Some((party, wraps_up)) = self.call(thread, path).map(|c| (c.party, c.wraps_up)) else { return };
+        let Some((party, wraps_up, is_spent)) =
+            self.call(thread, path).map(|c| (c.party, c.wraps_up, c.is_spent))
+        else {
+            return;
+        };
         match refused {
             _ if wraps_up => self.closes(thread, path, "budget", "final-report".to_owned()),
             // The sender reads of the thread that it named; its caller only that there is none.
@@ -446,7 +472,8 @@ impl Naive {
             }
             Some(code) if party.turns <= 1 => self.closes(thread, path, "failed", code),
             None if party.turns <= 1 => self.ends_silently(thread, path, party),
-            _ if turn >= party.turns => self.wraps_up(thread, path, turn),
+            _ if is_spent => self.wraps_up(thread, path, turn, "messages"),
+            _ if turn >= party.turns => self.wraps_up(thread, path, turn, "turns"),
             _ => {
                 let Some(call) = self.call_mut(thread, path) else { return };
                 if call.items.iter().all(Option::is_some) {
@@ -456,32 +483,6 @@ impl Naive {
                 }
             }
         }
-    }
-
-    /// The last turn is used: what it waits for is cancelled, and one more turn shows that it is the last.
-    fn wraps_up(&mut self, thread: &str, path: &str, turn: u32) {
-        let Some(here) = self.threads.get(thread) else { return };
-        let below = format!("{path}/");
-        let below: Vec<String> = here.calls.keys().filter(|p| p.starts_with(&below)).cloned().collect();
-        for call in &below {
-            let children = self.call(thread, call).map(Call::running).unwrap_or_default();
-            for child in &children {
-                self.cancels(child);
-            }
-            self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
-        }
-        self.leaves_timers(thread, &below);
-        let has_timer = self.has_timer(thread, path);
-        let Some(here) = self.threads.get_mut(thread) else { return };
-        here.calls.retain(|p, _| !below.contains(p));
-        let Some(call) = here.calls.get_mut(path) else { return };
-        call.wraps_up = true;
-        call.waiting.push((usize::MAX, "budget-exceeded".to_owned()));
-        call.ends_waits(has_timer);
-        call.items.iter_mut().filter(|item| item.is_none()).for_each(|item| {
-            *item = Some("thread.cancelled".to_owned());
-        });
-        call.turns_to(turn + 1);
     }
 
     fn ends_silently(&mut self, thread: &str, path: &str, party: Party) {

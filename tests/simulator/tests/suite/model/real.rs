@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use systole::pump::compose;
 use systole::pump::decide::decide;
-use systole::pump::event::{Decision, Effect, Event, Happening, Lost};
+use systole::pump::event::{Decision, Effect, Event, Happening, Lost, Pause};
 use systole::pump::fold::apply;
+use systole::pump::pausing::halted;
 use systole::pump::state::{Book, Call, Life, Stand, State};
 use systole::words::approval::{Ruling, Says};
+use systole::words::budget::Budgets;
 use systole::words::codes::Code;
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
@@ -24,7 +26,7 @@ use systole::words::time::Millis;
 use systole_kit::namespaces::CORE;
 use systole_kit::{Limits, Payload, QName};
 
-use super::naive::{self, ATTEMPTS, Enough, Party, Thrown};
+use super::naive::{self, ATTEMPTS, Enough, Party, SHARE_PERCENT, Thrown};
 use super::shown;
 
 /// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
@@ -44,6 +46,7 @@ pub(crate) struct Real {
     events: u64,
     closed: BTreeSet<(String, String, String)>,
     became_due: Vec<(String, String)>,
+    told: Option<String>,
 }
 
 fn listener(party: &Party, peers: &[Party]) -> Listener {
@@ -57,7 +60,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         schema: SchemaId(2),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
-        share_percent: 50,
+        share_percent: SHARE_PERCENT as u32,
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
@@ -154,7 +157,13 @@ fn item(thrown: &Thrown) -> Item {
 }
 
 impl Real {
-    pub(crate) fn new(parties: &[Party]) -> Real {
+    pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>) -> Real {
+        let budgets = limits.map(|limits| Budgets {
+            messages: limits.messages as u64,
+            depth: 16,
+            children: limits.children as u64,
+            ..Budgets::default()
+        });
         let composition = Composition {
             organism: Name::parse("walked").unwrap(),
             hash: Digest([7; 32]),
@@ -167,24 +176,28 @@ impl Real {
                 .collect(),
             schemas: Vec::new(),
             message_bytes: 1 << 20,
-            budgets: None,
+            budgets,
             loops: None,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),
         };
-        Real {
+        let mut real = Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
             records: BTreeMap::new(),
             events: 0,
             closed: BTreeSet::new(),
             became_due: Vec::new(),
-        }
+            told: None,
+        };
+        real.happens(Happening::Booted { listeners: Vec::new() });
+        real
     }
 
     /// An event begins.
     pub(crate) fn begins(&mut self) {
         self.closed.clear();
         self.became_due.clear();
+        self.told = None;
     }
 
     fn happens(&mut self, what: Happening) {
@@ -198,8 +211,14 @@ impl Real {
             self.records.insert((fact.header.thread.clone(), fact.header.seq), fact);
         }
         for effect in effects {
-            if let Effect::Ready(work) = effect {
-                self.became_due.push((work.thread.to_string(), work.call.to_string()));
+            match effect {
+                Effect::Ready(work) => {
+                    self.became_due.push((work.thread.to_string(), work.call.to_string()));
+                }
+                Effect::Receipt { .. } => self.told = Some("receipt".to_owned()),
+                Effect::Refused { refusal, .. } => self.told = Some(format!("refused {}", refusal.code)),
+                Effect::Done { .. } => self.told = Some("done".to_owned()),
+                _ => {}
             }
         }
         self.became_due.sort();
@@ -230,14 +249,47 @@ impl Real {
 
     pub(crate) fn asks(&mut self, thread: Option<&str>, key: &str, party: Party, number: u64) {
         let what = What::For(Name::parse(party.name).unwrap());
+        self.hears(thread, key, Admitted::new(what, Verdict::sworn(payload(party.name, number))));
+    }
+
+    /// A word from outside for work that goes on.
+    pub(crate) fn steers(&mut self, thread: &str, key: &str, party: Party, number: u64) {
+        let inside = payload(party.name, number);
+        let inner = String::from_utf8_lossy(inside.bytes()).into_owned();
+        let document = format!("<steer xmlns=\"{CORE}\">{inner}</steer>");
+        let document = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+        let to = Name::parse(party.name).unwrap();
+        self.hears(Some(thread), key, Admitted::steer(to, Verdict::sworn(inside), Verdict::sworn(document)));
+    }
+
+    fn hears(&mut self, thread: Option<&str>, key: &str, admitted: Admitted) {
         let asked = Asked {
             ticket: Ticket(1),
             client: Name::operator(),
             key: Key::parse(key).unwrap(),
             thread: thread.map(|id| ThreadId::parse(id).unwrap()),
-            payload: Ok(Admitted::new(what, Verdict::sworn(payload(party.name, number)))),
+            payload: Ok(admitted),
         };
         self.happens(Happening::Asked { asked, bound: None });
+    }
+
+    pub(crate) fn ends(&mut self, thread: &str) {
+        let thread = ThreadId::parse(thread).unwrap();
+        self.happens(Happening::End { ticket: Ticket(1), by: Name::operator(), thread });
+    }
+
+    pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
+        let thread = thread.map(|id| ThreadId::parse(id).unwrap());
+        let (ticket, by, note) = (Ticket(1), Name::operator(), None);
+        self.happens(Happening::Pause(Pause { ticket, by, thread, halts, note }));
+    }
+
+    pub(crate) fn is_halted(&self, thread: &str) -> bool {
+        halted(|id| self.state.thread(id), &ThreadId::parse(thread).unwrap()).is_some()
+    }
+
+    pub(crate) fn told(&self) -> Option<&str> {
+        self.told.as_deref()
     }
 
     fn says(&mut self, lease: Arc<Lease>, said: Said) {
@@ -387,6 +439,7 @@ fn closing(record: &Record) -> Option<(String, String, String)> {
         (Kind::Outcome, Mark::DeadLetter) => return None,
         (Kind::Outcome, Mark::Handled) => "handled",
         (Kind::Outcome, Mark::Code(Code::MessagesBudget)) if is_report(record) => "budget",
+        (Kind::Terminal, Mark::Ended) => "over",
         (Kind::Outcome | Kind::Terminal, Mark::Code(Code::CancelledThread)) => "cancelled",
         (Kind::Outcome, Mark::Code(Code::RejectedApproval)) => "rejected",
         (Kind::Outcome, Mark::Code(Code::ExpiredApproval)) => "expired",

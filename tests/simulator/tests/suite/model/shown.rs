@@ -35,7 +35,11 @@ fn word(payload: &Payload) -> String {
         "timer-fired" => format!("fired {}", attribute("id")),
         "steer" => child(payload).map_or_else(String::new, |inner| format!("steer {}", word(&inner))),
         "todo-open" => "todo-open".to_owned(),
-        "handled" | "children-open" | "final-report" | "budget-exceeded" => payload.name().local.to_string(),
+        "budget-exceeded" => format!("budget-exceeded {}", attribute("what")),
+        "budget-warning" => {
+            format!("budget-warning {} {}/{}", attribute("what"), attribute("used"), attribute("limit"))
+        }
+        "handled" | "children-open" | "final-report" => payload.name().local.to_string(),
         _ => format!("n{}", attribute("n")),
     }
 }

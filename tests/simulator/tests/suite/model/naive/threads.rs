@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 
 use super::{Call, Naive, Party, Shown};
 
-/// Words that may wait for one turn.
-const MOST_WORDS: usize = 64;
-
 /// How many children a wait wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Enough {
@@ -69,7 +66,7 @@ impl Call {
         let news = self.waiting.iter().find_map(|(_, shown)| match shown.split(' ').next() {
             Some("fired") => Some("timer"),
             Some("steer") => Some("message"),
-            Some("budget-exceeded") => Some("budget"),
+            Some("budget-exceeded" | "budget-warning") => Some("budget"),
             _ => None,
         });
         let running = self.running();
@@ -158,19 +155,8 @@ impl Naive {
             Some((_, false)) => {}
         }
         let Some(call) = self.call_mut(id, "1") else { return refused("thread.resting") };
-        let next = if call.items.iter().all(Option::is_some) { call.turn + 1 } else { call.turn };
-        let words = call.waiting.iter().filter(|(_, shown)| shown.starts_with("steer ")).count();
-        if call.party.name != to.name {
-            return refused("route.not-a-peer");
-        }
-        if call.party.asks_a_person {
-            return refused("payload.not-built");
-        }
-        if next > call.party.turns {
-            return refused("budget.messages");
-        }
-        if words >= MOST_WORDS {
-            return refused("thread.busy");
+        if let Some(code) = call.cannot_hear(to) {
+            return refused(code);
         }
         call.waiting.push((usize::MAX, format!("steer n{number}")));
         self.heard(id, "1");
@@ -222,7 +208,11 @@ impl Naive {
 
     /// Somebody decides about what waits for a person, or nobody did in time.
     pub(crate) fn decided(&mut self, thread: &str, path: &str, verdict: Verdict) {
-        let Some(call) = self.call_mut(thread, path).filter(|call| call.asks) else { return };
+        if !self.call(thread, path).is_some_and(|call| call.asks) {
+            return;
+        }
+        self.told = (!matches!(verdict, Verdict::Expired)).then(|| "done".to_owned());
+        let Some(call) = self.call_mut(thread, path) else { return };
         match verdict {
             Verdict::Approved => call.asks = false,
             Verdict::Amended(number) => (call.asks, call.request) = (false, format!("n{number}")),

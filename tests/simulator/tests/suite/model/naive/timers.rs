@@ -1,7 +1,7 @@
 //! Timers of the naive pump: they are set and cancelled by a call, fire into its inbox while it is open, and
 //! open another call once a root's top call has left them behind.
 
-use super::{Call, MOST_WAITING, Naive, Party, Shown};
+use super::{Call, MOST_WAITING, Naive, Party, Payer, Shown};
 
 /// Timers of one thread.
 const MOST_TIMERS: usize = 32;
@@ -11,6 +11,7 @@ const MOST_TIMERS: usize = 32;
 pub(super) struct Timer {
     call: String,
     party: Party,
+    payer: Payer,
     repeats: bool,
     fired: Fired,
 }
@@ -44,8 +45,8 @@ impl Naive {
         let free =
             || (1..).map(|n| format!("t{n}")).find(|id| !here.timers.contains_key(id)).unwrap_or_default();
         let id = id.map_or_else(free, str::to_owned);
-        let party = here.calls[path].party;
-        let timer = Timer { call: path.to_owned(), party, repeats, fired: Fired::Nowhere };
+        let Call { party, payer, .. } = here.calls[path].clone();
+        let timer = Timer { call: path.to_owned(), party, payer, repeats, fired: Fired::Nowhere };
         here.timers.insert(id.clone(), timer);
         (format!("set {id}"), false)
     }
@@ -109,7 +110,9 @@ impl Naive {
         } else {
             here.tops += 1;
             let (top, held) = (here.tops.to_string(), !here.calls.is_empty());
-            self.opens(thread, &top, Party { asks_a_person: false, ..timer.party }, shown, held);
+            self.opens((thread, &top), timer.payer.clone(), timer.party, shown, held);
+            // Nobody has to approve what the pump itself says.
+            self.call_mut(thread, &top).into_iter().for_each(|call| call.asks = false);
             Fired::Opened(top)
         };
         let Some(here) = self.threads.get_mut(thread) else { return };

@@ -1,0 +1,137 @@
+//! What the naive pump is asked from outside: messages, words for work that goes on, ends, pauses. Each is told
+//! something, if only that it is done.
+
+use super::{Call, MOST_WAITING, MOST_WORDS, Naive, Party};
+
+fn refused(code: &str) -> String {
+    format!("refused {code}")
+}
+
+impl Naive {
+    /// A message opens a root, or a top call of one, or nothing.
+    pub(crate) fn asked(&mut self, thread: &str, is_new: bool, key: &str, party: Party, number: u64) {
+        let bytes = format!("{} {number}", party.name);
+        self.told = Some(self.repeats(thread, key, &bytes).unwrap_or_else(|| {
+            let waiting = self.threads.get(thread).map_or(0, |t| t.calls.values().filter(|c| c.held).count());
+            match self.life(thread) {
+                "none" if is_new => {}
+                "none" => return refused("thread.unknown"),
+                _ if thread.contains('.') => return refused("payload.not-built"),
+                "ended" => return refused("thread.ended"),
+                _ if waiting >= MOST_WAITING => return refused("thread.busy"),
+                _ => {}
+            }
+            let root = self.threads.entry(thread.to_owned()).or_default();
+            root.keys.insert(key.to_owned(), bytes);
+            root.tops += 1;
+            let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
+            self.fills_purse(thread, &top);
+            let payer = (thread.to_owned(), top.clone());
+            self.opens((thread, &top), payer, party, format!("n{number}"), held);
+            "receipt".to_owned()
+        }));
+    }
+
+    /// What a key that is bound gets: the same receipt for the same bytes.
+    fn repeats(&self, thread: &str, key: &str, bytes: &str) -> Option<String> {
+        let bound = self.threads.get(thread)?.keys.get(key)?;
+        Some(if bound == bytes { "receipt".to_owned() } else { refused("payload.id-conflict") })
+    }
+
+    /// The top call of a thread that is open, and waits for none before it.
+    pub(crate) fn open_top(&mut self, thread: &str) -> Option<(String, &mut Call)> {
+        let calls = self.threads.get_mut(thread)?.calls.iter_mut();
+        let mut tops = calls.filter(|(path, call)| !path.contains('/') && !call.held);
+        tops.next().map(|(path, call)| (path.clone(), call))
+    }
+
+    /// A word from outside for work that goes on.
+    pub(crate) fn steered(&mut self, thread: &str, key: &str, to: Party, number: u64) {
+        let bytes = format!("steer {} {number}", to.name);
+        self.told = Some(self.repeats(thread, key, &bytes).unwrap_or_else(|| {
+            match self.life(thread) {
+                "none" => return refused("thread.unknown"),
+                _ if thread.contains('.') => return refused("payload.not-built"),
+                "ended" => return refused("thread.ended"),
+                _ => {}
+            }
+            let Some((path, call)) = self.open_top(thread) else { return refused("thread.resting") };
+            if let Some(code) = call.cannot_hear(to) {
+                return refused(code);
+            }
+            call.waiting.push((usize::MAX, format!("steer n{number}")));
+            self.threads.entry(thread.to_owned()).or_default().keys.insert(key.to_owned(), bytes);
+            self.heard(thread, &path);
+            "receipt".to_owned()
+        }));
+    }
+
+    /// Somebody ends a thread with all that is open in it.
+    pub(crate) fn cancelled(&mut self, thread: &str) {
+        self.told = Some(match self.life(thread) {
+            "none" => refused("thread.unknown"),
+            "ended" => refused("thread.ended"),
+            _ => {
+                self.cancels(thread);
+                "done".to_owned()
+            }
+        });
+    }
+
+    /// Somebody ends a root at rest.
+    pub(crate) fn ended(&mut self, thread: &str) {
+        let told = match self.life(thread) {
+            "none" => refused("thread.unknown"),
+            "ended" => refused("thread.ended"),
+            "working" => refused("thread.busy"),
+            _ => {
+                let root = self.threads.entry(thread.to_owned()).or_default();
+                root.ended = true;
+                root.timers.clear();
+                self.closed.insert((thread.to_owned(), String::new(), "over".to_owned()));
+                "done".to_owned()
+            }
+        };
+        self.told = Some(told);
+    }
+
+    /// Somebody halts a thread with all below it, or everything, or lets it go on.
+    pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
+        let life = thread.map_or("working", |id| self.life(id));
+        self.told = Some(match life {
+            "none" => refused("thread.unknown"),
+            "ended" => refused("thread.ended"),
+            _ => {
+                match thread {
+                    None => self.everything_halts = halts,
+                    Some(id) => self.threads.entry(id.to_owned()).or_default().halts = halts,
+                }
+                "done".to_owned()
+            }
+        });
+    }
+
+    /// Whether nothing new of a thread goes out.
+    pub(crate) fn is_halted(&self, thread: &str) -> bool {
+        let is_above = |id: &String| id == thread || thread.starts_with(&format!("{id}."));
+        self.everything_halts || self.threads.iter().any(|(id, here)| here.halts && is_above(id))
+    }
+}
+
+impl Call {
+    /// Why a word for a call would not be heard, or not be meant for it.
+    pub(super) fn cannot_hear(&self, to: Party) -> Option<&'static str> {
+        let next = if self.items.iter().all(Option::is_some) { self.turn + 1 } else { self.turn };
+        let words = self.waiting.iter().filter(|(_, shown)| shown.starts_with("steer ")).count();
+        if self.party.name != to.name {
+            return Some("route.not-a-peer");
+        }
+        if to.asks_a_person {
+            return Some("payload.not-built");
+        }
+        if next > self.party.turns || self.wraps_up {
+            return Some("budget.messages");
+        }
+        (words >= MOST_WORDS).then_some("thread.busy")
+    }
+}
