@@ -12,8 +12,9 @@ use systole::words::ports::{Batch, Commit, Document, LogReader as _, LogWriter a
 use systole::words::record::{FORMAT, Kind, Mark, Record};
 
 use crate::log_records::{Author, Folder, batch, root};
-use crate::pump::cut::{busy, spread};
+use crate::pump::cut::{busy, spread, thinking};
 use crate::pump::record_line;
+use crate::pump::wall::over;
 
 pub(crate) fn fixture(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(format!("log-v{format}.db"))
@@ -154,7 +155,13 @@ fn conversation(name: &str, ending: &str) -> PathBuf {
 #[test]
 #[ignore = "makes fixtures that are kept for ever"]
 fn make_the_fixtures_of_conversations() {
-    for (name, stage) in [("v1-threads", busy().0), ("v2-broadcast", spread())] {
+    for (name, stage) in [
+        ("v1-threads", busy().0),
+        ("v2-broadcast", spread()),
+        ("v2-threads", busy().0),
+        ("v2-models", thinking()),
+        ("v2-time", over().0),
+    ] {
         if conversation(name, "db").exists() {
             continue;
         }
@@ -178,6 +185,13 @@ fn opens_and_folds(name: &str) {
 #[test]
 fn c13_a_log_with_timers_approvals_and_steering_opens_and_folds_as_it_did() {
     opens_and_folds("v1-threads");
+}
+
+#[test]
+fn c13_logs_with_views_models_and_limited_time_open_and_fold_as_they_did() {
+    for name in ["v2-threads", "v2-models", "v2-time"] {
+        opens_and_folds(name);
+    }
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn b13_every_end_of_a_broadcast_is_in_its_conversation() {
 }
 
 /// A conversation with models: entries, attempts that are lost, a person who is asked, a limit that is met.
-fn thinking() -> Stage {
+pub(crate) fn thinking() -> Stage {
     let mut composition = super::unknown::asking();
     let (tokens, money) = (Some(2_000), Money::parse("2 USD"));
     composition.budgets = Some(Budgets { tokens, money, ..Budgets::default() });

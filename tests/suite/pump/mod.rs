@@ -26,7 +26,7 @@ mod timers;
 mod todos;
 pub(crate) mod unknown;
 mod views;
-mod wall;
+pub(crate) mod wall;
 mod wrapping;
 
 use std::collections::BTreeMap;

@@ -146,7 +146,7 @@ fn when_most_of_it_is_used_every_open_call_with_a_further_turn_is_told_once() {
 }
 
 /// The agent has a call out, and a child that has one; then the time is over.
-fn over() -> (Stage, Vec<String>) {
+pub(crate) fn over() -> (Stage, Vec<String>) {
     let mut stage = stage();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("led"), "tool")]);
     stage.replies("1", 2, vec![call("tool")]);
