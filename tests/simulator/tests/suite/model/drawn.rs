@@ -4,6 +4,9 @@ use proptest::prelude::*;
 
 use super::naive;
 
+/// The number of the party whose requests a person lets through.
+const GUARDED: u8 = 4;
+
 /// A drawn event.
 #[derive(Clone, Debug)]
 pub(crate) enum Drawn {
@@ -79,6 +82,7 @@ pub(crate) enum Item {
     Final,
     Call(u8),
     Spawn(u8, u8),
+    Cast(u8, bool),
     Refused,
     ForThread(u16),
     Wait { enough: u8, named: Option<u16> },
@@ -95,6 +99,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         2 => Just(Item::Final),
         4 => any::<u8>().prop_map(Item::Call),
         3 => any::<(u8, u8)>().prop_map(|(label, party)| Item::Spawn(label, party)),
+        3 => any::<(u8, bool)>().prop_map(|(takers, is_first)| Item::Cast(takers, is_first)),
         1 => Just(Item::Refused),
         2 => any::<u16>().prop_map(Item::ForThread),
         3 => (any::<u8>(), prop::option::weighted(0.3, any::<u16>()))
@@ -102,7 +107,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         1 => (any::<u8>(), any::<bool>()).prop_map(|(condition, is_done)| Item::Todo { condition, is_done }),
         2 => any::<u16>().prop_map(Item::Ends),
         2 => (any::<u8>(), prop::bool::weighted(0.4)).prop_map(|(id, repeats)| Item::Sets { id, repeats }),
-        1 => any::<u8>().prop_map(Item::Unsets),
+        4 => any::<u8>().prop_map(Item::Unsets),
         3 => any::<(u16, u8)>().prop_map(|(thread, party)| Item::Steers(thread, party)),
     ];
     let finals = || {
@@ -167,6 +172,11 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         }),
         2 => any::<bool>().prop_map(|guarded| {
             (0..3).map(|step| Drawn::Confers { step, guarded }).collect::<Vec<Drawn>>()
+        }),
+        // A call that waits for a person, and what the person says.
+        2 => any::<(u16, u8)>().prop_map(|(call, how)| {
+            let items = vec![Item::Call(GUARDED)];
+            vec![Drawn::Of { call, what: Befalls::Replies { items, lies: false } }, Drawn::Decides { call, how }]
         }),
         // A child that waits for a person, a word for it, and what the person says.
         1 => any::<(u16, u8)>().prop_map(|(call, how)| {

@@ -29,6 +29,8 @@ const CAREFUL: Party = Party { name: "careful", repeats_unknown: false, ..TOOL }
 /// Is handed what a person let through.
 const GUARDED: Party = Party { name: "guarded", asks_a_person: true, ..TOOL };
 const PARTIES: [Party; 5] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED];
+/// Who takes a broadcast.
+const CASTS: [&[Party]; 4] = [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT]];
 
 /// Walks of every run of the tests; the environment may ask for others in `WALKS`.
 const WALKS: u32 = 4_000;
@@ -96,6 +98,10 @@ impl Walk {
             Item::Spawn(label, pick) => {
                 let label = [None, Some("heat"), Some("light")][usize::from(*label) % 3];
                 Thrown::Spawn(label, party(*pick), self.number())
+            }
+            Item::Cast(pick, is_first_enough) => {
+                let takers = CASTS[usize::from(*pick) % CASTS.len()];
+                Thrown::Cast(takers, *is_first_enough, self.number())
             }
             Item::Refused => Thrown::Refused,
             Item::ForThread(pick) => Thrown::ForThread(self.thread_for(thread, *pick)),
@@ -312,8 +318,10 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 69] = [
+const WORDS: [&str; 71] = [
     "halted",
+    "first of several",
+    "all of several",
     "over",
     "told receipt",
     "told done",
@@ -389,8 +397,10 @@ fn words(walk: &Walk) -> BTreeSet<String> {
     let mut words: BTreeSet<String> = walk.naive.closed.iter().map(|(.., outcome)| outcome.clone()).collect();
     words.extend(walk.naive.told.iter().map(|told| format!("told {told}")));
     words.extend(walk.naive.threads.keys().any(|id| walk.naive.is_halted(id)).then(|| "halted".to_owned()));
+    words.extend(walk.naive.is_cut_short.then(|| "first of several".to_owned()));
     words.extend(walk.naive.has_opened().then(|| "opened by a timer".to_owned()));
     for call in walk.naive.threads.values().flat_map(|thread| thread.calls.values()) {
+        words.extend(call.shows_all().then(|| "all of several".to_owned()));
         words.extend(call.stand().split('(').next().map(str::to_owned));
         for line in call.shows() {
             let shown = line.split_once(": ").map_or(line.as_str(), |(_, shown)| shown);
@@ -429,6 +439,7 @@ fn b19_two_pumps_that_share_no_code_say_the_same() {
             let before = walk.naive.clone();
             walk.naive.closed.clear();
             walk.naive.told = None;
+            walk.naive.is_cut_short = false;
             walk.real.begins();
             walk.takes(drawn);
             walk.agrees(&before)?;

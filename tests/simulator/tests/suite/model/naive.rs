@@ -2,6 +2,7 @@
 //! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
 //! hashes, and shares no code with the real one; what both say must be equal.
 
+mod broadcast;
 mod budgets;
 mod outside;
 mod threads;
@@ -9,6 +10,7 @@ mod timers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use broadcast::Gathering;
 pub(crate) use budgets::{Limits, SHARE_PERCENT};
 use budgets::{Payer, Purse, Tally};
 pub(crate) use threads::{Enough, Verdict};
@@ -45,6 +47,8 @@ pub(crate) enum Thrown {
     Final(u64),
     Call(Party, u64),
     Spawn(Option<&'static str>, Party, u64),
+    /// To several, of whom the first answer is enough or not.
+    Cast(&'static [Party], bool, u64),
     Refused,
     ForThread(String),
     Wait(Enough, Vec<String>),
@@ -75,6 +79,8 @@ pub(crate) struct Call {
     recorded: bool,
     /// The items of the last reply; none is the answer that has not come.
     items: Vec<Option<Shown>>,
+    /// What came of those of them that went to several, by their ordinal.
+    gatherings: BTreeMap<usize, Gathering>,
     /// What the due turn shows beside them, and what waits for the turn after it.
     showing: Vec<(usize, Shown)>,
     waiting: Vec<(usize, Shown)>,
@@ -118,6 +124,8 @@ pub(crate) struct Naive {
     purses: BTreeMap<Payer, Purse>,
     /// Whether somebody halted everything.
     everything_halts: bool,
+    /// Whether a first answer ended a broadcast.
+    pub(crate) is_cut_short: bool,
     /// What whoever asked last from outside is told.
     pub(crate) told: Option<String>,
 }
@@ -154,7 +162,10 @@ impl Call {
             return vec![self.request.clone()];
         }
         let items = self.items.iter().enumerate();
-        let items = items.map(|(n, item)| format!("{n}: {}", item.as_deref().unwrap_or("open")));
+        let items = items.flat_map(|(n, item)| {
+            let shown = item.as_deref().unwrap_or("open").split('\n');
+            shown.map(|line| format!("{n}: {line}")).collect::<Vec<Shown>>()
+        });
         // Children first, in order of spawning; then in order of arrival.
         let mut inbox = self.showing.clone();
         inbox.sort_by_key(|(place, _)| *place);
@@ -228,6 +239,7 @@ impl Naive {
             lost_with_pump: 0,
             recorded: false,
             items: Vec::new(),
+            gatherings: BTreeMap::new(),
             showing: Vec::new(),
             waiting: Vec::new(),
             children: Vec::new(),
@@ -321,6 +333,7 @@ impl Naive {
             return self.ends_silently(thread, path, party);
         }
         call.items.clear();
+        call.gatherings.clear();
         call.showing.clear();
         self.shows_firings(thread, path);
         let Some(call) = self.call_mut(thread, path) else { return };
@@ -385,7 +398,7 @@ impl Naive {
     ) -> Option<(Shown, bool)> {
         let depth = self.depth(thread, path);
         let call = self.call_mut(thread, path)?;
-        let asks = matches!(item, Thrown::Call(..) | Thrown::Spawn(..));
+        let asks = matches!(item, Thrown::Call(..) | Thrown::Spawn(..) | Thrown::Cast(..));
         if asks && call.party.turns <= 1 {
             return Some(("budget.messages".to_owned(), true));
         }
@@ -393,9 +406,10 @@ impl Naive {
             return Some(("budget.depth".to_owned(), true));
         }
         let payer = call.payer.clone();
-        if asks && let Some(code) = self.exceeds(thread, &payer, matches!(item, Thrown::Spawn(..))) {
+        if asks && let Some(code) = self.exceeds(thread, &payer, item) {
+            let is_spent = self.messages_left(thread, &payer) == Some(0);
             let call = self.call_mut(thread, path)?;
-            call.is_spent |= code == "budget.messages";
+            call.is_spent |= is_spent;
             return Some((code.to_owned(), true));
         }
         let call = self.call_mut(thread, path)?;
@@ -416,8 +430,11 @@ impl Naive {
             Thrown::Call(party, number) => {
                 let nested = nested(path, turn, ordinal);
                 self.opens((thread, &nested), payer.clone(), *party, format!("n{number}"), false);
-                self.pays(thread, &payer, None);
+                self.pays(thread, &payer, 1, None);
                 None
+            }
+            Thrown::Cast(takers, is_first_enough, number) => {
+                self.casts((thread, path, turn, ordinal), takers, *is_first_enough, *number)
             }
             Thrown::Spawn(label, party, number) => self.spawns(thread, path, *label, *party, *number),
             Thrown::ForThread(id) => Some(match call.children.iter().find(|(child, _)| child == id) {
@@ -453,7 +470,7 @@ impl Naive {
         let child = format!("{thread}.{label}");
         self.call_mut(thread, path)?.children.push((child.clone(), false));
         self.opens((&child, "1"), payer.clone(), party, format!("n{number}"), false);
-        self.pays(thread, &payer, Some(&child));
+        self.pays(thread, &payer, 1, Some(&child));
         Some((format!("spawned {child}"), false))
     }
 
@@ -513,9 +530,11 @@ impl Naive {
         let Some(here) = self.threads.get_mut(thread) else { return };
         here.calls.retain(|p, _| !below.contains(p));
         if let Some((caller, item)) = path.rsplit_once('/') {
-            let ordinal: usize = item.rsplit('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-            let Some(call) = here.calls.get_mut(caller) else { return };
-            call.items[ordinal] = Some(shown);
+            let answer = self.gathers((thread, caller), item, (shown, outcome));
+            let Some(call) = self.call_mut(thread, caller) else { return };
+            if let Some((ordinal, shown)) = answer {
+                call.items[ordinal] = Some(shown);
+            }
             if call.items.iter().all(Option::is_some) {
                 let turn = call.turn;
                 call.turns_to(turn);

@@ -14,7 +14,7 @@ use systole::words::approval::{Ruling, Says};
 use systole::words::budget::Budgets;
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
@@ -60,7 +60,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         schema: SchemaId(2),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
-        share_percent: SHARE_PERCENT as u32,
+        share_percent: u32::try_from(SHARE_PERCENT).unwrap(),
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
@@ -120,6 +120,12 @@ fn item(thrown: &Thrown) -> Item {
             let (thread, bytes) = (thread.clone(), word.bytes().clone());
             let judged = Admitted::new(What::For(Name::parse(to.name).unwrap()), Verdict::sworn(word));
             Item::ForThread { thread, payload: bytes, judged: Box::new(Ok(judged)) }
+        }
+        Thrown::Cast(takers, is_first_enough, number) => {
+            let gather = if *is_first_enough { Gather::First } else { Gather::All };
+            let verdict =
+                |to: &Party| (Name::parse(to.name).unwrap(), Verdict::sworn(payload("cast", *number)));
+            Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).unwrap())
         }
         Thrown::Wait(enough, named) => {
             let mode = match enough {

@@ -1,7 +1,8 @@
 //! What a message from outside may use, in the naive pump: calls, spawns and children, counted over its whole
 //! tree, and the ceiling of each child. Counts go up and never down.
 
-use super::{Call, Naive};
+use super::broadcast::Gathering;
+use super::{Call, Naive, Thrown};
 
 /// What one message from outside may use.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +41,9 @@ impl Tally {
         self.limit.saturating_sub(self.used)
     }
 
-    /// Uses one, and says how it then stands if that is to be told.
-    fn uses_one(&mut self) -> Option<String> {
-        self.used += 1;
+    /// Uses so many, and says how it then stands if that is to be told.
+    fn uses(&mut self, count: usize) -> Option<String> {
+        self.used += count;
         let is_news = !self.is_told && self.used * 5 >= self.limit * 4;
         self.is_told |= is_news;
         is_news.then(|| format!("{}/{}", self.used, self.limit))
@@ -67,36 +68,41 @@ impl Naive {
     }
 
     /// How many messages a call of a thread may still bring about.
-    fn messages_left(&self, thread: &str, payer: &Payer) -> Option<usize> {
+    pub(super) fn messages_left(&self, thread: &str, payer: &Payer) -> Option<usize> {
         let purse = self.purses.get(payer)?.messages.left();
         let ceilings = upwards(thread).into_iter().filter_map(|id| self.threads.get(id)?.ceiling);
         Some(ceilings.map(|ceiling| ceiling.left()).fold(purse, usize::min))
     }
 
-    /// What a limit of the message says against one call or spawn more.
-    pub(super) fn exceeds(&self, thread: &str, payer: &Payer, spawns: bool) -> Option<&'static str> {
+    /// What a limit of the message says against an item that asks for calls or a spawn.
+    pub(super) fn exceeds(&self, thread: &str, payer: &Payer, item: &Thrown) -> Option<&'static str> {
+        let (wants, spawns) = match item {
+            Thrown::Cast(takers, ..) => (takers.len(), false),
+            item => (1, matches!(item, Thrown::Spawn(..))),
+        };
         let purse = self.purses.get(payer)?;
-        if self.messages_left(thread, payer) == Some(0) {
+        if self.messages_left(thread, payer).is_some_and(|left| left < wants) {
             return Some("budget.messages");
         }
         (spawns && purse.children.left() == 0).then_some("budget.children")
     }
 
-    /// A call or a spawn is paid, and whoever is under a limit that is mostly used now is told. A child has
-    /// its ceiling from what is left.
-    pub(super) fn pays(&mut self, thread: &str, payer: &Payer, child: Option<&str>) {
+    /// Calls that begin together, or a spawn, are paid, and whoever is under a limit that is mostly used now
+    /// is told. A child has its ceiling from what is left.
+    pub(super) fn pays(&mut self, thread: &str, payer: &Payer, calls: usize, child: Option<&str>) {
         let Some(purse) = self.purses.get_mut(payer) else { return };
-        let messages = purse.messages.uses_one();
-        let children = child.and_then(|_| purse.children.uses_one());
+        let messages = purse.messages.uses(calls);
+        let children = child.and_then(|_| purse.children.uses(1));
         let is_paid = |call: &Call| call.payer == *payer;
-        if let Some(stand) = messages {
-            self.warns(&format!("messages {stand}"), |_, call| is_paid(call));
-        }
+        // The nearest limit first.
         for id in upwards(thread) {
             let ceiling = self.threads.get_mut(id).and_then(|here| here.ceiling.as_mut());
-            if let Some(stand) = ceiling.and_then(Tally::uses_one) {
+            if let Some(stand) = ceiling.and_then(|ceiling| ceiling.uses(calls)) {
                 self.warns(&format!("messages {stand}"), |at, _| upwards(at).contains(&id));
             }
+        }
+        if let Some(stand) = messages {
+            self.warns(&format!("messages {stand}"), |_, call| is_paid(call));
         }
         if let Some(stand) = children {
             self.warns(&format!("children {stand}"), |_, call| is_paid(call));
@@ -128,9 +134,10 @@ impl Naive {
         call.wraps_up = true;
         call.waiting.push((usize::MAX, format!("budget-exceeded {what}")));
         call.ends_waits(has_timer);
-        call.items.iter_mut().filter(|item| item.is_none()).for_each(|item| {
-            *item = Some("thread.cancelled".to_owned());
-        });
+        for (ordinal, item) in call.items.iter_mut().enumerate().filter(|(_, item)| item.is_none()) {
+            let gathering = call.gatherings.get(&ordinal);
+            *item = Some(gathering.map_or_else(|| "thread.cancelled".to_owned(), Gathering::cut));
+        }
         call.turns_to(turn + 1);
     }
 
