@@ -311,10 +311,14 @@ pub(super) fn one_item(d: &mut Draft<'_>, turn: &Turn<'_>, ordinal: u32, item: I
             }
             What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
             what @ (What::For(_) | What::ForEach { .. } | What::Spawn { .. }) => {
-                match no_room(d, turn, what, admitted.bytes()) {
-                    Some(refusal) => Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))),
-                    None => go(d, turn, ordinal, &admitted),
-                }
+                let Some(refusal) = no_room(d, turn, what, admitted.bytes()) else {
+                    return go(d, turn, ordinal, &admitted);
+                };
+                // What would be one call too many says nothing about a single one: another item may have it.
+                let is_for_many = matches!(what, What::ForEach { .. }) && !turn.is_single();
+                let has_room = is_for_many && purse::refusal(d, turn.thread, turn.path, Use::CALL).is_none();
+                let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
+                (!has_room).then_some(refusal)
             }
         },
     }

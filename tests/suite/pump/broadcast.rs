@@ -212,6 +212,23 @@ fn b13_only_what_the_schema_of_a_taker_calls_dangerous_waits() {
 }
 
 #[test]
+fn a_refused_broadcast_leaves_the_last_message_to_the_item_beside_it() {
+    let mut stage = messages(1);
+    let told = stage.replies("1", 1, vec![to_each(Gather::All, &TAKERS), call("tool")]);
+    assert_eq!(
+        told,
+        [
+            "root 2 refusal/budget.messages core -> agent 1 t1.0",
+            "root 3 message/call agent -> tool 1 t1.1",
+            "root 4 message/inbox core -> agent 1",
+            "=> tool 1/1.1 t1 a1",
+        ]
+    );
+    let told = stage.replies("1/1.1", 1, vec![final_()]);
+    assert_eq!(told.last().unwrap(), "=> agent 1 t2 a1", "and its answer is shown");
+}
+
+#[test]
 fn b13_each_call_is_a_message_and_all_of_them_have_room_or_none() {
     let mut stage = messages(5);
     let told = stage.replies("1", 1, vec![call("tool"), to_each(Gather::All, &["tool", "other", "careful"])]);
