@@ -14,23 +14,26 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use drawn::{Befalls, Drawn, Item, events, limits};
-use naive::{Enough, Limits, Naive, Party, Thrown, Verdict};
+use naive::{Enough, Limits, Naive, Party, Thrown, Unknown, Verdict};
 use real::Real;
 
 /// Thinks for three turns.
 const AGENT: Party = Party { name: "agent", turns: 3, ..TOOL };
 /// Answers at once.
 const TOOL: Party =
-    Party { name: "tool", turns: 1, owes_answer: true, repeats_unknown: true, asks_a_person: false };
+    Party { name: "tool", turns: 1, owes_answer: true, unknown: Unknown::Repeats, asks_a_person: false };
 /// Owes no answer.
 const QUIET: Party = Party { name: "quiet", owes_answer: false, ..TOOL };
 /// Is never repeated where nobody knows the outcome.
-const CAREFUL: Party = Party { name: "careful", repeats_unknown: false, ..TOOL };
+const CAREFUL: Party = Party { name: "careful", unknown: Unknown::Fails, ..TOOL };
 /// Is handed what a person let through.
 const GUARDED: Party = Party { name: "guarded", asks_a_person: true, ..TOOL };
-const PARTIES: [Party; 5] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED];
+/// Asks a person where nobody knows the outcome, and then thinks on.
+const WARY: Party = Party { name: "wary", unknown: Unknown::AsksAPerson, ..AGENT };
+const PARTIES: [Party; 6] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED, WARY];
 /// Who takes a broadcast.
-const CASTS: [&[Party]; 4] = [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT]];
+const CASTS: [&[Party]; 5] =
+    [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT], &[WARY, TOOL]];
 
 /// Walks of every run of the tests; the environment may ask for others in `WALKS`.
 const WALKS: u32 = 4_000;
@@ -318,7 +321,7 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 71] = [
+const WORDS: [&str; 73] = [
     "halted",
     "first of several",
     "all of several",
@@ -334,6 +337,8 @@ const WORDS: [&str; 71] = [
     "told refused thread.busy",
     "told refused thread.resting",
     "asking",
+    "asking once more",
+    "told refused approval.mismatch",
     "held",
     "ready",
     "joining",
@@ -400,6 +405,7 @@ fn words(walk: &Walk) -> BTreeSet<String> {
     words.extend(walk.naive.is_cut_short.then(|| "first of several".to_owned()));
     words.extend(walk.naive.has_opened().then(|| "opened by a timer".to_owned()));
     for call in walk.naive.threads.values().flat_map(|thread| thread.calls.values()) {
+        words.extend(call.is_in_doubt().then(|| "asking once more".to_owned()));
         words.extend(call.shows_all().then(|| "all of several".to_owned()));
         words.extend(call.stand().split('(').next().map(str::to_owned));
         for line in call.shows() {

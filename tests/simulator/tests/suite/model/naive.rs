@@ -2,6 +2,7 @@
 //! calls in plain maps, changed in place, one function per row of the table. It is slow, has no log and no
 //! hashes, and shares no code with the real one; what both say must be equal.
 
+mod attempts;
 mod broadcast;
 mod budgets;
 mod outside;
@@ -10,6 +11,7 @@ mod timers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use attempts::{ATTEMPTS, ATTEMPTS_WITH_PUMP, Unknown};
 use broadcast::Gathering;
 pub(crate) use budgets::{Limits, SHARE_PERCENT};
 use budgets::{Payer, Purse, Tally};
@@ -23,15 +25,12 @@ pub(crate) struct Party {
     pub(crate) name: &'static str,
     pub(crate) turns: u32,
     pub(crate) owes_answer: bool,
-    pub(crate) repeats_unknown: bool,
+    /// What becomes of an attempt whose outcome nobody knows.
+    pub(crate) unknown: Unknown,
     /// Whether what goes to it waits for a person.
     pub(crate) asks_a_person: bool,
 }
 
-/// Attempts at one turn.
-pub(crate) const ATTEMPTS: u32 = 3;
-/// The same of attempts that died with the pump.
-pub(crate) const ATTEMPTS_WITH_PUMP: u32 = 5;
 const DEEPEST: usize = 16;
 const MOST_CHILDREN: usize = 32;
 const MOST_WAITING: usize = 16;
@@ -71,6 +70,8 @@ pub(crate) struct Call {
     held: bool,
     /// Whether it waits for a person.
     asks: bool,
+    /// Whether it does so because nobody knows what an attempt did.
+    doubts: bool,
     turn: u32,
     attempt: u32,
     /// How many of the attempts before it died with the pump.
@@ -234,6 +235,7 @@ impl Naive {
             request,
             held,
             asks: party.asks_a_person,
+            doubts: false,
             turn: 1,
             attempt: 1,
             lost_with_pump: 0,
@@ -251,46 +253,6 @@ impl Naive {
             is_spent: false,
         };
         self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
-    }
-
-    /// An attempt failed, or nobody knows.
-    pub(crate) fn fails(&mut self, thread: &str, path: &str, code: &str, known: bool, with_pump: bool) {
-        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        // A listener answers for its own attempts, the pump for those that died with it.
-        let own = call.attempt - call.lost_with_pump;
-        let may_more = match with_pump {
-            true => call.lost_with_pump + 1 < ATTEMPTS_WITH_PUMP,
-            false => own < ATTEMPTS,
-        };
-        if (known || call.party.repeats_unknown) && may_more {
-            (call.attempt, call.recorded) = (call.attempt + 1, true);
-            call.lost_with_pump += u32::from(with_pump);
-        } else {
-            self.fails_for_good(thread, path, code);
-        }
-    }
-
-    /// In its wrap-up turn a call ends as its budget did, whatever else went wrong.
-    fn fails_for_good(&mut self, thread: &str, path: &str, code: &str) {
-        if self.call(thread, path).is_some_and(|call| call.wraps_up) {
-            self.closes(thread, path, "budget", "final-report".to_owned());
-        } else {
-            self.closes(thread, path, "failed", code.to_owned());
-        }
-    }
-
-    /// What cannot be mended by trying again.
-    pub(crate) fn is_hopeless(&mut self, thread: &str, path: &str, code: &str) {
-        if self.call(thread, path).is_some_and(Call::is_ready) {
-            self.fails_for_good(thread, path, code);
-        }
-    }
-
-    /// A first attempt goes on record.
-    pub(crate) fn sending(&mut self, thread: &str, path: &str) {
-        if let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready() && c.attempt == 1) {
-            call.recorded = true;
-        }
     }
 
     /// A word for the next turn.

@@ -26,7 +26,7 @@ use systole::words::time::Millis;
 use systole_kit::namespaces::CORE;
 use systole_kit::{Limits, Payload, QName};
 
-use super::naive::{self, ATTEMPTS, Enough, Party, SHARE_PERCENT, Thrown};
+use super::naive::{self, ATTEMPTS, Enough, Party, SHARE_PERCENT, Thrown, Unknown};
 use super::shown;
 
 /// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
@@ -65,7 +65,11 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         timeout_ms: 30_000,
         idle_ms: None,
         retry: Retry { attempts: ATTEMPTS, first_ms: 1_000, longest_ms: 30_000 },
-        on_unknown: if party.repeats_unknown { OnUnknown::Retry } else { OnUnknown::Fail },
+        on_unknown: match party.unknown {
+            Unknown::Repeats => OnUnknown::Retry,
+            Unknown::Fails => OnUnknown::Fail,
+            Unknown::AsksAPerson => OnUnknown::Ask,
+        },
         entry: true,
         describe: Describe::Peers,
     }
@@ -334,16 +338,9 @@ impl Real {
     pub(crate) fn is_lost(&mut self, thread: &str, path: &str, code: Code, with_pump: bool) {
         let Lease { thread, call, turn, attempt, .. } = (*self.lease(thread, path)).clone();
         let words = "as drawn".into();
-        self.happens(Happening::Lost(Lost {
-            thread,
-            call,
-            turn,
-            attempt,
-            code,
-            words,
-            with_pump,
-            request: None,
-        }));
+        let request = self.call(thread.as_str(), &call.to_string()).map(|call| call.request);
+        let request = request.and_then(|seq| self.records.get(&(thread.clone(), seq)).cloned());
+        self.happens(Happening::Lost(Lost { thread, call, turn, attempt, code, words, with_pump, request }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {

@@ -214,7 +214,11 @@ impl Naive {
         self.told = (!matches!(verdict, Verdict::Expired)).then(|| "done".to_owned());
         let Some(call) = self.call_mut(thread, path) else { return };
         match verdict {
-            Verdict::Approved => call.asks = false,
+            Verdict::Approved => call.is_let_through(),
+            // The listener has seen the payload.
+            Verdict::Amended(_) if call.doubts => {
+                self.told = Some("refused approval.mismatch".to_owned());
+            }
             Verdict::Amended(number) => (call.asks, call.request) = (false, format!("n{number}")),
             Verdict::Rejected => self.closes(thread, path, "rejected", "approval.rejected".to_owned()),
             Verdict::Expired => self.closes(thread, path, "expired", "approval.expired".to_owned()),

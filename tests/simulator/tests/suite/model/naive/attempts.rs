@@ -1,0 +1,83 @@
+//! Attempts of the naive pump at the turn that is due: which is followed by another, what ends a call, and
+//! what a person is asked where nobody knows what an attempt did.
+
+use super::{Call, Naive};
+
+/// Attempts at one turn.
+pub(crate) const ATTEMPTS: u32 = 3;
+/// The same of attempts that died with the pump.
+pub(crate) const ATTEMPTS_WITH_PUMP: u32 = 5;
+
+/// What becomes of an attempt whose outcome nobody knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unknown {
+    /// It is made again.
+    Repeats,
+    /// It ends the call.
+    Fails,
+    /// A person says whether it is made again.
+    AsksAPerson,
+}
+
+impl Naive {
+    /// An attempt failed, or nobody knows.
+    pub(crate) fn fails(&mut self, thread: &str, path: &str, code: &str, known: bool, with_pump: bool) {
+        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
+        // A listener answers for its own attempts, the pump for those that died with it.
+        let own = call.attempt - call.lost_with_pump;
+        let may_more = match with_pump {
+            true => call.lost_with_pump + 1 < ATTEMPTS_WITH_PUMP,
+            false => own < ATTEMPTS,
+        };
+        let unknown = if known { Unknown::Repeats } else { call.party.unknown };
+        match unknown {
+            Unknown::AsksAPerson => {
+                (call.asks, call.doubts) = (true, true);
+                call.lost_with_pump += u32::from(with_pump);
+            }
+            Unknown::Repeats if may_more => {
+                (call.attempt, call.recorded) = (call.attempt + 1, true);
+                call.lost_with_pump += u32::from(with_pump);
+            }
+            Unknown::Repeats | Unknown::Fails => self.fails_for_good(thread, path, code),
+        }
+    }
+
+    /// In its wrap-up turn a call ends as its budget did, whatever else went wrong.
+    fn fails_for_good(&mut self, thread: &str, path: &str, code: &str) {
+        if self.call(thread, path).is_some_and(|call| call.wraps_up) {
+            self.closes(thread, path, "budget", "final-report".to_owned());
+        } else {
+            self.closes(thread, path, "failed", code.to_owned());
+        }
+    }
+
+    /// What cannot be mended by trying again.
+    pub(crate) fn is_hopeless(&mut self, thread: &str, path: &str, code: &str) {
+        if self.call(thread, path).is_some_and(Call::is_ready) {
+            self.fails_for_good(thread, path, code);
+        }
+    }
+
+    /// A first attempt goes on record.
+    pub(crate) fn sending(&mut self, thread: &str, path: &str) {
+        if let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready() && c.attempt == 1) {
+            call.recorded = true;
+        }
+    }
+}
+
+impl Call {
+    /// Whether a person is asked about an attempt that nobody knows the outcome of.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.asks && self.doubts
+    }
+
+    /// A person lets it go: as it never went, or once more, however many attempts there were.
+    pub(super) fn is_let_through(&mut self) {
+        self.asks = false;
+        if std::mem::take(&mut self.doubts) {
+            (self.attempt, self.recorded) = (self.attempt + 1, true);
+        }
+    }
+}
