@@ -192,7 +192,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
 
 /// What a message from outside may use in a walk: half of the time so little that it is used up.
 pub(crate) fn limits() -> impl Strategy<Value = Option<naive::Limits>> {
-    let limits =
-        (2..30usize, 1..12usize).prop_map(|(messages, children)| naive::Limits { messages, children });
+    let limits = (2..30usize, 1..12usize, 1..=16usize)
+        .prop_map(|(messages, children, depth)| naive::Limits { messages, children, depth });
     prop::option::weighted(0.5, limits)
 }

@@ -359,12 +359,13 @@ impl Naive {
         steps: usize,
     ) -> Option<(Shown, bool)> {
         let depth = self.depth(thread, path);
+        let deepest = self.limits.map_or(DEEPEST, |limits| limits.depth);
         let call = self.call_mut(thread, path)?;
         let asks = matches!(item, Thrown::Call(..) | Thrown::Spawn(..) | Thrown::Cast(..));
         if asks && call.party.turns <= 1 {
             return Some(("budget.messages".to_owned(), true));
         }
-        if asks && depth + 1 >= DEEPEST {
+        if asks && depth + 1 >= deepest {
             return Some(("budget.depth".to_owned(), true));
         }
         let payer = call.payer.clone();

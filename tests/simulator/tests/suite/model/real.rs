@@ -170,7 +170,7 @@ impl Real {
     pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>) -> Real {
         let budgets = limits.map(|limits| Budgets {
             messages: limits.messages as u64,
-            depth: 16,
+            depth: limits.depth,
             children: limits.children as u64,
             ..Budgets::default()
         });

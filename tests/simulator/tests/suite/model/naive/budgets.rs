@@ -9,6 +9,8 @@ use super::{Call, Naive, Thrown};
 pub(crate) struct Limits {
     pub(crate) messages: usize,
     pub(crate) children: usize,
+    /// How many calls and spawns may lie one in another, the first of all counted.
+    pub(crate) depth: usize,
 }
 
 /// Of what is left, the percentage that a child may use.
@@ -62,7 +64,7 @@ impl Naive {
 
     /// A message from outside opens a top call: it has a purse.
     pub(super) fn fills_purse(&mut self, thread: &str, top: &str) {
-        let Some(Limits { messages, children }) = self.limits else { return };
+        let Some(Limits { messages, children, .. }) = self.limits else { return };
         let purse = Purse { messages: Tally::of(messages), children: Tally::of(children) };
         self.purses.insert((thread.to_owned(), top.to_owned()), purse);
     }
