@@ -61,6 +61,11 @@ pub(crate) enum Drawn {
     Dives {
         spawns: bool,
     },
+    /// Somebody asks the same again, or is answered the same again.
+    Circles {
+        answers: bool,
+        again: u8,
+    },
 }
 
 /// What befalls an open call.
@@ -80,15 +85,27 @@ pub(crate) enum Befalls {
 pub(crate) enum Item {
     Note,
     Final,
+    /// A final, or a call, that there may have been before.
+    Says(u8),
+    Repeats(u8, u8),
     Call(u8),
     Spawn(u8, u8),
     Cast(u8, bool),
     Refused,
     ForThread(u16),
-    Wait { enough: u8, named: Option<u16> },
-    Todo { condition: u8, is_done: bool },
+    Wait {
+        enough: u8,
+        named: Option<u16>,
+    },
+    Todo {
+        condition: u8,
+        is_done: bool,
+    },
     Ends(u16),
-    Sets { id: u8, repeats: bool },
+    Sets {
+        id: u8,
+        repeats: bool,
+    },
     Unsets(u8),
     Steers(u16, u8),
 }
@@ -97,6 +114,8 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
     let item = prop_oneof![
         2 => Just(Item::Note),
         2 => Just(Item::Final),
+        1 => any::<u8>().prop_map(Item::Says),
+        1 => any::<(u8, u8)>().prop_map(|(party, again)| Item::Repeats(party, again)),
         4 => any::<u8>().prop_map(Item::Call),
         3 => any::<(u8, u8)>().prop_map(|(label, party)| Item::Spawn(label, party)),
         3 => any::<(u8, bool)>().prop_map(|(takers, is_first)| Item::Cast(takers, is_first)),
@@ -113,6 +132,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
     let finals = || {
         prop_oneof![
             2 => Just(vec![Item::Final]),
+            1 => any::<u8>().prop_map(|again| vec![Item::Says(again)]),
             2 => Just(vec![Item::Note, Item::Final]),
             1 => Just(vec![Item::Todo { condition: 0, is_done: false }, Item::Final]),
         ]
@@ -122,6 +142,9 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
         4 => finals(),
         1 => any::<bool>().prop_map(|repeats| {
             vec![Item::Sets { id: 0, repeats }, Item::Wait { enough: 0, named: None }]
+        }),
+        1 => any::<(u8, u8, u8)>().prop_map(|(party, again, often)| {
+            vec![Item::Repeats(party, again); usize::from(often % 6)]
         }),
         1 => Just(vec![Item::Note; naive::MOST_ITEMS + 1]),
         1 => any::<u8>().prop_map(|party| vec![Item::Spawn(0, party); 34]),
@@ -185,6 +208,13 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         }),
         1 => any::<u16>().prop_map(|timer| vec![Drawn::IsDue { timer }; 3]),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
+        2 => proptest::collection::vec(any::<(u8, u8)>(), 1..12).prop_map(|rounds| {
+            let round = |(asks, hears)| {
+                let steps = [(false, asks), (true, hears)];
+                steps.map(|(answers, again)| Drawn::Circles { answers, again: again / 64 / 3 })
+            };
+            rounds.into_iter().flat_map(round).collect::<Vec<Drawn>>()
+        }),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];
     proptest::collection::vec(burst, 1..60)
@@ -195,4 +225,14 @@ pub(crate) fn limits() -> impl Strategy<Value = Option<naive::Limits>> {
     let limits = (2..30usize, 1..12usize, 1..=16usize)
         .prop_map(|(messages, children, depth)| naive::Limits { messages, children, depth });
     prop::option::weighted(0.5, limits)
+}
+
+/// When calls that repeat themselves are told and refused, if they are.
+pub(crate) fn loops() -> impl Strategy<Value = Option<naive::Loops>> {
+    let loops = (1..4usize, 1..4usize, 1..7usize).prop_map(|(told, more, rounds)| naive::Loops {
+        told,
+        refused: told + more,
+        rounds,
+    });
+    prop::option::weighted(0.5, loops)
 }

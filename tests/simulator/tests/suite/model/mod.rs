@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use drawn::{Befalls, Drawn, Item, events, limits};
-use naive::{Enough, Limits, Naive, Party, Thrown, Unknown, Verdict};
+use drawn::{Befalls, Drawn, Item, events, limits, loops};
+use naive::{Enough, Limits, Loops, Naive, Party, Thrown, Unknown, Verdict};
 use real::Real;
 
 /// Thinks for three turns.
@@ -30,7 +30,9 @@ const CAREFUL: Party = Party { name: "careful", unknown: Unknown::Fails, ..TOOL 
 const GUARDED: Party = Party { name: "guarded", asks_a_person: true, ..TOOL };
 /// Asks a person where nobody knows the outcome, and then thinks on.
 const WARY: Party = Party { name: "wary", unknown: Unknown::AsksAPerson, ..AGENT };
-const PARTIES: [Party; 6] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED, WARY];
+/// Thinks for so long that it may go round in circles.
+const PATIENT: Party = Party { name: "patient", turns: 30, ..TOOL };
+const PARTIES: [Party; 7] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED, WARY, PATIENT];
 /// Who takes a broadcast.
 const CASTS: [&[Party]; 5] =
     [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT], &[WARY, TOOL]];
@@ -50,8 +52,8 @@ fn party(pick: u8) -> Party {
 }
 
 impl Walk {
-    fn new(limits: Option<Limits>) -> Walk {
-        Walk { real: Real::new(&PARTIES, limits), naive: Naive::under(limits), numbers: 0 }
+    fn new(limits: Option<Limits>, loops: Option<Loops>) -> Walk {
+        Walk { real: Real::new(&PARTIES, limits, loops), naive: Naive::under(limits, loops), numbers: 0 }
     }
 
     fn number(&mut self) -> u64 {
@@ -97,14 +99,18 @@ impl Walk {
         match item {
             Item::Note => Thrown::Note,
             Item::Final => Thrown::Final(self.number()),
+            Item::Says(again) => Thrown::Final(u64::from(again % 2)),
             Item::Call(pick) => Thrown::Call(party(*pick), self.number()),
+            Item::Repeats(pick, again) => Thrown::Call(party(*pick), u64::from(again % 2)),
             Item::Spawn(label, pick) => {
                 let label = [None, Some("heat"), Some("light")][usize::from(*label) % 3];
                 Thrown::Spawn(label, party(*pick), self.number())
             }
             Item::Cast(pick, is_first_enough) => {
                 let takers = CASTS[usize::from(*pick) % CASTS.len()];
-                Thrown::Cast(takers, *is_first_enough, self.number())
+                // Now and then the same again.
+                let number = if pick.is_multiple_of(3) { 0 } else { self.number() };
+                Thrown::Cast(takers, *is_first_enough, number)
             }
             Item::Refused => Thrown::Refused,
             Item::ForThread(pick) => Thrown::ForThread(self.thread_for(thread, *pick)),
@@ -172,6 +178,7 @@ impl Walk {
             }
             Drawn::Confers { step, guarded } => self.confers(*step, *guarded),
             Drawn::Dives { spawns } => self.dives(*spawns),
+            Drawn::Circles { answers, again } => self.circles(*answers, *again),
             Drawn::Cancels { thread } => {
                 let thread = self.thread(*thread);
                 self.real.cancels(&thread);
@@ -231,6 +238,31 @@ impl Walk {
         let asks = if spawns { Thrown::Spawn(None, AGENT, number) } else { Thrown::Call(AGENT, number) };
         self.real.replies(&thread, &path, std::slice::from_ref(&asks), None);
         self.naive.replied(&thread, &path, &[asks]);
+    }
+
+    /// Whoever has many turns asks a tool the same again, or the tool answers the same again.
+    fn circles(&mut self, answers: bool, again: u8) {
+        let all = || {
+            let threads = self.naive.threads.iter();
+            threads.flat_map(|(id, thread)| thread.calls.iter().map(move |(path, call)| (id, path, call)))
+        };
+        let patient = all().find(|(_, _, call)| call.party().name == PATIENT.name && call.party().turns > 3);
+        let Some((thread, path)) = patient.map(|(id, path, _)| (id.clone(), path.clone())) else { return };
+        let below = format!("{path}/");
+        let who = match answers {
+            false => Some(path),
+            true => all()
+                .find(|(id, path, call)| {
+                    **id == thread && path.starts_with(&below) && call.party().owes_answer
+                })
+                .map(|(_, path, _)| path.clone()),
+        };
+        let ready = |path: &String| self.naive.call(&thread, path).is_some_and(naive::Call::is_ready);
+        let Some(path) = who.filter(ready) else { return };
+        let number = u64::from(again % 2);
+        let thrown = if answers { Thrown::Final(number) } else { Thrown::Call(TOOL, number) };
+        self.real.replies(&thread, &path, std::slice::from_ref(&thrown), None);
+        self.naive.replied(&thread, &path, &[thrown]);
     }
 
     /// Both take what befalls a call.
@@ -321,7 +353,7 @@ impl Walk {
 
 /// Words that every set of walks has to come by, or it does not walk the table: how calls stand, how they
 /// close, and what turns show.
-const WORDS: [&str; 73] = [
+const WORDS: [&str; 75] = [
     "halted",
     "first of several",
     "all of several",
@@ -391,6 +423,8 @@ const WORDS: [&str; 73] = [
     "budget.messages",
     "budget.depth",
     "budget.children",
+    "loop.repeated-call",
+    "loop.ping-pong",
     "listener.silent",
     "listener.lost",
     "listener.failed",
@@ -439,8 +473,8 @@ fn b19_two_pumps_that_share_no_code_say_the_same() {
         None => TestRunner::new_with_rng(config, same),
     };
     let met = RefCell::new(BTreeSet::new());
-    let walked = runner.run(&(limits(), events()), |(limits, bursts)| {
-        let mut walk = Walk::new(limits);
+    let walked = runner.run(&(limits(), loops(), events()), |(limits, loops, bursts)| {
+        let mut walk = Walk::new(limits, loops);
         for drawn in bursts.iter().flatten() {
             let before = walk.naive.clone();
             walk.naive.closed.clear();

@@ -5,6 +5,7 @@
 mod attempts;
 mod broadcast;
 mod budgets;
+mod loops;
 mod outside;
 mod threads;
 mod timers;
@@ -15,6 +16,8 @@ pub(crate) use attempts::{ATTEMPTS, ATTEMPTS_WITH_PUMP, Unknown};
 use broadcast::Gathering;
 pub(crate) use budgets::{Limits, SHARE_PERCENT};
 use budgets::{Payer, Purse, Tally};
+pub(crate) use loops::Loops;
+use loops::Memory;
 pub(crate) use threads::{Enough, Verdict};
 use threads::{Lists, Wait, is_kept};
 use timers::Timer;
@@ -91,6 +94,9 @@ pub(crate) struct Call {
     firings: Vec<(u64, bool)>,
     lists: Lists,
     nudged: bool,
+    memory: Memory,
+    /// Whether its caller had not made the same call before.
+    is_new: bool,
     /// Whether it was told that only a final is taken any more.
     wraps_up: bool,
     /// Whether its last reply asked for more than a limit leaves.
@@ -122,6 +128,7 @@ pub(crate) struct Naive {
     pub(crate) closed: BTreeSet<(String, String, String)>,
     /// What a message from outside may use, where that is limited.
     limits: Option<Limits>,
+    loops: Option<Loops>,
     purses: BTreeMap<Payer, Purse>,
     /// Whether somebody halted everything.
     everything_halts: bool,
@@ -249,6 +256,8 @@ impl Naive {
             firings: Vec::new(),
             lists: Lists::new(),
             nudged: false,
+            memory: Memory::default(),
+            is_new: true,
             wraps_up: false,
             is_spent: false,
         };
@@ -391,9 +400,15 @@ impl Naive {
                 Some((word.to_owned(), true))
             }
             Thrown::Call(party, number) => {
-                let nested = nested(path, turn, ordinal);
-                self.opens((thread, &nested), payer.clone(), *party, format!("n{number}"), false);
+                let (nested, what) = (nested(path, turn, ordinal), format!("n{number}"));
+                if let Some(code) = self.turns_in_circles((thread, path), *party, &what) {
+                    return Some((code.to_owned(), true));
+                }
+                let is_new = self.remembers((thread, path), *party, &what);
+                self.opens((thread, &nested), payer.clone(), *party, what.clone(), false);
+                self.call_mut(thread, &nested)?.is_new = is_new;
                 self.pays(thread, &payer, 1, None);
+                self.tells_of_circles((thread, path), *party, &what);
                 None
             }
             Thrown::Cast(takers, is_first_enough, number) => {
@@ -491,8 +506,12 @@ impl Naive {
         self.shows_firings(thread, path);
         self.leaves_timers(thread, &below);
         let Some(here) = self.threads.get_mut(thread) else { return };
+        let ended = here.calls.get(path).map(|call| (call.party, call.is_new));
         here.calls.retain(|p, _| !below.contains(p));
         if let Some((caller, item)) = path.rsplit_once('/') {
+            if let (Some((party, is_new)), Some(call)) = (ended, here.calls.get_mut(caller)) {
+                call.remembers_answer(party, &shown, is_new);
+            }
             let answer = self.gathers((thread, caller), item, (shown, outcome));
             let Some(call) = self.call_mut(thread, caller) else { return };
             if let Some((ordinal, shown)) = answer {

@@ -11,7 +11,7 @@ use systole::pump::fold::apply;
 use systole::pump::pausing::halted;
 use systole::pump::state::{Book, Call, Life, Stand, State};
 use systole::words::approval::{Ruling, Says};
-use systole::words::budget::Budgets;
+use systole::words::budget::{Budgets, Loops};
 use systole::words::codes::Code;
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
@@ -167,7 +167,12 @@ fn item(thrown: &Thrown) -> Item {
 }
 
 impl Real {
-    pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>) -> Real {
+    pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>, loops: Option<naive::Loops>) -> Real {
+        let loops = loops.map(|loops| Loops {
+            told: loops.told as u32,
+            refused: loops.refused as u32,
+            ping_pong: loops.rounds as u32,
+        });
         let budgets = limits.map(|limits| Budgets {
             messages: limits.messages as u64,
             depth: limits.depth,
@@ -187,7 +192,7 @@ impl Real {
             schemas: Vec::new(),
             message_bytes: 1 << 20,
             budgets,
-            loops: None,
+            loops,
             broadcasts: Vec::new(),
             clients: BTreeMap::new(),
         };

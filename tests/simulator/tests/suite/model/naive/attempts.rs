@@ -31,10 +31,8 @@ impl Naive {
         };
         let unknown = if known { Unknown::Repeats } else { call.party.unknown };
         match unknown {
-            Unknown::AsksAPerson => {
-                (call.asks, call.doubts) = (true, true);
-                call.lost_with_pump += u32::from(with_pump);
-            }
+            // What a person lets be tried once more counts as the listener's own, even if it died with the pump.
+            Unknown::AsksAPerson => (call.asks, call.doubts) = (true, true),
             Unknown::Repeats if may_more => {
                 (call.attempt, call.recorded) = (call.attempt + 1, true);
                 call.lost_with_pump += u32::from(with_pump);

@@ -41,15 +41,23 @@ impl Naive {
         is_first_enough: bool,
         number: u64,
     ) -> Option<(Shown, bool)> {
+        let what = format!("cast n{number}");
+        let mut circles = |to: &Party| self.turns_in_circles((thread, path), *to, &what);
+        if let Some(code) = takers.iter().find_map(&mut circles) {
+            return Some((code.to_owned(), true));
+        }
         let call = self.call_mut(thread, path)?;
         let answers = takers.iter().map(|_| None).collect();
         call.gatherings.insert(ordinal, Gathering { is_first_enough, answers });
         let (payer, item) = (call.payer.clone(), nested(path, turn, ordinal));
         for (taker, party) in takers.iter().enumerate() {
+            let is_new = self.remembers((thread, path), *party, &what);
             let path = of_taker(&item, taker);
             self.opens((thread, &path), payer.clone(), *party, format!("n{number}"), false);
+            self.call_mut(thread, &path)?.is_new = is_new;
         }
         self.pays(thread, &payer, takers.len(), None);
+        takers.iter().for_each(|to| self.tells_of_circles((thread, path), *to, &what));
         None
     }
 

@@ -2,7 +2,7 @@
 //! tree, and the ceiling of each child. Counts go up and never down.
 
 use super::broadcast::Gathering;
-use super::{Call, Naive, Thrown};
+use super::{Call, Loops, Naive, Thrown};
 
 /// What one message from outside may use.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,8 @@ fn upwards(thread: &str) -> Vec<&str> {
 }
 
 impl Naive {
-    pub(crate) fn under(limits: Option<Limits>) -> Naive {
-        Naive { limits, ..Naive::default() }
+    pub(crate) fn under(limits: Option<Limits>, loops: Option<Loops>) -> Naive {
+        Naive { limits, loops, ..Naive::default() }
     }
 
     /// A message from outside opens a top call: it has a purse.
