@@ -95,8 +95,6 @@ pub(crate) struct Call {
     lists: Lists,
     nudged: bool,
     memory: Memory,
-    /// Whether its caller had not made the same call before.
-    is_new: bool,
     /// Whether it was told that only a final is taken any more.
     wraps_up: bool,
     /// Whether its last reply asked for more than a limit leaves.
@@ -257,7 +255,6 @@ impl Naive {
             lists: Lists::new(),
             nudged: false,
             memory: Memory::default(),
-            is_new: true,
             wraps_up: false,
             is_spent: false,
         };
@@ -404,11 +401,9 @@ impl Naive {
                 if let Some(code) = self.turns_in_circles((thread, path), *party, &what) {
                     return Some((code.to_owned(), true));
                 }
-                let is_new = self.remembers((thread, path), *party, &what);
                 self.opens((thread, &nested), payer.clone(), *party, what.clone(), false);
-                self.call_mut(thread, &nested)?.is_new = is_new;
                 self.pays(thread, &payer, 1, None);
-                self.tells_of_circles((thread, path), *party, &what);
+                self.remembers((thread, path), *party, &what);
                 None
             }
             Thrown::Cast(takers, is_first_enough, number) => {
@@ -506,11 +501,11 @@ impl Naive {
         self.shows_firings(thread, path);
         self.leaves_timers(thread, &below);
         let Some(here) = self.threads.get_mut(thread) else { return };
-        let ended = here.calls.get(path).map(|call| (call.party, call.is_new));
+        let ended = here.calls.get(path).map(|call| call.party);
         here.calls.retain(|p, _| !below.contains(p));
         if let Some((caller, item)) = path.rsplit_once('/') {
-            if let (Some((party, is_new)), Some(call)) = (ended, here.calls.get_mut(caller)) {
-                call.remembers_answer(party, &shown, is_new);
+            if let (Some(party), Some(call)) = (ended, here.calls.get_mut(caller)) {
+                call.remembers_answer(party, &shown);
             }
             let answer = self.gathers((thread, caller), item, (shown, outcome));
             let Some(call) = self.call_mut(thread, caller) else { return };

@@ -42,8 +42,8 @@ impl Naive {
         number: u64,
     ) -> Option<(Shown, bool)> {
         let what = format!("cast n{number}");
-        let mut circles = |to: &Party| self.turns_in_circles((thread, path), *to, &what);
-        if let Some(code) = takers.iter().find_map(&mut circles) {
+        let circles = |to: &Party| self.turns_in_circles((thread, path), *to, &what);
+        if let Some(code) = takers.iter().find_map(circles) {
             return Some((code.to_owned(), true));
         }
         let call = self.call_mut(thread, path)?;
@@ -51,13 +51,11 @@ impl Naive {
         call.gatherings.insert(ordinal, Gathering { is_first_enough, answers });
         let (payer, item) = (call.payer.clone(), nested(path, turn, ordinal));
         for (taker, party) in takers.iter().enumerate() {
-            let is_new = self.remembers((thread, path), *party, &what);
             let path = of_taker(&item, taker);
             self.opens((thread, &path), payer.clone(), *party, format!("n{number}"), false);
-            self.call_mut(thread, &path)?.is_new = is_new;
         }
         self.pays(thread, &payer, takers.len(), None);
-        takers.iter().for_each(|to| self.tells_of_circles((thread, path), *to, &what));
+        takers.iter().for_each(|to| self.remembers((thread, path), *to, &what));
         None
     }
 

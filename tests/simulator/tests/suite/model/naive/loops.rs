@@ -24,8 +24,16 @@ pub(super) struct Memory {
     calls: Vec<(&'static str, String, usize)>,
     /// From whom, and what.
     answers: Vec<(&'static str, Shown)>,
-    /// With whom, and how many rounds since the last that brought something new.
-    rounds: Vec<(&'static str, usize)>,
+    last: Option<Last>,
+}
+
+/// The last call that was made: to whom, whether it was new, and how many rounds in a row with that party
+/// brought nothing new.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    with: &'static str,
+    is_new: bool,
+    idle: usize,
 }
 
 impl Memory {
@@ -34,13 +42,9 @@ impl Memory {
         same.map_or(0, |(.., times)| *times)
     }
 
-    fn idle_rounds(&mut self, with: &'static str) -> &mut usize {
-        let known = self.rounds.iter().position(|(party, _)| *party == with);
-        let place = known.unwrap_or_else(|| {
-            self.rounds.push((with, 0));
-            self.rounds.len() - 1
-        });
-        &mut self.rounds[place].1
+    /// How many rounds in a row with a party brought nothing new.
+    fn idle_rounds(&self, with: Party) -> usize {
+        self.last.filter(|last| last.with == with.name).map_or(0, |last| last.idle)
     }
 
     /// A call is made: how often it was, this time counted.
@@ -50,54 +54,54 @@ impl Memory {
         self.calls.push((to.name, what.to_owned(), times));
         let old = self.calls.len().saturating_sub(MOST_REMEMBERED);
         self.calls.drain(..old);
+        let idle = if times == 1 { 0 } else { self.idle_rounds(to) };
+        self.last = Some(Last { with: to.name, is_new: times == 1, idle });
         times
     }
 
     /// A call is answered, which ends a round.
-    fn hears(&mut self, from: Party, shown: &Shown, was_new: bool) {
+    fn hears(&mut self, from: Party, shown: &Shown) {
         let is_known = self.answers.iter().any(|(party, heard)| *party == from.name && heard == shown);
         self.answers.retain(|(party, heard)| *party != from.name || heard != shown);
         self.answers.push((from.name, shown.clone()));
         let old = self.answers.len().saturating_sub(MOST_REMEMBERED);
         self.answers.drain(..old);
-        let rounds = self.idle_rounds(from.name);
-        *rounds = if was_new || !is_known { 0 } else { *rounds + 1 };
+        if let Some(last) = self.last.as_mut().filter(|last| last.with == from.name) {
+            last.idle = if last.is_new || !is_known { 0 } else { last.idle + 1 };
+        }
     }
 }
 
 impl Naive {
     /// Why a call may not be made again.
     pub(super) fn turns_in_circles(
-        &mut self,
+        &self,
         (thread, path): (&str, &str),
         to: Party,
         what: &str,
     ) -> Option<&'static str> {
         let loops = self.loops?;
-        let memory = &mut self.call_mut(thread, path)?.memory;
+        let memory = &self.call(thread, path)?.memory;
         match memory.times(to, what) {
             times if times + 1 >= loops.refused => Some("loop.repeated-call"),
             0 => None,
-            _ => (*memory.idle_rounds(to.name) >= loops.rounds).then_some("loop.ping-pong"),
+            _ => (memory.idle_rounds(to) >= loops.rounds).then_some("loop.ping-pong"),
         }
     }
 
-    /// A call is made: whether it is new.
-    pub(super) fn remembers(&mut self, (thread, path): (&str, &str), to: Party, what: &str) -> bool {
-        self.call_mut(thread, path).is_none_or(|call| call.memory.sends(to, what) == 1)
-    }
-
-    /// A call was made and paid, and its sender is told if it was one too many.
-    pub(super) fn tells_of_circles(&mut self, (thread, path): (&str, &str), to: Party, what: &str) {
-        let Some(told) = self.loops.map(|loops| loops.told) else { return };
-        let call = self.call_mut(thread, path).filter(|call| call.memory.times(to, what) == told);
-        call.into_iter().for_each(|call| call.waiting.push((usize::MAX, "loop.repeated-call".to_owned())));
+    /// A call is made and paid: it is remembered, and its sender told if it was one too many.
+    pub(super) fn remembers(&mut self, (thread, path): (&str, &str), to: Party, what: &str) {
+        let told = self.loops.map(|loops| loops.told);
+        let Some(call) = self.call_mut(thread, path) else { return };
+        if Some(call.memory.sends(to, what)) == told {
+            call.waiting.push((usize::MAX, "loop.repeated-call".to_owned()));
+        }
     }
 }
 
 impl Call {
     /// What it asked of somebody is answered.
-    pub(super) fn remembers_answer(&mut self, from: Party, shown: &Shown, was_new: bool) {
-        self.memory.hears(from, shown, was_new);
+    pub(super) fn remembers_answer(&mut self, from: Party, shown: &Shown) {
+        self.memory.hears(from, shown);
     }
 }
