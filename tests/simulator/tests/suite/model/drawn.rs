@@ -211,7 +211,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         2 => proptest::collection::vec(any::<(u8, u8)>(), 1..12).prop_map(|rounds| {
             let round = |(asks, hears)| {
                 let steps = [(false, asks), (true, hears)];
-                steps.map(|(answers, again)| Drawn::Circles { answers, again: again / 64 / 3 })
+                steps.map(|(answers, again)| Drawn::Circles { answers, again: again / 192 })
             };
             rounds.into_iter().flat_map(round).collect::<Vec<Drawn>>()
         }),
@@ -229,7 +229,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Option<naive::Limits>> {
 
 /// When calls that repeat themselves are told and refused, if they are.
 pub(crate) fn loops() -> impl Strategy<Value = Option<naive::Loops>> {
-    let loops = (1..4usize, 1..4usize, 1..7usize).prop_map(|(told, more, rounds)| naive::Loops {
+    let loops = (1..4u32, 1..4u32, 1..7u32).prop_map(|(told, more, rounds)| naive::Loops {
         told,
         refused: told + more,
         rounds,

@@ -168,11 +168,8 @@ fn item(thrown: &Thrown) -> Item {
 
 impl Real {
     pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>, loops: Option<naive::Loops>) -> Real {
-        let loops = loops.map(|loops| Loops {
-            told: loops.told as u32,
-            refused: loops.refused as u32,
-            ping_pong: loops.rounds as u32,
-        });
+        let loops =
+            loops.map(|loops| Loops { told: loops.told, refused: loops.refused, ping_pong: loops.rounds });
         let budgets = limits.map(|limits| Budgets {
             messages: limits.messages as u64,
             depth: limits.depth,

@@ -10,18 +10,18 @@ const MOST_REMEMBERED: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loops {
     /// The how many-th of the same calls is told.
-    pub(crate) told: usize,
+    pub(crate) told: u32,
     /// The how many-th is refused.
-    pub(crate) refused: usize,
+    pub(crate) refused: u32,
     /// How many rounds with one party may bring nothing new.
-    pub(crate) rounds: usize,
+    pub(crate) rounds: u32,
 }
 
 /// What a call remembers of its own calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     /// To whom, what, and how often; the newest last.
-    calls: Vec<(&'static str, String, usize)>,
+    calls: Vec<(&'static str, String, u32)>,
     /// From whom, and what.
     answers: Vec<(&'static str, Shown)>,
     last: Option<Last>,
@@ -33,22 +33,22 @@ pub(super) struct Memory {
 struct Last {
     with: &'static str,
     is_new: bool,
-    idle: usize,
+    idle: u32,
 }
 
 impl Memory {
-    fn times(&self, to: Party, what: &str) -> usize {
+    fn times(&self, to: Party, what: &str) -> u32 {
         let same = self.calls.iter().find(|(party, sent, _)| *party == to.name && sent == what);
         same.map_or(0, |(.., times)| *times)
     }
 
     /// How many rounds in a row with a party brought nothing new.
-    fn idle_rounds(&self, with: Party) -> usize {
+    fn idle_rounds(&self, with: Party) -> u32 {
         self.last.filter(|last| last.with == with.name).map_or(0, |last| last.idle)
     }
 
     /// A call is made: how often it was, this time counted.
-    fn sends(&mut self, to: Party, what: &str) -> usize {
+    fn sends(&mut self, to: Party, what: &str) -> u32 {
         let times = self.times(to, what) + 1;
         self.calls.retain(|(party, sent, _)| *party != to.name || sent != what);
         self.calls.push((to.name, what.to_owned(), times));
