@@ -149,7 +149,6 @@ impl Ledger {
             bought: Bought::default(),
             purses: BTreeMap::new(),
             paused: None,
-            top_closed: 0,
             ended: None,
             child: None,
         });
@@ -419,7 +418,10 @@ impl Ledger {
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let Some(closed) = thread.calls.remove(call) else { return };
         if path::is_top(call) {
-            thread.top_closed = record.position;
+            // A top call is due when those before it are over; one after it may close while it is at work.
+            let behind = |other: &&str| path::is_top(other) && path::top(other) > path::top(call);
+            let behind = thread.calls.iter_mut().filter(|(other, _)| behind(&other.as_str()));
+            behind.for_each(|(_, call)| call.moved = record.position);
         }
         thread.timers.values_mut().for_each(|timer| timer.closed(call, closed.settled));
         // What was left open below was found by its rule; it goes with the call all the same.

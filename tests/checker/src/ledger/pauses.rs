@@ -1,7 +1,7 @@
 //! What the ledger keeps of pauses, and of when each call was moved last: a call that was moved after
 //! everything was halted cannot have been handed out before.
 
-use super::{Call, Ledger, Thread};
+use super::Ledger;
 use crate::path;
 
 impl Ledger {
@@ -21,13 +21,5 @@ impl Ledger {
     pub(super) fn moved(&mut self, thread: &str, call: &str) {
         let position = self.position;
         self.with_call(thread, call, |call| call.moved = position);
-    }
-}
-
-impl Thread {
-    /// The position of the last record that may have made a turn of this call due.
-    pub(crate) fn moved(&self, path: &str, call: &Call) -> u64 {
-        // A top call is due when the one before it is over.
-        if path::is_top(path) { call.moved.max(self.top_closed) } else { call.moved }
     }
 }

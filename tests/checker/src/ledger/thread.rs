@@ -27,8 +27,6 @@ pub(crate) struct Thread {
     pub(crate) purses: BTreeMap<u32, Purse>,
     /// The position of the record that halted it.
     pub(crate) paused: Option<u64>,
-    /// The position of the record that closed its last top call.
-    pub(crate) top_closed: u64,
     /// The position of the record that ended it.
     pub(crate) ended: Option<u64>,
     /// What only children have; roots are many and stay small.

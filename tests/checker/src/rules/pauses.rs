@@ -35,9 +35,8 @@ pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Stri
 /// Whether a reply is to what can only have been handed out after the pause.
 fn replies(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
     let since = before.halted(&step.record.thread)?;
-    let thread = before.thread(&step.record.thread)?;
-    let call = thread.calls.get(path)?;
-    let moved = thread.moved(path, call);
+    let call = before.thread(&step.record.thread)?.calls.get(path)?;
+    let moved = call.moved;
     // The further items of a reply come with its first.
     (turn > call.settled && moved > since).then(|| {
         format!("turn {turn} of call {path} was due since position {moved}, all is halted since {since}")

@@ -109,7 +109,10 @@ fn early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> O
         (true, false) if !told_and_lost => {
             Some(format!("timer {id} fires {} ms too early", timer.due_ms - time_ms))
         }
-        (false, true) => Some(format!("timer {id} tells of a clock set back, and is not early by it")),
+        // Whether it repeats is not known here, and with that not when such a one is due.
+        (false, true) if !told_and_lost => {
+            Some(format!("timer {id} tells of a clock set back, and is not early by it"))
+        }
         _ => None,
     }
 }
