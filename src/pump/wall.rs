@@ -28,10 +28,8 @@ use crate::words::time::Millis;
 pub(super) fn settle(d: &mut Draft<'_>) {
     for runs in d.limited_roots() {
         let Some((purse, limit_ms)) = limited(d, &runs) else { continue };
-        let is_at_work = works(&|id| d.thread(id), &runs.thread, runs.purse);
-        if purse.runs.is_some() != is_at_work {
-            let used_ms = used_ms(d, &runs, &purse, limit_ms);
-            say(d, &runs, &Clocked { runs: is_at_work, used_ms, limit_ms });
+        if purse.runs.is_some() != works(&|id| d.thread(id), &runs.thread, runs.purse) {
+            count(d, &runs, &purse, limit_ms);
         }
     }
 }
@@ -39,17 +37,26 @@ pub(super) fn settle(d: &mut Draft<'_>) {
 /// A mark of a tree's time may have been reached: most of it is used, or all. Where it is not, because
 /// clocks do not agree, what is left is waited for again.
 pub(super) fn elapsed(d: &mut Draft<'_>, runs: &Runs) {
-    let Some((purse, limit_ms)) = limited(d, runs).filter(|(purse, _)| purse.runs.is_some()) else { return };
-    let used_ms = used_ms(d, runs, &purse, limit_ms);
+    if let Some((purse, limit_ms)) = limited(d, runs).filter(|(purse, _)| purse.runs.is_some()) {
+        count(d, runs, &purse, limit_ms);
+    }
+}
+
+/// Counts the time that was used until now, and does what its marks ask for: whatever brought us here may
+/// have come before the word that a mark was reached.
+fn count(d: &mut Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) {
+    let used_ms = used_ms(d, runs, purse, limit_ms);
     let of = Exceeded { what: Measure::Time, used: used_ms, limit: limit_ms };
     if used_ms >= limit_ms {
         say(d, runs, &Clocked { runs: false, used_ms, limit_ms });
         return over(d, &runs.thread, runs.purse, &of);
     }
-    say(d, runs, &Clocked { runs: true, used_ms, limit_ms });
     if is_mostly(used_ms, limit_ms) && !is_mostly(purse.ran_ms, limit_ms) {
         warn(d, &runs.thread, runs.purse, &of);
     }
+    // Only now: a warning ends a wait.
+    let is_at_work = works(&|id| d.thread(id), &runs.thread, runs.purse);
+    say(d, runs, &Clocked { runs: is_at_work, used_ms, limit_ms });
 }
 
 /// The time that is left until the next mark of a purse whose time runs; none where it does not.

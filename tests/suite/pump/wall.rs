@@ -131,16 +131,16 @@ fn when_most_of_it_is_used_every_open_call_with_a_further_turn_is_told_once() {
     assert_eq!(
         told,
         [
-            "root 5 timer/wall core -> - 1",
-            "root 6 message/inbox core -> agent 1",
-            "root 7 message/answer core -> agent 1/2.0",
+            "root 5 message/inbox core -> agent 1",
+            "root 6 message/answer core -> agent 1/2.0",
             "heat 2 message/inbox core -> agent 1",
+            "root 7 timer/wall core -> - 1",
             "=> agent 1 t3 a1",
             "=> time runs, next mark in 19970",
         ]
     );
-    assert!(bodies(&stage)[&6].contains("what=\"time\" used=\"80030ms\" limit=\"100s\""));
-    assert!(bodies(&stage)[&7].contains("reason=\"budget\""));
+    assert!(bodies(&stage)[&5].contains("what=\"time\" used=\"80030ms\" limit=\"100s\""));
+    assert!(bodies(&stage)[&6].contains("reason=\"budget\""));
     let told = elapses(&mut stage);
     assert!(!told.iter().any(|line| line.contains("inbox")), "{told:?}");
 }
@@ -257,6 +257,35 @@ fn a_timer_that_opens_a_call_goes_on_with_the_time_of_its_message() {
     stage.passes(3_600_000);
     let told = stage.fires("tick", 0);
     assert!(told.contains(&"=> time runs, next mark in 49980".to_owned()), "{told:?}");
+}
+
+/// An agent that goes to sleep until a timer, after so long at work and before anybody was told of the mark.
+fn sleeps_after(ms: u64) -> (Stage, Vec<String>) {
+    let mut stage = stage();
+    stage.passes(ms);
+    let told = stage.replies("1", 1, vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);
+    (stage, told)
+}
+
+#[test]
+fn a_reply_that_comes_after_the_end_and_before_the_word_on_it_is_followed_by_the_end() {
+    let (stage, told) = sleeps_after(100_000);
+    assert!(told.contains(&"root 6 message/wrap-up core -> agent 1".to_owned()), "{told:?}");
+    assert!(told.contains(&"=> agent 1 t2 a1".to_owned()), "it is woken for its last turn: {told:?}");
+    assert_eq!(said(&stage), ["false 100s"]);
+    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_wrapping_up());
+}
+
+#[test]
+fn a_reply_that_comes_after_the_warning_was_due_is_warned_and_goes_on() {
+    let (mut stage, told) = sleeps_after(85_000);
+    let warned = told.iter().any(|line| line.contains("message/inbox core -> agent 1"));
+    assert!(warned && told.contains(&"=> agent 1 t2 a1".to_owned()), "{told:?}");
+    assert_eq!(said(&stage), ["true 85010ms"], "a warning ends a wait");
+    stage.passes(5_000);
+    let told = stage.replies("1", 2, vec![wait("all", &[])]);
+    assert!(!told.iter().any(|line| line.contains("inbox")), "once: {told:?}");
+    assert_eq!(said(&stage), ["true 85010ms", "false 90020ms"]);
 }
 
 #[test]
