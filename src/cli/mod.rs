@@ -4,10 +4,12 @@
 mod approve;
 mod awaited;
 mod cancel;
+mod completions;
 mod demo;
 mod doctor;
 mod end;
 mod exit;
+mod graph;
 mod here;
 mod live;
 mod log;
@@ -37,7 +39,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["doctor"]),
+    ("build", &["graph", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -83,6 +85,10 @@ enum Command {
     Soak(soak::Soak),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
+    /// Draw who may address whom, with what
+    Graph(graph::Graph),
+    /// Print the script by which a shell completes commands
+    Completions(completions::Completions),
 }
 
 /// Runs the command that the arguments name.
@@ -114,6 +120,8 @@ impl Command {
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),
+            Command::Graph(graph) => graph.run(),
+            Command::Completions(completions) => completions.run(grouped(Arguments::command())),
         }
     }
 }
@@ -127,7 +135,7 @@ fn grouped(command: clap::Command) -> clap::Command {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             page.push_str(
-                &["  ", name, &" ".repeat(10_usize.saturating_sub(name.len())), &about, "\n"].concat(),
+                &["  ", name, &" ".repeat(13_usize.saturating_sub(name.len())), &about, "\n"].concat(),
             );
         }
     }

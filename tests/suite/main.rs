@@ -22,6 +22,7 @@ mod demo;
 mod disk;
 mod first_listeners;
 mod following;
+mod graph;
 mod heart;
 mod http;
 mod judge;

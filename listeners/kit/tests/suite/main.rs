@@ -12,4 +12,5 @@ mod journal;
 mod payload;
 mod reply;
 mod schema;
+mod stdio;
 mod writer;
