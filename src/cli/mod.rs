@@ -11,6 +11,7 @@ mod end;
 mod exit;
 mod graph;
 mod here;
+mod listener;
 mod live;
 mod log;
 mod looking;
@@ -39,7 +40,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["graph", "doctor", "completions"]),
+    ("build", &["graph", "listener", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -87,6 +88,9 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Draw who may address whom, with what
     Graph(graph::Graph),
+    /// Write a listener, or try one alone
+    #[command(subcommand)]
+    Listener(listener::Listener),
     /// Print the script by which a shell completes commands
     Completions(completions::Completions),
 }
@@ -121,6 +125,7 @@ impl Command {
             Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
+            Command::Listener(listener) => listener.run(),
             Command::Completions(completions) => completions.run(grouped(Arguments::command())),
         }
     }

@@ -130,7 +130,7 @@ fn drawn() -> Result<Key, String> {
     Key::parse(&hex).map_err(|malformed: Malformed| malformed.to_string())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     let read = units.iter().find_map(|(unit, ms)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;

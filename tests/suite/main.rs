@@ -49,3 +49,4 @@ mod siege;
 mod stage;
 mod stalled;
 mod tidy;
+mod trial;
