@@ -2,6 +2,7 @@
 //! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
 
 mod approve;
+mod ask;
 mod awaited;
 mod cancel;
 mod completions;
@@ -36,7 +37,7 @@ use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "run", "send"]),
+    ("start", &["demo", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
@@ -56,6 +57,8 @@ enum Command {
     Demo(demo::Demo),
     /// Run the organism until it is stopped
     Run(run::Run),
+    /// Ask the organism a question
+    Ask(ask::Ask),
     /// Send a payload and wait for its answer
     Send(send::Send),
     /// List the newest threads
@@ -109,6 +112,7 @@ impl Command {
         match self {
             Command::Demo(demo) => demo.run(),
             Command::Run(run) => run.run(),
+            Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
             Command::Why(why) => why.run(),

@@ -6,6 +6,7 @@ mod audit_finding;
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
+mod cli_ask;
 mod cli_look;
 mod cli_run;
 mod cli_send;
