@@ -9,9 +9,12 @@ mod completions;
 mod demo;
 mod doctor;
 mod end;
+mod examples;
 mod exit;
+mod fresh;
 mod graph;
 mod here;
+mod init;
 mod listener;
 mod live;
 mod log;
@@ -37,7 +40,7 @@ use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "run", "ask", "send"]),
+    ("start", &["demo", "init", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
@@ -55,6 +58,8 @@ struct Arguments {
 enum Command {
     /// See a message go all the way, killed and come back
     Demo(demo::Demo),
+    /// Write an organism that runs and answers
+    Init(init::Init),
     /// Run the organism until it is stopped
     Run(run::Run),
     /// Ask the organism a question
@@ -111,6 +116,7 @@ impl Command {
     fn run(self) -> Exit {
         match self {
             Command::Demo(demo) => demo.run(),
+            Command::Init(init) => init.run(),
             Command::Run(run) => run.run(),
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
