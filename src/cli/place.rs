@@ -44,6 +44,11 @@ impl Place {
         }
     }
 
+    /// The organism's file.
+    pub(super) fn file(&self) -> &std::path::Path {
+        &self.organism_file
+    }
+
     /// The folder of the organism's file, where its programs run.
     pub(super) fn directory(&self) -> PathBuf {
         let folder = self.organism_file.parent().unwrap_or(std::path::Path::new("")).join(".");
