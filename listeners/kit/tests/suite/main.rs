@@ -12,4 +12,6 @@ mod journal;
 mod payload;
 mod reply;
 mod schema;
+mod schema_imports;
+mod schema_kinds;
 mod writer;
