@@ -14,4 +14,5 @@ mod reply;
 mod schema;
 mod schema_imports;
 mod schema_kinds;
+mod stdio;
 mod writer;
