@@ -12,5 +12,7 @@ mod journal;
 mod payload;
 mod reply;
 mod schema;
+mod schema_imports;
+mod schema_kinds;
 mod stdio;
 mod writer;
