@@ -49,8 +49,13 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
     let file = path.display().to_string();
     let whole =
         |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
-    let bytes = bounded(path)
-        .map_err(|why| whole(Code::ConfigUnreadable, &why, Some("the path of an organism.yaml")))?;
+    let bytes = bounded(path).map_err(|why| {
+        whole(
+            Code::ConfigUnreadable,
+            &why,
+            Some("-f with the path of an organism's file, or systole init, which writes one"),
+        )
+    })?;
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
         Err(_) if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
