@@ -225,7 +225,7 @@ fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
 
 fn silent(turn: &Turn<'_>) -> Refusal {
     let returns: Vec<&str> =
-        turn.listener.map_or(Vec::new(), |l| l.returns.iter().map(|q| &*q.local).collect());
+        turn.listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
     let words = [turn.sender.as_str(), " ended its turn without an answer"].concat();
     Refusal::new(Code::ListenerSilent, words).expecting(["one of: ", &returns.join(", ")].concat())
 }
