@@ -41,14 +41,6 @@ pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<()
     })
 }
 
-/// Takes them away again, as far as that can be done.
-pub(super) fn remove(folder: &Path, files: &[Fresh]) {
-    for file in files {
-        // What cannot be removed is left for its owner to see.
-        let _left = fs::remove_file(folder.join(&file.path));
-    }
-}
-
 fn one(path: &Path, text: &str) -> Result<(), (PathBuf, std::io::Error)> {
     let told = |error| (path.to_owned(), error);
     if let Some(folder) = path.parent() {

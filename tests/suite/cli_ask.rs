@@ -11,7 +11,7 @@ use crate::program::{Ran, Running, systole, systole_with_stdin};
 fn first() -> tempfile::TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
     let folder = tempfile::tempdir().unwrap();
-    for file in ["organism.yaml", "talk.xsd", "answer.sh", "answer.py"] {
+    for file in ["organism.yaml", "answer.sh", "answer.py"] {
         std::fs::copy(from.join(file), folder.path().join(file)).unwrap();
     }
     // Two organisms of two tests may run at once.
@@ -67,9 +67,7 @@ fn without_an_entry_the_only_one_that_takes_a_question_is_asked() {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
     let read = |file: &str| std::fs::read_to_string(from.join(file)).unwrap();
     let yaml = read("organism.yaml").replace(", entry: answer}", "}");
-    let files = |yaml: &str| {
-        folder(&[("organism.yaml", yaml), ("talk.xsd", &read("talk.xsd")), ("answer.py", &read("answer.py"))])
-    };
+    let files = |yaml: &str| folder(&[("organism.yaml", yaml), ("answer.py", &read("answer.py"))]);
     let both = systole(files(&yaml).path(), &["ask", "hi"]);
     assert!(
         both.code == Some(4)

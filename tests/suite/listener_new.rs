@@ -20,7 +20,7 @@ fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
         let shell = organism();
         let before = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
         let said = shell.run(&["systole listener new ", language, " weather"].concat());
-        assert!(said.contains("added weather to organism.yaml"), "{said}");
+        assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
         assert!(said.ends_with("next: sh listeners/weather.test.sh\n"), "{said}");
         let test = shell.run("sh listeners/weather.test.sh");
         assert!(test.ends_with("ok\n"), "{language}: {test}");
@@ -86,7 +86,7 @@ fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the file is as it was");
     assert!(!shell.folder().join("hello/listeners/weather.test.sh").exists(), "all or nothing");
 
-    let flow = "organism: {name: hello, entry: greeter}\nlisteners: {greeter: {run: [sh, listeners/greeter.sh], mode: once, schema: talk.xsd, accepts: [ask], returns: [answer]}}\n";
+    let flow = "organism: {name: hello, entry: greeter}\nlisteners: {greeter: {run: [sh, listeners/greeter.sh], mode: once, accepts: [ask], returns: [answer]}}\n";
     std::fs::write(&path, flow).unwrap();
     let printed = shell.run("systole listener new shell report");
     assert!(printed.contains("is laid out in a way of its own; add to it:"), "{printed}");

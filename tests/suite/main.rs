@@ -39,6 +39,7 @@ mod log_records;
 mod log_writer;
 mod organism;
 mod paid;
+mod payloads;
 mod program;
 mod promises;
 mod pump;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::organism::folder;
 use crate::program::{Ran, systole, systole_with_stdin};
 
-const TALK: &str = include_str!("../../config/first-listeners/talk.xsd");
+const TALK: &str = include_str!("../../schemas/talk.xsd");
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>";
 const ANSWER: &str = "<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">I</answer>";
 
@@ -37,7 +37,7 @@ fn says(ran: &Ran, code: i32, wanted: &[&str]) {
 #[test]
 fn g6_a_listener_of_the_file_is_tried_without_an_organism() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
-    let files = ["organism.yaml", "talk.xsd", "answer.sh", "answer.py"];
+    let files = ["organism.yaml", "answer.sh", "answer.py"];
     let folder = tempfile::tempdir().unwrap();
     for file in files {
         std::fs::copy(root.join(file), folder.path().join(file)).unwrap();

@@ -76,15 +76,16 @@ impl New {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let text = fs::read_to_string(path).map_err(|error| unwritable(screen, path, &error))?;
         let added = added(&text, &words, &plan);
-        fresh::write(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
             file::load_text(path, text).map_err(|refused| {
-                fresh::remove(&folder, &plan.files);
                 let name = self.name.as_str();
                 screen.say(["with ", name, " in it the organism's file would be refused:"].concat());
                 screen.say(refused.to_string().trim_end());
                 Exit::Configuration
             })?;
+        }
+        fresh::write(screen, &folder, &plan.files)?;
+        if let Some(text) = &added {
             replace(path, text).map_err(|error| unwritable(screen, path, &error))?;
         }
         self.tell(screen, &folder, &plan, &words, added.is_some());
@@ -94,13 +95,11 @@ impl New {
     fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, Exit> {
         let name = self.name.as_str();
         let file = |end: &str| ["listeners/", name, end].concat();
-        let schema = || Fresh::new(file(".xsd"), words.filled(include_str!("templates/payloads.xsd")));
         let test = || Fresh::new(file(".test.sh"), words.filled(include_str!("templates/test.sh")));
         Ok(match self.language {
             Language::Shell => Plan {
                 files: vec![
                     Fresh::new(file(".sh"), words.filled(include_str!("templates/shell.sh"))),
-                    schema(),
                     test(),
                 ],
                 run: ["sh, ", &file(".sh")].concat(),
@@ -111,7 +110,6 @@ impl New {
             Language::Python => Plan {
                 files: vec![
                     Fresh::new(file(".py"), words.filled(include_str!("templates/python.py"))),
-                    schema(),
                     test(),
                 ],
                 run: ["python3, ", &file(".py")].concat(),
@@ -127,7 +125,6 @@ impl New {
                     files: vec![
                         Fresh::new(file("/Cargo.toml"), manifest.replace("@KIT@", &kit)),
                         Fresh::new(file("/src/main.rs"), words.filled(include_str!("templates/main.rs.txt"))),
-                        schema(),
                         Fresh::new(file("/.gitignore"), "/target\n".to_owned()),
                     ],
                     run: [&file("/target/release/"), &*words.krate].concat(),
@@ -171,11 +168,14 @@ impl New {
             screen.say(["wrote ", &folder.join(&fresh.path).display().to_string()].concat());
         }
         if added {
-            screen.say(["added ", self.name.as_str(), " to ", &file].concat());
+            screen.say(["added ", self.name.as_str(), " and its payloads to ", &file].concat());
         } else {
             screen.say([&*file, " is laid out in a way of its own; add to it:"].concat());
-            screen.show("listeners:");
-            words.listener(plan).iter().for_each(|line| screen.show(&["  ", line].concat()));
+            let sections = [("payloads", words.payloads()), ("listeners", words.listener(plan))];
+            for (key, lines) in sections {
+                screen.show(&[key, ":"].concat());
+                lines.iter().for_each(|line| screen.show(&["  ", line].concat()));
+            }
         }
         next.iter().for_each(|command| screen.say(["next: ", command].concat()));
     }
@@ -194,8 +194,8 @@ impl Words {
     fn of(name: &Name, organism: &str) -> Words {
         let name = name.as_str().to_owned();
         Words {
-            ask: name.clone(),
-            answer: [&name, "-answer"].concat(),
+            ask: name.replace('.', "-"),
+            answer: [&name.replace('.', "-"), "-answer"].concat(),
             namespace: ["https://xml-pipeline.org/ns/", organism, "/v1"].concat(),
             krate: name.replace('.', "-"),
             name,
@@ -213,11 +213,16 @@ impl Words {
         holes.iter().fold(template.to_owned(), |text, (hole, word)| text.replace(hole, word))
     }
 
+    fn payloads(&self) -> Vec<String> {
+        let about = "{text: text -- what is asked}";
+        let answered = "{text: text -- what is said to it}";
+        vec![[&self.ask, ": ", about].concat(), [&self.answer, ": ", answered].concat()]
+    }
+
     fn listener(&self, plan: &Plan) -> Vec<String> {
         let mut lines = vec![
             [&self.name, ":"].concat(),
             ["  run: [", &plan.run, "]"].concat(),
-            ["  schema: listeners/", &self.name, ".xsd"].concat(),
             ["  accepts: [", &self.ask, "]"].concat(),
             ["  returns: [", &self.answer, "]"].concat(),
             "  entry: true".to_owned(),
@@ -231,7 +236,8 @@ impl Words {
 
 /// The organism's file with the listener in it, where its layout allows that.
 fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
-    inserted::below(text, "listeners", &words.listener(plan))
+    let with_listener = inserted::below(text, "listeners", &words.listener(plan))?;
+    inserted::below(&with_listener, "payloads", &words.payloads())
 }
 
 /// Puts a text in place of a file at once, so that nobody ever reads half of it.

@@ -17,6 +17,9 @@ pub const CORE_XSD: &[u8] = include_bytes!("../../../schemas/core.xsd");
 /// The schema of the envelope.
 pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 
+/// The vocabulary of plain talk.
+pub const TALK_XSD: &[u8] = include_bytes!("../../../schemas/talk.xsd");
+
 /// The folder that an organism's file lies in.
 pub(super) struct Folder {
     /// From the root of the file system.
@@ -29,6 +32,14 @@ impl Shelf for Folder {
     fn house(&self) -> [Schema; 2] {
         let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
         [schema("core.xsd", CORE_XSD), schema("envelope.xsd", ENVELOPE_XSD)]
+    }
+
+    fn vocabularies(&self) -> Vec<Schema> {
+        vec![Schema { name: "talk/".to_owned(), text: TALK_XSD.into() }]
+    }
+
+    fn payloads(&self) -> Option<Arc<[u8]>> {
+        None
     }
 
     fn shown(&self, name: &str) -> String {

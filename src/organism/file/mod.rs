@@ -14,9 +14,13 @@ mod desk;
 mod diagnostic;
 mod folder;
 mod keys;
+mod lookup;
 mod measure;
+mod payloads;
 mod schemas;
 mod source;
+mod stretch;
+mod traps;
 mod value;
 mod yaml;
 
@@ -33,7 +37,7 @@ use source::Era;
 
 pub use clients::TokenSource;
 pub use diagnostic::{Diagnostic, Place, Refused};
-pub use folder::{CORE_XSD, ENVELOPE_XSD};
+pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
 pub use keys::{KEYS, Key};
 
 /// An organism's file, read and checked: what the pump runs, and what the house around it needs.
