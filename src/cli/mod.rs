@@ -17,6 +17,7 @@ mod place;
 mod ps;
 mod refused;
 mod run;
+mod schema;
 mod screen;
 mod send;
 pub mod soak;
@@ -37,7 +38,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["doctor"]),
+    ("build", &["schema", "doctor"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -81,6 +82,8 @@ enum Command {
     End(end::End),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
+    /// Show what judges a payload, with an example and its prompt
+    Schema(schema::Schema),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
 }
@@ -113,6 +116,7 @@ impl Command {
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
+            Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => doctor.run(),
         }
     }

@@ -8,6 +8,7 @@ mod audit_tree;
 mod audit_why;
 mod cli_look;
 mod cli_run;
+mod cli_schema;
 mod cli_send;
 mod clients;
 mod config;
