@@ -46,7 +46,7 @@ pub fn describe(
 fn payload(composition: &Composition, taker: &Listener, name: &QName, writer: &mut Writer) {
     // A composition was read from these very schemas, so each of them is there and can be read.
     let xsd = composition.schemas.get(taker.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
-    let model = Model::read(&xsd).ok();
+    let model = model_of(composition, &xsd);
     let text = model.as_ref().and_then(|model| model.prompt(&name.local)).unwrap_or_default();
     let example = model.as_ref().and_then(|model| model.example(&name.local));
     let example = example.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -63,6 +63,13 @@ fn payload(composition: &Composition, taker: &Listener, name: &QName, writer: &m
         });
 }
 
+/// The model of one schema, read among all of the composition: it may import others.
+fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
+    let among: Vec<(&str, &[u8])> =
+        composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
+    Model::read_among(xsd, &among).ok()
+}
+
 /// The answer to `<list-capabilities>`: what the peers of `sender` take.
 pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
     if sender.describe == Describe::None {
@@ -72,7 +79,7 @@ pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<
     writer.open("capabilities").xmlns(namespaces::META).content(|inside| {
         for taker in peers(composition, sender) {
             let schema = composition.schemas.get(taker.schema.0);
-            let model = schema.and_then(|schema| Model::read(&schema.text).ok());
+            let model = schema.and_then(|schema| model_of(composition, &schema.text));
             for name in &taker.accepts {
                 let about = model.as_ref().and_then(|model| model.documentation(&name.local));
                 inside

@@ -40,12 +40,13 @@ struct Resolved<'d> {
 /// Resolves and checks. What comes out is only whole if the desk is still clean.
 pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, directory: &Path) -> Composed {
     let mut collected = Collected::new(shelf);
+    for name in declared.parties.iter().filter_map(|party| party.schema.as_ref()) {
+        collected.add(desk, shelf, name);
+    }
+    collected.read(desk, shelf);
     let mut resolved = Vec::with_capacity(declared.parties.len());
     for party in &declared.parties {
         let schema = party.schema.as_ref();
-        if let Some(name) = schema {
-            collected.add(desk, shelf, name);
-        }
         let outline =
             schema.and_then(|name| collected.outline(&name.value).map(|o| (name.value.as_str(), o)));
         let path = ["listeners.", &party.key.value].concat();

@@ -49,32 +49,51 @@ pub(super) struct Outline {
 pub(super) struct Collected {
     /// In the order in which the judge compiles them.
     pub(super) schemas: Vec<Schema>,
+    /// Those that the file names, which imports are looked for among.
+    named: Vec<Named>,
     /// By name; none for a schema that cannot be used, which has been told.
     outlines: BTreeMap<String, Option<Outline>>,
 }
 
+/// A schema that the file names, and the first place that does.
+struct Named {
+    name: At<String>,
+    id: SchemaId,
+    text: Arc<[u8]>,
+}
+
 impl Collected {
     pub(super) fn new(shelf: &dyn Shelf) -> Collected {
-        Collected { schemas: shelf.house().into(), outlines: BTreeMap::new() }
+        Collected { schemas: shelf.house().into(), named: Vec::new(), outlines: BTreeMap::new() }
     }
 
-    /// Takes a schema from the shelf, unless an earlier listener named it already.
+    /// Takes a schema from the shelf, unless an earlier listener named it already. `read` comes behind.
     pub(super) fn add(&mut self, desk: &mut Desk, shelf: &dyn Shelf, name: &At<String>) {
         if self.outlines.contains_key(&name.value) {
             return;
         }
-        let outline = match shelf.take(&name.value) {
+        // What it allows is known once all are there: it may import another.
+        self.outlines.insert(name.value.clone(), None);
+        match shelf.take(&name.value) {
             Ok(text) => {
                 let id = SchemaId(self.schemas.len());
                 self.schemas.push(Schema { name: name.value.clone(), text: Arc::clone(&text) });
-                outline(desk, name, &shelf.shown(&name.value), &text, id)
+                self.named.push(Named { name: name.clone(), id, text });
             }
             Err(Absent { why, mend }) => {
                 desk.tell(Code::ConfigUnreadable, name.at, &why, mend.as_deref());
-                None
             }
-        };
-        self.outlines.insert(name.value.clone(), outline);
+        }
+    }
+
+    /// Reads all that were taken, each among the others.
+    pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
+        let shown: Vec<String> = self.named.iter().map(|one| shelf.shown(&one.name.value)).collect();
+        let among: Vec<(&str, &[u8])> =
+            shown.iter().zip(&self.named).map(|(shown, one)| (shown.as_str(), &*one.text)).collect();
+        for (one, shown) in self.named.iter().zip(&shown) {
+            self.outlines.insert(one.name.value.clone(), outline(desk, one, shown, &among));
+        }
     }
 
     pub(super) fn outline(&self, name: &str) -> Option<&Outline> {
@@ -82,11 +101,13 @@ impl Collected {
     }
 }
 
-fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: SchemaId) -> Option<Outline> {
-    let model = match Model::read(text) {
+fn outline(desk: &mut Desk, one: &Named, shown: &str, among: &[(&str, &[u8])]) -> Option<Outline> {
+    let Named { name, id, text } = one;
+    let model = match Model::read_among(text, among) {
         Ok(model) => model,
         Err(all) => {
-            for unfit in all {
+            // What is wrong in a schema that it imports is told when that one is read.
+            for unfit in all.into_iter().filter(|unfit| unfit.document.is_none()) {
                 desk.tell_at(name.at.start, unfit_diagnostic(shown, text, unfit));
             }
             return None;
@@ -99,7 +120,7 @@ fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: Sch
         return None;
     }
     let elements = model.elements().map(Arc::from).collect();
-    Some(Outline { id, namespace: namespace.into(), elements })
+    Some(Outline { id: *id, namespace: namespace.into(), elements })
 }
 
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
