@@ -139,8 +139,13 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let ran = systole_with_stdin(folder.path(), &arguments, "who?");
     says(&ran, 4, &["refused: payload.malformed"]);
     assert!(!folder.path().join("was-started").exists());
-    let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], ASK);
-    says(&ran, 2, &["try: --schema FILE.xsd"]);
+    let other = "<other xmlns='urn:other'/>";
+    let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], other);
+    says(&ran, 2, &["nothing says what the program may answer to <other>", "try: --schema FILE.xsd"]);
+    // The elements of talk need no schema of one's own.
+    let answer = ["echo \"", &ANSWER.replace("\\\"", "'"), "\""].concat();
+    let arguments = ["listener", "try", "--once", "--", "sh", "-c", &answer];
+    says(&systole_with_stdin(folder.path(), &arguments, ASK), 0, &["item 0    the answer"]);
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "--schema", "no.xsd", "./x"], ASK);
     says(&ran, 2, &["no.xsd: No such file"]);
 }
