@@ -1,7 +1,7 @@
 //! Where a command works: the organism's file and its log. Reads the file only when it is needed, so
 //! that a log can be spoken of without it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -44,8 +44,8 @@ impl Place {
         }
     }
 
-    /// The organism's file.
-    pub(super) fn file(&self) -> &std::path::Path {
+    /// The organism's file, as it was typed.
+    pub(super) fn file(&self) -> &Path {
         &self.organism_file
     }
 

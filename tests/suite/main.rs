@@ -9,6 +9,7 @@ mod audit_why;
 mod cli_ask;
 mod cli_look;
 mod cli_run;
+mod cli_schema;
 mod cli_send;
 mod clients;
 mod config;

@@ -19,7 +19,7 @@ use crate::words::composition::{Schema, SchemaId};
 
 /// The name of the schema that is made of `payloads:`. A name that ends in a slash is no file's, so that
 /// no schema which the organism's file names is ever called so.
-pub(super) const PAYLOADS: &str = "payloads/";
+pub const PAYLOADS: &str = "payloads/";
 
 /// Namespaces nobody but the house may give words to.
 const HOUSE: [&str; 3] = [
