@@ -58,6 +58,13 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
     says(&ran, 0, &["stderr    one word aside", "item 0    the answer"]);
     let ran = once("echo \"ANSWER<answer xmlns='urn:other'>x</answer>\"");
     says(&ran, 1, &["reply.final-not-alone", "item 1    refused", "refused: route.not-a-peer"]);
+    // The name that was meant is its own answer, in the namespace of that.
+    let mend = [
+        "expected your answers are:",
+        "try      write <answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">",
+    ];
+    says(&ran, 1, &mend);
+    says(&once("echo \"ANSWER\" | sed s/answer/anser/g"), 1, &mend);
     let invalid = "<answer xmlns='https://xml-pipeline.org/ns/talk/v1'><b/></answer>";
     let ran = once(&["echo \"", invalid, "\""].concat());
     says(&ran, 1, &["refused: payload.invalid", "at       /answer/b", "try      leave b out"]);
