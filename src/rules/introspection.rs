@@ -48,7 +48,7 @@ fn payload(composition: &Composition, taker: &Listener, element: &Element, write
     let name = &element.name;
     // A composition was read from these very schemas, so each of them is there and can be read.
     let xsd = composition.schemas.get(element.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
-    let model = Model::read(&xsd).ok();
+    let model = model_of(composition, &xsd);
     let text = model.as_ref().and_then(|model| model.prompt(&name.local)).unwrap_or_default();
     let example = model.as_ref().and_then(|model| model.example(&name.local));
     let example = example.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -65,6 +65,13 @@ fn payload(composition: &Composition, taker: &Listener, element: &Element, write
         });
 }
 
+/// The model of one schema, read among all of the composition: it may import others.
+fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
+    let among: Vec<(&str, &[u8])> =
+        composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
+    Model::read_among(xsd, &among).ok()
+}
+
 /// The answer to `<list-capabilities>`: what the peers of `sender` take.
 pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
     if sender.describe == Describe::None {
@@ -77,7 +84,7 @@ pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<
             for Element { name, schema } in &taker.accepts {
                 let model = models.entry(*schema).or_insert_with(|| {
                     let schema = composition.schemas.get(schema.0)?;
-                    Model::read(&schema.text).ok()
+                    model_of(composition, &schema.text)
                 });
                 let about = model.as_ref().and_then(|model| model.documentation(&name.local));
                 inside

@@ -73,6 +73,16 @@ pub(super) struct Collected {
     unread: Vec<(SchemaId, Span)>,
 }
 
+/// A schema whose text is at hand, as it is read.
+struct Taken {
+    /// Its name, and the place in the organism's file that stands for it.
+    name: At<String>,
+    /// The name as people find it.
+    shown: String,
+    id: SchemaId,
+    text: Arc<[u8]>,
+}
+
 impl Collected {
     pub(super) fn new(shelf: &dyn Shelf) -> Collected {
         Collected { schemas: shelf.house().into(), outlines: BTreeMap::new(), unread: Vec::new() }
@@ -105,12 +115,18 @@ impl Collected {
         self.outlines.insert(name.to_owned(), None);
     }
 
-    /// Reads what was taken.
+    /// Reads all that were taken, each among the others: one may import another.
     pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
-        for (id, at) in std::mem::take(&mut self.unread) {
-            let Some(Schema { name, text }) = self.schemas.get(id.0).cloned() else { continue };
-            let read = outline(desk, &At { at, value: name.clone() }, &shelf.shown(&name), &text, id);
-            self.outlines.insert(name, read);
+        let taken: Vec<Taken> = std::mem::take(&mut self.unread)
+            .into_iter()
+            .filter_map(|(id, at)| {
+                let Schema { name, text } = self.schemas.get(id.0)?.clone();
+                Some(Taken { shown: shelf.shown(&name), name: At { at, value: name }, id, text })
+            })
+            .collect();
+        let among: Vec<(&str, &[u8])> = taken.iter().map(|one| (one.shown.as_str(), &*one.text)).collect();
+        for one in &taken {
+            self.outlines.insert(one.name.value.clone(), outline(desk, one, &among));
         }
     }
 
@@ -128,11 +144,13 @@ impl Collected {
     }
 }
 
-fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: SchemaId) -> Option<Outline> {
-    let model = match Model::read(text) {
+fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
+    let Taken { name, shown, id, text } = one;
+    let model = match Model::read_among(text, among) {
         Ok(model) => model,
         Err(all) => {
-            for unfit in all {
+            // What is wrong in a schema that it imports is told when that one is read.
+            for unfit in all.into_iter().filter(|unfit| unfit.document.is_none()) {
                 desk.tell_at(name.at.start, unfit_diagnostic(shown, text, unfit));
             }
             return None;
@@ -144,7 +162,7 @@ fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: Sch
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
-    Some(outlined(&model, id))
+    Some(outlined(&model, *id))
 }
 
 /// The outline of a schema that has been read.
