@@ -12,6 +12,7 @@ mod here;
 mod live;
 mod log;
 mod looking;
+mod made;
 mod pause;
 mod place;
 mod ps;

@@ -23,6 +23,13 @@ pub(super) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
     Some(writing.writer.into_inner())
 }
 
+/// A smallest instance of any declaration, with its namespace declared on it.
+pub(super) fn alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8>> {
+    let mut writing = Writing::new(schema, "");
+    writing.element(declaration, Some(&schema.namespace), 1)?;
+    Some(writing.writer.into_inner())
+}
+
 /// An element to stand inside a document whose elements carry `prefix` (with its colon, or empty).
 pub(super) fn inner(schema: &Schema, declaration: &Declaration, prefix: &str) -> Option<String> {
     let mut writing = Writing::new(schema, prefix);

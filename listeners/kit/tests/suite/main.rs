@@ -6,6 +6,7 @@ mod asking;
 mod blows;
 mod elements;
 mod envelope;
+mod fields;
 mod framing;
 mod gate;
 mod journal;
