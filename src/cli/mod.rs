@@ -2,13 +2,20 @@
 //! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
 
 mod approve;
+mod ask;
 mod awaited;
 mod cancel;
+mod completions;
 mod demo;
 mod doctor;
 mod end;
+mod examples;
 mod exit;
+mod fresh;
+mod graph;
 mod here;
+mod init;
+mod listener;
 mod live;
 mod log;
 mod looking;
@@ -34,11 +41,11 @@ use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "run", "send"]),
+    ("start", &["demo", "init", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["doctor"]),
+    ("build", &["graph", "listener", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -52,8 +59,12 @@ struct Arguments {
 enum Command {
     /// See a message go all the way, killed and come back
     Demo(demo::Demo),
+    /// Write an organism that runs and answers
+    Init(init::Init),
     /// Run the organism until it is stopped
     Run(run::Run),
+    /// Ask the organism a question
+    Ask(ask::Ask),
     /// Send a payload and wait for its answer
     Send(send::Send),
     /// List the newest threads
@@ -84,6 +95,13 @@ enum Command {
     Soak(soak::Soak),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
+    /// Draw who may address whom, with what
+    Graph(graph::Graph),
+    /// Write a listener, or try one alone
+    #[command(subcommand)]
+    Listener(listener::Listener),
+    /// Print the script by which a shell completes commands
+    Completions(completions::Completions),
 }
 
 /// Runs the command that the arguments name.
@@ -99,7 +117,9 @@ impl Command {
     fn run(self) -> Exit {
         match self {
             Command::Demo(demo) => demo.run(),
+            Command::Init(init) => init.run(),
             Command::Run(run) => run.run(),
+            Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
             Command::Why(why) => why.run(),
@@ -115,6 +135,9 @@ impl Command {
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
             Command::Doctor(doctor) => doctor.run(),
+            Command::Graph(graph) => graph.run(),
+            Command::Listener(listener) => listener.run(),
+            Command::Completions(completions) => completions.run(grouped(Arguments::command())),
         }
     }
 }
@@ -128,7 +151,7 @@ fn grouped(command: clap::Command) -> clap::Command {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             page.push_str(
-                &["  ", name, &" ".repeat(10_usize.saturating_sub(name.len())), &about, "\n"].concat(),
+                &["  ", name, &" ".repeat(13_usize.saturating_sub(name.len())), &about, "\n"].concat(),
             );
         }
     }

@@ -75,6 +75,13 @@ impl Screen {
         }
     }
 
+    /// Asks for a line.
+    pub(super) fn prompt(self) {
+        let mut out = std::io::stderr().lock();
+        // With stderr gone there is nobody to ask.
+        let _gone = write!(out, "> ").and_then(|()| out.flush());
+    }
+
     /// A line of talk, hostile text made visible.
     pub(super) fn say(self, line: impl Display) {
         self.say_drawn(&visible(&line.to_string()));

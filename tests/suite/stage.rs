@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::edges::delivery::{Answering, Carriers, Equipment, Pace};
+use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace};
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, SchemaId,
 };
@@ -145,6 +145,7 @@ impl Cast {
             surroundings: self.surroundings,
             pace: self.pace,
             steps: Arc::new(Unwatched),
+            ear: Arc::new(Deaf),
         };
         let carriers = Carriers::start(&composition, equipment, reports).unwrap();
         Stage { carriers, reports: receiver }

@@ -67,6 +67,15 @@ pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> 
     check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory, given, Era::NOW)
 }
 
+/// Reads and checks a text as if it stood in that file: for an organism that lies nowhere.
+pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
+    let file = path.display().to_string();
+    let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
+    let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
+    let shelf = folder::Folder { path: directory.clone(), as_typed };
+    check(&file, text.into(), &shelf, &directory, Given::These(Vec::new()), Era::NOW)
+}
+
 /// Reads a composition back from its source. A source knows no folder, because the same organism may
 /// lie in different ones: `directory` is that of the organism that runs now.
 pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {

@@ -6,7 +6,7 @@
 //! afterwards. Nothing is guessed: no default is written, no value coerced.
 
 use super::explain;
-use super::form::{Form, Inside, OWN, Record, Slot};
+use super::form::{Form, Inside, OWN, Record, Slot, is_same};
 use super::given::{Given, Manner, Part, SLIPS, Slip};
 use super::shape::{AttributeUse, Declaration, Particle, Schema, Simple};
 use super::tree::{DEPTH, line_and_column};
@@ -25,8 +25,8 @@ pub(super) fn payload(
     let mut building = Building { schema, manner, source, slips: Vec::new() };
     let mut writer = Writer::new();
     let record = Record::of_root(schema, declaration.of);
-    let spot = Spot { path: &["/", &declaration.name].concat(), depth: 0 };
-    building.record(&mut writer, declaration, Some(&schema.namespace), &record, part, spot);
+    let spot = Spot { path: &["/", &declaration.name].concat(), depth: 0, around: "" };
+    building.record(&mut writer, declaration, &record, part, spot);
     let bytes = writer.finish();
     if building.slips.is_empty() {
         building.slips.extend(explain::first(schema, &bytes).map(|finding| Slip {
@@ -46,6 +46,8 @@ pub(super) fn payload(
 pub(super) struct Spot<'p> {
     pub(super) path: &'p str,
     pub(super) depth: usize,
+    /// The namespace of an element that declares none.
+    pub(super) around: &'p str,
 }
 
 impl Spot<'_> {
@@ -92,7 +94,12 @@ pub(super) struct Fields<'g, 'm> {
     pub(super) absent: Vec<Absent<'m>>,
 }
 
-impl<'g> Fields<'g, '_> {
+impl<'g, 'm> Fields<'g, 'm> {
+    /// The place of a declared element.
+    pub(super) fn slot(&self, declaration: &Declaration) -> Option<Slot<'m>> {
+        self.slots.iter().find(|slot| is_same(slot.declaration, declaration)).cloned()
+    }
+
     pub(super) fn of(&self, key: &str) -> impl Iterator<Item = &'g Part> + use<'g> {
         let key = key.to_owned();
         self.entries.iter().filter(move |(known, _)| *known == key).map(|(_, part)| part)
@@ -114,7 +121,6 @@ impl<'m> Building<'m> {
         &mut self,
         writer: &mut Writer,
         declaration: &'m Declaration,
-        namespace: Option<&str>,
         record: &Record<'m>,
         part: &Part,
         spot: Spot<'_>,
@@ -129,10 +135,8 @@ impl<'m> Building<'m> {
         }
         let mut fields = Fields { entries, slots: record.slots(), absent: Vec::new() };
         self.unknown(declaration, record, &fields, spot.path);
-        let Some(mut start) = self.open(writer, declaration, part, spot.path) else { return };
-        if let Some(namespace) = namespace {
-            start = start.xmlns(namespace);
-        }
+        let Some(mut start) = self.open(writer, declaration, part, spot) else { return };
+        let spot = Spot { around: &declaration.namespace, ..spot };
         for attribute in record.attributes {
             start = self.attribute(start, record, attribute, &mut fields, spot);
         }
@@ -149,14 +153,15 @@ impl<'m> Building<'m> {
         writer: &'w mut Writer,
         declaration: &'n Declaration,
         part: &Part,
-        path: &str,
+        spot: Spot<'_>,
     ) -> Option<Start<'w, 'n>> {
         let Some(name) = Name::new(&declaration.name) else {
             let message = [&declaration.name, ": is no name of XML with namespaces"].concat();
-            self.slip(path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
+            self.slip(spot.path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
             return None;
         };
-        Some(writer.open(name))
+        let start = writer.open(name);
+        Some(if *declaration.namespace == *spot.around { start } else { start.xmlns(&declaration.namespace) })
     }
 
     fn attribute<'w, 'n>(
@@ -261,11 +266,11 @@ impl<'m> Building<'m> {
             optional: particle.min == 0,
         };
         let written = match Form::of(self.schema, declaration.of) {
-            Form::Record(record) => return self.record(writer, declaration, None, &record, part, deeper),
+            Form::Record(record) => return self.record(writer, declaration, &record, part, deeper),
             Form::Items(inner, item) => {
                 return self.items(writer, declaration, (inner, item), part, deeper);
             }
-            Form::Markup => return self.markup(writer, part, spot.path),
+            Form::Markup => return self.markup(writer, part, spot),
             Form::Value(simple) => {
                 let role = role();
                 self.value(simple, &role, part)
@@ -275,7 +280,7 @@ impl<'m> Building<'m> {
                 self.text(&role, part)
             }
         };
-        if let (Some(written), Some(start)) = (written, self.open(writer, declaration, part, spot.path)) {
+        if let (Some(written), Some(start)) = (written, self.open(writer, declaration, part, spot)) {
             start.text(&written);
         }
     }
@@ -296,11 +301,12 @@ impl<'m> Building<'m> {
         };
         let all: Vec<&Part> = parts.iter().collect();
         self.counted(item, particle, &all, spot);
-        let Some(start) = self.open(writer, declaration, part, spot.path) else { return };
+        let Some(start) = self.open(writer, declaration, part, spot) else { return };
         start.content(|inside| {
             for (at, part) in parts.iter().enumerate() {
                 let path = spot.below(&item.name, at, parts.len());
-                self.child(inside, item, particle, part, Spot { path: &path, depth: spot.depth });
+                let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
+                self.child(inside, item, particle, part, spot);
             }
         });
     }

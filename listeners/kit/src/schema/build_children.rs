@@ -3,9 +3,11 @@
 //! A record's fields come in, elements are written in their places. What must be there and is not is noted for the
 //! record; a choice that was made twice, or a list that is none, is told here.
 
+use std::collections::HashMap;
+
 use super::build::{Absent, Building, Fields, Spot};
 use super::build_words::known_names;
-use super::form::{ANY, OWN, Record, Slot, lone_name};
+use super::form::{ANY, OWN, Record, Slot, lone};
 use super::given::{Given, Manner, Part};
 use super::shape::{Declaration, Particle, Term};
 use super::{markup, tree};
@@ -13,8 +15,8 @@ use crate::writer::Writer;
 
 impl<'m> Building<'m> {
     /// The parts that were given for the child elements of one name.
-    fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
-        let name = &slot.declaration.name;
+    fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: &Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
+        let name = &slot.key;
         let mut found = Vec::new();
         for part in fields.of(name) {
             match (&part.given, self.manner, slot.many) {
@@ -66,8 +68,7 @@ impl<'m> Building<'m> {
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
     ) {
-        let slot = lone_name(particle)
-            .and_then(|name| fields.slots.iter().find(|slot| slot.declaration.name == name).copied());
+        let slot = lone(particle).and_then(|declaration| fields.slot(declaration));
         if let Some(slot) = slot {
             self.elements(writer, slot.particle, true, fields, spot);
         }
@@ -82,12 +83,10 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) {
         let Term::Element(declaration) = &particle.term else { return };
-        let Some(slot) = fields.slots.iter().find(|slot| slot.declaration.name == declaration.name) else {
-            return;
-        };
-        let (slot, before) = (*slot, self.slips.len());
-        let parts = self.instances(fields, slot, spot);
-        if parts.is_empty() && self.slips.len() == before {
+        let Some(slot) = fields.slot(declaration) else { return };
+        let before = self.slips.len();
+        let parts = self.instances(fields, &slot, spot);
+        if parts.is_empty() && particle.min > 0 && self.slips.len() == before {
             fields.absent.push(Absent::Element(Slot { particle, ..slot }));
         }
         if !is_repeated {
@@ -95,7 +94,7 @@ impl<'m> Building<'m> {
         }
         for (at, part) in parts.iter().enumerate() {
             let path = spot.below(&declaration.name, at, parts.len());
-            self.child(writer, declaration, particle, part, Spot { path: &path, depth: spot.depth });
+            self.child(writer, declaration, particle, part, Spot { path: &path, ..spot });
         }
     }
 
@@ -140,22 +139,22 @@ impl<'m> Building<'m> {
         let chosen: Vec<&'m Particle> = parts.iter().filter(|part| has_any(part, fields)).collect();
         match chosen.as_slice() {
             [] => {
-                let firsts = parts.iter().filter_map(first_of).map(|declaration| declaration.name.as_str());
                 let slots =
-                    fields.slots.iter().filter(|slot| firsts.clone().any(|n| n == slot.declaration.name));
-                let slots = slots.copied().collect();
+                    parts.iter().filter_map(first_of).filter_map(|first| fields.slot(first)).collect();
                 fields.absent.push(Absent::OneOf(slots));
             }
             [only] => self.group(writer, only, true, fields, spot),
             [first, second, ..] => {
                 let names = [first, second].map(|part| given_name(part, fields).unwrap_or_default());
                 let [name, rival] = names;
-                let message = [rival, ": does not stand beside ", name, ", only one of them is allowed"];
-                let both: Vec<&str> = parts.iter().filter_map(first_of).map(|d| d.name.as_str()).collect();
+                let message =
+                    [&rival, ": does not stand beside ", name.as_str(), ", only one of them is allowed"];
+                let firsts = parts.iter().filter_map(first_of);
+                let both: Vec<String> = firsts.filter_map(|d| fields.slot(d)).map(|slot| slot.key).collect();
                 let expected = ["one of ", &both.join(", ")].concat();
-                let fix = ["leave ", name, " or ", rival, " out"].concat();
-                if let Some(part) = fields.of(rival).next() {
-                    self.slip(&spot.below(rival, 0, 1), part, message.concat(), expected, fix);
+                let fix = ["leave ", &name, " or ", &rival, " out"].concat();
+                if let Some(part) = fields.of(&rival).next() {
+                    self.slip(&spot.below(&rival, 0, 1), part, message.concat(), expected, fix);
                 }
             }
         }
@@ -185,16 +184,21 @@ impl<'m> Building<'m> {
             };
             rows = self.rows(part, fields, spot.path);
         }
-        for (at, (key, part)) in rows.iter().enumerate() {
-            let same = |rows: &[(&str, &Part)]| rows.iter().filter(|(known, _)| known == key).count();
-            let path = spot.below(key, same(rows.get(..at).unwrap_or_default()), same(&rows));
-            let slot = fields.slots.iter().find(|slot| slot.declaration.name == *key).copied();
+        let mut totals: HashMap<&str, usize> = HashMap::new();
+        for (key, _) in &rows {
+            let total = totals.entry(key).or_insert(0);
+            *total = total.saturating_add(1);
+        }
+        let mut met: HashMap<&str, usize> = HashMap::new();
+        for (key, part) in &rows {
+            let before = met.entry(key).or_insert(0);
+            let path = spot.below(key, *before, totals.get(key).copied().unwrap_or_default());
+            *before = before.saturating_add(1);
+            let spot = Spot { path: &path, ..spot };
+            let slot = fields.slots.iter().find(|slot| slot.key == *key).cloned();
             match slot {
-                Some(slot) => {
-                    let spot = Spot { path: &path, depth: spot.depth };
-                    self.child(writer, slot.declaration, slot.particle, part, spot);
-                }
-                None if *key == ANY && record.wildcard().is_some() => self.markup(writer, part, &path),
+                Some(slot) => self.child(writer, slot.declaration, slot.particle, part, spot),
+                None if *key == ANY && record.wildcard().is_some() => self.markup(writer, part, spot),
                 None => {}
             }
         }
@@ -203,7 +207,7 @@ impl<'m> Building<'m> {
     /// The rows of a list: objects with one key each.
     fn rows<'g>(&mut self, part: &'g Part, fields: &Fields<'_, 'm>, path: &str) -> Vec<(&'g str, &'g Part)> {
         let expected = "a list of objects with one element each, in order".to_owned();
-        let example = fields.slots.first().map_or("name", |slot| slot.declaration.name.as_str());
+        let example = fields.slots.first().map_or("name", |slot| slot.key.as_str());
         let fix = ["\".\": [{\"", example, "\": …}, …]"].concat();
         let Given::List(parts) = &part.given else {
             let message = [OWN, ": is ", part.given.kind(), ", a list is needed"].concat();
@@ -220,7 +224,7 @@ impl<'m> Building<'m> {
                 _ => None,
             };
             match row {
-                Some((key, part)) if key == ANY || fields.slots.iter().any(|s| s.declaration.name == key) => {
+                Some((key, part)) if key == ANY || fields.slots.iter().any(|slot| slot.key == key) => {
                     rows.push((key, part));
                 }
                 Some((key, part)) => self.stranger(key, part, &known_names(fields), path),
@@ -252,12 +256,13 @@ impl<'m> Building<'m> {
         }
         for (at, part) in found.iter().enumerate() {
             let path = spot.below(ANY, at, found.len());
-            self.markup(writer, part, &path);
+            self.markup(writer, part, Spot { path: &path, ..spot });
         }
     }
 
     /// An element that was given as XML.
-    pub(super) fn markup(&mut self, writer: &mut Writer, part: &Part, path: &str) {
+    pub(super) fn markup(&mut self, writer: &mut Writer, part: &Part, spot: Spot<'_>) {
+        let path = spot.path;
         let expected = "one element as XML, with its xmlns".to_owned();
         let fix = "write it as <name xmlns=\"urn:example\">…</name>".to_owned();
         let Given::Text(text) = &part.given else {
@@ -266,7 +271,7 @@ impl<'m> Building<'m> {
         };
         match tree::read(text.as_bytes()) {
             Ok(element) => {
-                if markup::write(writer, &element, &self.schema.namespace).is_none() {
+                if markup::write(writer, &element, spot.around).is_none() {
                     let message = [ANY, ": holds a name that XML does not allow"].concat();
                     self.slip(path, part, message, expected, fix);
                 }
@@ -282,13 +287,14 @@ fn has_any(particle: &Particle, fields: &Fields<'_, '_>) -> bool {
     given_name(particle, fields).is_some()
 }
 
-/// The first name of a particle for which something was given.
-fn given_name<'m>(particle: &'m Particle, fields: &Fields<'_, '_>) -> Option<&'m str> {
-    let is_given =
-        |key: &str| fields.of(key).any(|part| !matches!(&part.given, Given::List(parts) if parts.is_empty()));
+/// The first key of a particle under which something was given.
+fn given_name(particle: &Particle, fields: &Fields<'_, '_>) -> Option<String> {
     match &particle.term {
-        Term::Element(declaration) => Some(declaration.name.as_str()).filter(|name| is_given(name)),
-        Term::Wildcard(_) => Some(ANY).filter(|name| is_given(name)),
+        Term::Element(declaration) => {
+            let key = fields.slot(declaration)?.key;
+            fields.of(&key).next().is_some().then_some(key)
+        }
+        Term::Wildcard(_) => fields.of(ANY).next().map(|_| ANY.to_owned()),
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().find_map(|part| given_name(part, fields))
         }

@@ -45,7 +45,7 @@ impl<'m> Building<'m> {
         let keys = known_keys(record);
         let strangers = fields.entries.iter().filter(|(key, _)| !keys.contains(key));
         let is_listed = matches!(record.inside, Inside::Listed(_)) && self.manner == Manner::Fields;
-        let in_list = |key: &str| is_listed && fields.slots.iter().any(|s| s.declaration.name == key);
+        let in_list = |key: &str| is_listed && fields.slots.iter().any(|slot| slot.key == key);
         for (key, part) in strangers.filter(|(key, _)| !in_list(key)) {
             let path = [path, "/", key].concat();
             let free: Vec<&str> =
@@ -113,11 +113,11 @@ impl<'m> Building<'m> {
             }
             Absent::Element(slot) => {
                 let expected = self.expected(slot.declaration, slot.particle);
-                (slot.declaration.name.clone(), expected, self.sketched(*slot, path))
+                (slot.key.clone(), expected, self.sketched(slot, path))
             }
             Absent::OneOf(several) => {
-                let names: Vec<&str> = several.iter().map(|slot| slot.declaration.name.as_str()).collect();
-                let fix = several.first().and_then(|slot| self.sketched(*slot, path));
+                let names: Vec<&str> = several.iter().map(|slot| slot.key.as_str()).collect();
+                let fix = several.first().and_then(|slot| self.sketched(slot, path));
                 let one_of = ["one of ", &names.join(", ")].concat();
                 (one_of.clone(), one_of, fix)
             }
@@ -141,8 +141,8 @@ impl<'m> Building<'m> {
     }
 
     /// What would be enough for a place, as it is written in this manner.
-    fn sketched(&self, slot: Slot<'m>, path: &str) -> Option<String> {
-        let path = [&field_path(path), ".", &slot.declaration.name].concat();
+    fn sketched(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
+        let path = [&field_path(path), ".", &slot.key].concat();
         let path = path.trim_start_matches('.');
         sketch::of(self.schema, slot, path, self.manner)
     }
@@ -160,7 +160,7 @@ pub(super) fn known_keys(record: &Record<'_>) -> Vec<String> {
         Inside::Nothing => {}
         Inside::Value(_) | Inside::Text | Inside::Listed(_) => keys.push(OWN.to_owned()),
         Inside::Named(_) => {
-            keys.extend(record.slots().iter().map(|slot| slot.declaration.name.clone()));
+            keys.extend(record.slots().iter().map(|slot| slot.key.clone()));
             if record.wildcard().is_some() {
                 keys.push(ANY.to_owned());
             }
@@ -169,14 +169,14 @@ pub(super) fn known_keys(record: &Record<'_>) -> Vec<String> {
     keys
 }
 
-pub(super) fn known_names<'m>(fields: &Fields<'_, 'm>) -> Vec<&'m str> {
-    fields.slots.iter().map(|slot| slot.declaration.name.as_str()).collect()
+pub(super) fn known_names<'f>(fields: &'f Fields<'_, '_>) -> Vec<&'f str> {
+    fields.slots.iter().map(|slot| slot.key.as_str()).collect()
 }
 
 /// The fields of a command line that a record takes, as they are written there.
 pub(super) fn field_names(record: &Record<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    names.extend(record.slots().iter().map(|slot| slot.declaration.name.clone()));
+    names.extend(record.slots().iter().map(|slot| slot.key.clone()));
     names.extend(record.attributes.iter().map(|attribute| field_name(attribute, &record.key(attribute))));
     if record.has_text() {
         names.push(OWN.to_owned());

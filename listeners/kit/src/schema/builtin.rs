@@ -47,6 +47,9 @@ macro_rules! builtins {
         pub(super) enum Builtin { $($variant),+ }
 
         impl Builtin {
+            /// The names of all types of the profile.
+            pub(super) const NAMES: &[&str] = &[$($name),+];
+
             /// The type of this local name, without prefix.
             pub(super) fn named(local: &str) -> Option<Self> {
                 match local { $($name => Some(Self::$variant),)+ _ => None }

@@ -177,7 +177,8 @@ impl<'m> Reading<'m> {
             }
         };
         for slot in record.slots() {
-            offer(&slot.declaration.name, Step::Child(slot));
+            let key = slot.key.clone();
+            offer(&key, Step::Child(slot));
         }
         for attribute in record.attributes {
             let key = record.key(attribute);
@@ -199,7 +200,7 @@ impl<'m> Reading<'m> {
         rest: &Rest<'_>,
         field: &Field<'_>,
     ) -> Put {
-        let name = &slot.declaration.name;
+        let name = &slot.key;
         // Where the order of children says something, only what stands last can be gone on with.
         let known = match record.inside {
             Inside::Listed(_) => {

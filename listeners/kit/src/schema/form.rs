@@ -52,10 +52,12 @@ pub(super) enum Inside<'m> {
 }
 
 /// A place for child elements of one name.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Slot<'m> {
     pub(super) particle: &'m Particle,
     pub(super) declaration: &'m Declaration,
+    /// Its name, or `{namespace}name` where elements of two namespaces share a name.
+    pub(super) key: String,
     /// Whether several may come.
     pub(super) many: bool,
 }
@@ -122,11 +124,20 @@ impl<'m> Record<'m> {
         let mut found: Vec<Slot<'m>> = Vec::new();
         let Some(content) = self.particle() else { return found };
         each_element(content, &mut |particle, declaration| {
-            if !found.iter().any(|slot| slot.declaration.name == declaration.name) {
-                let many = most(content, &|term| is_named(term, &declaration.name)).is_none_or(|n| n > 1);
-                found.push(Slot { particle, declaration, many });
+            if !found.iter().any(|slot| is_same(slot.declaration, declaration)) {
+                let many = most(content, &|term| is_of(term, declaration)).is_none_or(|n| n > 1);
+                found.push(Slot { particle, declaration, key: declaration.name.clone(), many });
             }
         });
+        let shared: Vec<bool> = found
+            .iter()
+            .map(|slot| {
+                found.iter().filter(|other| other.declaration.name == slot.declaration.name).count() > 1
+            })
+            .collect();
+        for (slot, _) in found.iter_mut().zip(shared).filter(|(_, shared)| *shared) {
+            slot.key = ["{", &slot.declaration.namespace, "}", &slot.declaration.name].concat();
+        }
         found
     }
 
@@ -150,8 +161,13 @@ impl<'m> Record<'m> {
     }
 }
 
-fn is_named(term: &Term, name: &str) -> bool {
-    matches!(term, Term::Element(declaration) if declaration.name == name)
+/// Whether two declarations are of one name.
+pub(super) fn is_same(one: &Declaration, other: &Declaration) -> bool {
+    one.name == other.name && one.namespace == other.namespace
+}
+
+pub(super) fn is_of(term: &Term, meant: &Declaration) -> bool {
+    matches!(term, Term::Element(declaration) if is_same(declaration, meant))
 }
 
 fn each_element<'m>(particle: &'m Particle, found: &mut impl FnMut(&'m Particle, &'m Declaration)) {
@@ -186,34 +202,37 @@ pub(super) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Optio
 
 /// Whether each name has one place, so that children can be put back in order by their names. A group that
 /// repeats holds one name only, or its rounds would be lost.
-fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<&'m str>) -> bool {
+fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
     let parts = match &particle.term {
-        Term::Element(declaration) => return is_new(&declaration.name, seen),
-        Term::Wildcard(_) => return is_new(ANY, seen),
+        Term::Element(declaration) => return is_new(Some(declaration), seen),
+        Term::Wildcard(_) => return is_new(None, seen),
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => parts,
     };
     if particle.max.is_some_and(|max| max <= 1) {
         return parts.iter().all(|part| is_told_by_names(part, seen));
     }
-    lone_name(particle).is_some_and(|name| is_new(name, seen))
+    lone(particle).is_some_and(|declaration| is_new(Some(declaration), seen))
 }
 
-fn is_new<'m>(name: &'m str, seen: &mut Vec<&'m str>) -> bool {
-    let new = !seen.contains(&name);
-    seen.push(name);
+/// Notes a declaration, or a wildcard.
+fn is_new<'m>(met: Option<&'m Declaration>, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
+    let same = |known: &Option<&Declaration>| match (known, met) {
+        (Some(known), Some(met)) => is_same(known, met),
+        (None, None) => true,
+        _ => false,
+    };
+    let new = !seen.iter().any(same);
+    seen.push(met);
     new
 }
 
-/// The one name of all elements of a group, if there is no other and no wildcard.
-pub(super) fn lone_name(particle: &Particle) -> Option<&str> {
-    let mut names = Vec::new();
-    each_element(particle, &mut |_, declaration| names.push(declaration.name.as_str()));
-    names.dedup();
+/// The declaration of all elements of a group, if they have one name and there is no wildcard.
+pub(super) fn lone(particle: &Particle) -> Option<&Declaration> {
+    let mut found: Vec<&Declaration> = Vec::new();
+    each_element(particle, &mut |_, declaration| found.push(declaration));
     let wild = most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0);
-    match names.as_slice() {
-        [only] if !wild => Some(only),
-        _ => None,
-    }
+    let (first, others) = found.split_first()?;
+    (!wild && others.iter().all(|other| is_same(first, other))).then_some(*first)
 }
 
 /// The element of a list in the compact form: a sequence of `item` and nothing beside it.

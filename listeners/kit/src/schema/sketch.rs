@@ -14,11 +14,11 @@ use super::{example, tree, unfold};
 const LONGEST: usize = 400;
 
 /// `limit=1`, `address.city=text address.street=text`, or `"limit": 1`: as many as must come.
-pub(super) fn of(schema: &Schema, slot: Slot<'_>, path: &str, manner: Manner) -> Option<String> {
+pub(super) fn of(schema: &Schema, slot: &Slot<'_>, path: &str, manner: Manner) -> Option<String> {
     let value = value(schema, slot.declaration)?;
     let count = usize::try_from(slot.particle.min.max(1)).ok()?;
     let value = if slot.many { Value::Array(vec![value; count.min(LONGEST)]) } else { value };
-    written(&slot.declaration.name, &value, path, manner)
+    written(&slot.key, &value, path, manner)
 }
 
 /// The same for one element, which stands at that path.

@@ -4,11 +4,15 @@
 //! judged elsewhere. No digit is ever lost: a number that JSON readers would round stands as text, and which types that
 //! can happen to is said by `Kind`, which the JSON Schema shows.
 
-use serde_json::{Number, Value};
+use std::sync::Arc;
+
+use serde_json::{Map, Number, Value};
 
 use super::builtin::{Builtin, Family};
-use super::given::Given;
-use super::shape::{Bound, Simple};
+use super::given::{Given, Part};
+use super::shape::{Bound, Faceted, Simple, Variety};
+use super::value;
+use crate::characters::is_white;
 
 /// Digits of a decimal that survive every reader of JSON, which keep numbers as binary fractions.
 pub(super) const SAFE_DIGITS: usize = 15;
@@ -17,9 +21,10 @@ pub(super) const SAFE_DIGITS: usize = 15;
 const UNFOLDED: usize = 400;
 
 /// What stands for a value in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind<'s> {
+    /// Text as XML spells it, of this built-in type if it is of one.
+    Text(Option<Builtin>),
     Truth,
     /// A number; text too, where the type allows values beyond 64 bits.
     Whole {
@@ -31,43 +36,54 @@ pub(super) enum Kind {
     },
     /// A number, or `INF`, `-INF`, `NaN` as text.
     Floating,
+    /// A list of what stands for each item.
+    List(&'s Simple),
+    /// What stands for a value of the member that reads it.
+    Union(&'s [Arc<Simple>]),
 }
 
-impl Kind {
-    pub(super) fn of(simple: &Simple) -> Self {
-        // A pattern speaks of the spelling, so that the spelling must be kept.
-        if !simple.patterns.is_empty() {
-            return Self::Text;
-        }
+impl<'s> Kind<'s> {
+    pub(super) fn of(simple: &'s Simple) -> Self {
         let digits = simple.total_digits.as_ref().map_or(usize::MAX, |most| most.value);
-        match simple.base.family() {
-            Family::Truth => Self::Truth,
-            Family::Whole => {
-                // 18 digits are less than 64 bits.
-                let small = digits <= 18 || !simple.values.is_empty() || has_64_bits(simple);
-                Self::Whole { may_be_text: !small }
-            }
-            Family::Decimal => Self::Decimal { may_be_text: digits > SAFE_DIGITS },
-            Family::Floating => Self::Floating,
-            Family::Text | Family::Moment | Family::Span | Family::Bytes => Self::Text,
+        match &simple.variety {
+            // A pattern speaks of the spelling, so that the spelling must be kept.
+            Variety::Atomic(base) if !simple.patterns.is_empty() => Self::Text(Some(*base)),
+            _ if !simple.patterns.is_empty() => Self::Text(None),
+            Variety::List(item) => Self::List(item),
+            Variety::Union(members) => Self::Union(members),
+            Variety::Atomic(base) => match base.family() {
+                Family::Truth => Self::Truth,
+                Family::Whole => {
+                    // 18 digits are less than 64 bits.
+                    let small = digits <= 18 || has_64_bits(simple, *base);
+                    Self::Whole { may_be_text: !small }
+                }
+                Family::Decimal => Self::Decimal { may_be_text: digits > SAFE_DIGITS },
+                Family::Floating => Self::Floating,
+                Family::Text | Family::Moment | Family::Span | Family::Bytes => Self::Text(Some(*base)),
+            },
         }
     }
 
     /// What is needed, in words.
     fn needed(self) -> &'static str {
         match self {
-            Self::Text => "text",
+            Self::Text(_) => "text",
             Self::Truth => "true or false",
             Self::Whole { .. } => "a whole number",
             Self::Decimal { .. } | Self::Floating => "a number",
+            Self::List(_) => "a list",
+            Self::Union(_) => "a value of one of its types",
         }
     }
 }
 
 /// Whether every value of a whole type has 64 bits, with or without a sign.
-fn has_64_bits(simple: &Simple) -> bool {
-    let (low, high) = simple.base.limits();
-    let read = |bound: &Option<Bound>| bound.as_ref().and_then(|bound| bound.value.parse::<i128>().ok());
+fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
+    let (low, high) = base.limits();
+    let read = |bound: &Option<Bound>| {
+        bound.as_ref().and_then(|bound| bound.value.trim_start_matches('+').parse::<i128>().ok())
+    };
     let limit = |limit: Option<&str>| limit.and_then(|limit| limit.parse::<i128>().ok());
     let least = read(&simple.least).into_iter().chain(limit(low)).max();
     let most = read(&simple.most).into_iter().chain(limit(high)).min();
@@ -79,7 +95,7 @@ fn has_64_bits(simple: &Simple) -> bool {
 pub(super) fn json(simple: &Simple, written: &str) -> Value {
     let mut value = simple.space.normalize(written);
     // One value has one form: that of the enumeration, if it is in one.
-    if let Some(listed) = simple.values.iter().find(|listed| simple.base.same(&listed.value, &value)) {
+    if let Some(listed) = simple.values.iter().find(|listed| value::same(simple, &listed.value, &value)) {
         value.clone_from(&listed.value);
     }
     match Kind::of(simple) {
@@ -87,11 +103,19 @@ pub(super) fn json(simple: &Simple, written: &str) -> Value {
         Kind::Whole { .. } => Decimal::read(&value).map_or(Value::Null, |whole| whole.whole_number()),
         Kind::Decimal { .. } => Decimal::read(&value).map_or(Value::Null, |decimal| decimal.number()),
         Kind::Floating => floating(&value),
-        Kind::Text if simple.base == Builtin::Base64 && simple.patterns.is_empty() => {
+        Kind::List(item) => value::items(&value).map(|one| json(item, one)).collect(),
+        Kind::Union(members) => match value::reader(members, &value) {
+            Some((member, value)) => json(member, &value),
+            None => Value::String(value),
+        },
+        Kind::Text(Some(Builtin::Base64)) if simple.patterns.is_empty() => {
             let known = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
             Value::String(value.chars().filter(known).collect())
         }
-        Kind::Text => Value::String(value),
+        Kind::Text(_) => Value::String(match &simple.variety {
+            Variety::Union(members) => value::reader(members, &value).map_or(value, |(_, value)| value),
+            _ => value,
+        }),
     }
 }
 
@@ -119,12 +143,25 @@ fn special(value: f64) -> &'static str {
 
 /// A value that was given in JSON as XML spells it, or what is needed instead. Nothing is coerced.
 pub(super) fn written(simple: &Simple, given: &Given) -> Result<String, String> {
+    let spelt = by_kind(simple, given)?;
+    // A value of an enumeration has the one form that is listed.
+    let listed = simple.values.iter().find(|listed| value::same(simple, &listed.value, &spelt));
+    let form = |listed: &Faceted<String>| json(simple, &listed.value);
+    match (listed.map(form), plain(given)) {
+        (Some(form), given) if form != given && !matches!(Kind::of(simple), Kind::Floating) => {
+            Err(["exactly ", &form.to_string()].concat())
+        }
+        _ => Ok(spelt),
+    }
+}
+
+fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
     let kind = Kind::of(simple);
     let written = match (kind, given) {
-        (Kind::Text, Given::Text(text)) => Some(text.clone()),
+        (Kind::Text(base), Given::Text(text)) => return spelt(simple, base, text),
         (Kind::Truth, Given::Truth(truth)) => Some(truth.to_string()),
-        (Kind::Whole { may_be_text }, Given::Number(spelt)) => {
-            let whole = Decimal::read(spelt).filter(|decimal| decimal.fraction.is_empty());
+        (Kind::Whole { may_be_text }, Given::Number(number)) => {
+            let whole = Decimal::read(number).filter(|decimal| decimal.fraction.is_empty());
             if let Some(large) =
                 whole.as_ref().filter(|whole| whole.whole_number().is_string() && may_be_text)
             {
@@ -138,24 +175,80 @@ pub(super) fn written(simple: &Simple, given: &Given) -> Result<String, String> 
                 .filter(|whole| whole.fraction.is_empty() && whole.whole_number().is_string())
                 .map(|w| w.spelt())
         }
-        (Kind::Decimal { .. }, Given::Number(spelt)) => Decimal::read(spelt).map(|decimal| decimal.spelt()),
+        (Kind::Decimal { .. }, Given::Number(number)) => Decimal::read(number).map(|decimal| decimal.spelt()),
         (Kind::Decimal { may_be_text: true }, Given::Text(text)) => {
-            let long = |decimal: &Decimal| decimal.all_digits() > SAFE_DIGITS;
-            Decimal::read(text).filter(|_| simple.base.spells(text)).filter(long).map(|_| text.clone())
+            let long = |decimal: &Decimal| decimal.all_digits() > SAFE_DIGITS && !text.starts_with('+');
+            let spelt = text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+            let spelt =
+                spelt && Builtin::Decimal.spells(text) && !text.ends_with('.') && !text.starts_with("-.");
+            Decimal::read(text).filter(|decimal| spelt && long(decimal)).map(|_| text.clone())
         }
-        (Kind::Floating, Given::Number(spelt)) => {
-            let finite = spelt.parse::<f64>().is_ok_and(f64::is_finite);
-            if !finite {
+        (Kind::Floating, Given::Number(number)) => {
+            if !number.parse::<f64>().is_ok_and(f64::is_finite) {
                 return Err("a number that a double can hold, at most 1.7976931348623157e308,".to_owned());
             }
-            Some(spelt.clone())
+            Some(number.clone())
         }
         (Kind::Floating, Given::Text(text)) if matches!(text.as_str(), "INF" | "-INF" | "NaN") => {
             Some(text.clone())
         }
+        (Kind::List(item), Given::List(parts)) => return list(item, parts),
+        (Kind::Union(members), given) => union(simple, members, given),
         _ => None,
     };
     written.ok_or_else(|| kind.needed().to_owned())
+}
+
+/// Text in the form that JSON gives it: without the blanks that say nothing.
+fn spelt(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, String> {
+    if simple.space.normalize(text) != text {
+        return Err("text without blanks around it, or more than one inside,".to_owned());
+    }
+    let stray = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
+    if base == Some(Builtin::Base64) && simple.patterns.is_empty() && text.bytes().any(stray) {
+        return Err("base64 text without blanks".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn list(item: &Simple, parts: &[Part]) -> Result<String, String> {
+    let mut items = Vec::with_capacity(parts.len());
+    for part in parts {
+        let one = written(item, &part.given).map_err(|needed| ["a list, each item ", &needed].concat())?;
+        if one.is_empty() || one.contains(is_white) {
+            return Err("a list of texts that are not empty and have no blanks".to_owned());
+        }
+        items.push(one);
+    }
+    Ok(items.join(" "))
+}
+
+/// The member that a value was meant for must be the one that reads it.
+fn union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<String> {
+    let mut tried = members.iter().filter_map(|member| Some((member, written(member, given).ok()?)));
+    let read_by = |member: &Simple, spelt: &str| {
+        value::reader(members, spelt).is_some_and(|(reader, _)| std::ptr::eq(reader, member))
+    };
+    let meant = tried.clone().find(|(member, spelt)| read_by(member, spelt));
+    // What none reads goes on as it is, to be told with what is wrong.
+    meant.or_else(|| tried.find(|(_, spelt)| value::check(simple, spelt).is_some())).map(|(_, spelt)| spelt)
+}
+
+/// What was given as JSON has it.
+fn plain(given: &Given) -> Value {
+    match given {
+        Given::Null => Value::Null,
+        Given::Truth(truth) => Value::Bool(*truth),
+        Given::Number(number) => {
+            Decimal::read(number).map_or(Value::Null, |decimal| match decimal.number() {
+                Value::String(_) => decimal.whole_number(),
+                number => number,
+            })
+        }
+        Given::Text(text) => Value::String(text.clone()),
+        Given::List(parts) => parts.iter().map(|part| plain(&part.given)).collect(),
+        Given::Record(_) => Value::Object(Map::new()),
+    }
 }
 
 /// What was probably meant by a value of another kind.
@@ -165,11 +258,11 @@ pub(super) fn meant(simple: &Simple, given: &Given) -> Option<String> {
         Given::Truth(truth) => truth.to_string(),
         Given::List(parts) => match parts.as_slice() {
             [only] => written(simple, &only.given).ok()?,
-            _ => return super::value::sample(simple),
+            _ => return value::sample(simple),
         },
-        Given::Null | Given::Record(_) => return super::value::sample(simple),
+        Given::Null | Given::Record(_) => return value::sample(simple),
     };
-    match super::value::check(simple, &spelt) {
+    match value::check(simple, &spelt) {
         None => Some(spelt),
         Some(wrong) => wrong.instead,
     }

@@ -6,10 +6,10 @@
 use serde_json::{Map, Value};
 
 use super::content::{self, Taken};
-use super::form::{ANY, Form, Inside, OWN, Record};
+use super::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
 use super::shape::{Declaration, Particle, Schema, Simple};
 use super::tree::{Element, Part};
-use super::{Finding, explain, markup, spelling, tree};
+use super::{Finding, explain, markup, spelling, tree, value};
 
 /// A payload as JSON.
 pub(super) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, Finding> {
@@ -48,17 +48,13 @@ pub(super) fn element(schema: &Schema, declaration: &Declaration, element: &Elem
         Form::Text => plain(element).and_then(|()| text(element)).map(Value::String),
         Form::Items(particle, _) => {
             plain(element)?;
-            let items = children(schema, particle_around(schema, declaration).unwrap_or(particle), element)?;
+            let whole = Record::of_root(schema, declaration.of);
+            let items = children(schema, &whole.slots(), whole.particle().unwrap_or(particle), element)?;
             Some(Value::Array(items.into_iter().map(|(_, value)| value).collect()))
         }
         Form::Record(form) => record(schema, &form, element),
         Form::Markup => markup::text(element).map(Value::String),
     }
-}
-
-/// The content of a type that holds children.
-fn particle_around<'m>(schema: &'m Schema, declaration: &Declaration) -> Option<&'m Particle> {
-    Record::of_root(schema, declaration.of).particle()
 }
 
 /// Holds an element to having no attributes.
@@ -70,6 +66,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
     let mut fields = Map::new();
     for attribute in form.attributes {
         if let Some(written) = element.attribute(&attribute.name) {
+            value::check(&attribute.simple, written).is_none().then_some(())?;
             fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
         }
     }
@@ -82,8 +79,8 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
         Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
         Inside::Named(particle) => {
             let slots = form.slots();
-            for (key, value) in children(schema, particle, element)? {
-                let several = match slots.iter().find(|slot| slot.declaration.name == key) {
+            for (key, value) in children(schema, &slots, particle, element)? {
+                let several = match slots.iter().find(|slot| slot.key == key) {
                     Some(slot) => slot.many,
                     None => form.wildcard() == Some(true),
                 };
@@ -95,7 +92,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
             }
         }
         Inside::Listed(particle) => {
-            let rows = children(schema, particle, element)?;
+            let rows = children(schema, &form.slots(), particle, element)?;
             let row = |(key, value)| Value::Object(Map::from_iter([(key, value)]));
             fields.insert(OWN.to_owned(), Value::Array(rows.into_iter().map(row).collect()));
         }
@@ -110,25 +107,29 @@ fn text(element: &Element) -> Option<String> {
 
 fn own(simple: &Simple, element: &Element) -> Option<Value> {
     let written = text(element)?;
-    let value = spelling::json(simple, &written);
-    // What is no value of the type has no form; a value outside its facets has one.
-    simple.base.spells(&simple.space.normalize(&written)).then_some(value)
+    value::check(simple, &written).is_none().then(|| spelling::json(simple, &written))
 }
 
 /// The children in order, each under its key.
-fn children(schema: &Schema, particle: &Particle, parent: &Element) -> Option<Vec<(String, Value)>> {
+fn children(
+    schema: &Schema,
+    slots: &[Slot<'_>],
+    particle: &Particle,
+    parent: &Element,
+) -> Option<Vec<(String, Value)>> {
     let stray = |part: &Part| matches!(part, Part::Text(text) if !text.is_layout());
     if parent.parts.iter().any(stray) {
         return None;
     }
     let siblings: Vec<&Element> = parent.children().collect();
-    let laid = content::lay(particle, &schema.namespace, &siblings);
+    let laid = content::lay(particle, &siblings);
     if laid.stop.is_some() {
         return None;
     }
     let one = |(child, taken): (&&Element, &Taken<'_>)| match taken {
         Taken::Element(_, declaration) => {
-            element(schema, declaration, child).map(|value| (declaration.name.clone(), value))
+            let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
+            element(schema, declaration, child).map(|value| (slot.key.clone(), value))
         }
         Taken::Wildcard => markup::text(child).map(|xml| (ANY.to_owned(), Value::String(xml))),
     };

@@ -13,4 +13,7 @@ mod journal;
 mod payload;
 mod reply;
 mod schema;
+mod schema_imports;
+mod schema_kinds;
+mod stdio;
 mod writer;
