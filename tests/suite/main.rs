@@ -26,6 +26,7 @@ mod following;
 mod graph;
 mod heart;
 mod http;
+mod json_forms;
 mod judge;
 mod kills;
 mod log_contract;

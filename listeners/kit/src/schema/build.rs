@@ -318,15 +318,18 @@ impl<'m> Building<'m> {
             self.slip(role.path, part, message, role.expected.clone(), "write it in quotes".to_owned());
             return None;
         };
-        match characters::first_illegal(text) {
-            None => Some(text.clone()),
-            Some((_, character)) => {
-                let named = character.escape_unicode().to_string();
-                let message = [role.name, ": holds ", &named, ", a character that XML cannot carry"].concat();
-                self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
-                None
-            }
+        (!self.illegal(role, part, text)).then(|| text.clone())
+    }
+
+    /// Tells a character that XML cannot carry.
+    fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
+        let found = characters::first_illegal(text);
+        if let Some((_, character)) = found {
+            let named = character.escape_unicode().to_string();
+            let message = [role.name, ": holds ", &named, ", a character that XML cannot carry"].concat();
+            self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
         }
+        found.is_some()
     }
 
     /// A value of a simple type as XML spells it.
@@ -338,8 +341,8 @@ impl<'m> Building<'m> {
         };
         let (words, instead) = match written {
             Ok(written) => {
-                if characters::first_illegal(&written).is_some() {
-                    return self.text(role, part);
+                if self.illegal(role, part, &written) {
+                    return None;
                 }
                 let Some(wrong) = value::check(simple, &written) else { return Some(written) };
                 (wrong.words, wrong.instead)

@@ -182,7 +182,7 @@ impl<'m> Building<'m> {
                 fields.absent.push(Absent::Rows);
                 return;
             };
-            rows = self.rows(part, fields, spot.path);
+            rows = self.rows(part, record, fields, spot.path);
         }
         let mut totals: HashMap<&str, usize> = HashMap::new();
         for (key, _) in &rows {
@@ -205,7 +205,13 @@ impl<'m> Building<'m> {
     }
 
     /// The rows of a list: objects with one key each.
-    fn rows<'g>(&mut self, part: &'g Part, fields: &Fields<'_, 'm>, path: &str) -> Vec<(&'g str, &'g Part)> {
+    fn rows<'g>(
+        &mut self,
+        part: &'g Part,
+        record: &Record<'m>,
+        fields: &Fields<'_, 'm>,
+        path: &str,
+    ) -> Vec<(&'g str, &'g Part)> {
         let expected = "a list of objects with one element each, in order".to_owned();
         let example = fields.slots.first().map_or("name", |slot| slot.key.as_str());
         let fix = ["\".\": [{\"", example, "\": …}, …]"].concat();
@@ -214,6 +220,8 @@ impl<'m> Building<'m> {
             self.slip(path, part, message, expected, fix);
             return Vec::new();
         };
+        let mut known = known_names(fields);
+        known.extend(record.wildcard().map(|_| ANY));
         let mut rows = Vec::with_capacity(parts.len());
         for part in parts {
             let row = match &part.given {
@@ -224,10 +232,8 @@ impl<'m> Building<'m> {
                 _ => None,
             };
             match row {
-                Some((key, part)) if key == ANY || fields.slots.iter().any(|slot| slot.key == key) => {
-                    rows.push((key, part));
-                }
-                Some((key, part)) => self.stranger(key, part, &known_names(fields), path),
+                Some((key, part)) if known.contains(&key) => rows.push((key, part)),
+                Some((key, part)) => self.stranger(key, part, &known, path),
                 None => {
                     let message = "an entry is no object with one key".to_owned();
                     self.slip(path, part, message, expected.clone(), fix.clone());

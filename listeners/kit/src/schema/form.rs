@@ -200,6 +200,34 @@ pub(super) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Optio
     }
 }
 
+/// How many of the terms that are meant must come at least.
+pub(super) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
+    let once = match &particle.term {
+        term @ (Term::Element(_) | Term::Wildcard(_)) => u32::from(meant(term)),
+        Term::Sequence(parts) | Term::All(parts) => {
+            parts.iter().map(|part| least(part, meant)).fold(0, u32::saturating_add)
+        }
+        Term::Choice(parts) => parts.iter().map(|part| least(part, meant)).min().unwrap_or(0),
+    };
+    once.saturating_mul(particle.min)
+}
+
+/// The elements that are supplied where they were left out: those with a default that come at most once, and whose
+/// absence no choice and no inner group explains.
+pub(super) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
+    match &particle.term {
+        Term::Element(declaration) => {
+            if declaration.default.is_some() && (particle.min, particle.max) == (0, Some(1)) {
+                found.push(declaration);
+            }
+        }
+        Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
+            parts.iter().for_each(|part| supplied(part, found));
+        }
+        Term::Sequence(_) | Term::All(_) | Term::Choice(_) | Term::Wildcard(_) => {}
+    }
+}
+
 /// Whether each name has one place, so that children can be put back in order by their names. A group that
 /// repeats holds one name only, or its rounds would be lost.
 fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declaration>>) -> bool {

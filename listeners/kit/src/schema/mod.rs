@@ -17,12 +17,15 @@ mod builtin;
 mod calendar;
 mod content;
 mod describe;
+mod ecma;
 mod example;
 mod explain;
 mod fields;
 mod form;
 mod given;
+mod json_schema;
 mod json_text;
+mod json_value;
 mod markup;
 mod misfit;
 mod nearest;
@@ -30,6 +33,7 @@ mod pattern;
 mod prompt;
 mod read;
 mod read_content;
+mod read_default;
 mod read_simple;
 mod read_variety;
 mod shape;
@@ -42,6 +46,7 @@ mod value;
 mod wording;
 
 pub use given::Slip;
+pub use json_schema::JsonSchema;
 pub use nearest::nearest;
 
 /// A construct that the profile leaves out, or that is wrong in itself.
@@ -171,7 +176,7 @@ impl Model {
         )
     }
 
-    /// A payload as JSON, in the form that `json_schema` describes.
+    /// A payload as JSON, in the form that `json_schema` describes. What was left out and has a default has it.
     ///
     /// # Errors
     /// When the payload does not follow the schema; a payload that was judged always does.
@@ -204,5 +209,10 @@ impl Model {
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
             build::payload(&self.schema, declaration, &given, given::Manner::Json, Some(json))
         }))
+    }
+
+    /// The form of a global element's payloads in JSON, as JSON Schema, with what that leaves open.
+    pub fn json_schema(&self, element: &str) -> Option<JsonSchema> {
+        Some(json_schema::of(&self.schema, self.schema.global(element)?))
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn json(simple: &Simple, written: &str) -> Value {
     }
 }
 
-fn floating(value: &str) -> Value {
+pub(super) fn floating(value: &str) -> Value {
     let read: f64 = match value {
         "INF" => f64::INFINITY,
         "-INF" => f64::NEG_INFINITY,

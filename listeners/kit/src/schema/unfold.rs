@@ -9,7 +9,7 @@ use super::content::{self, Taken};
 use super::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
 use super::shape::{Declaration, Particle, Schema, Simple};
 use super::tree::{Element, Part};
-use super::{Finding, explain, markup, spelling, tree, value};
+use super::{Finding, explain, form, markup, spelling, tree, value};
 
 /// A payload as JSON.
 pub(super) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, Finding> {
@@ -73,6 +73,12 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
     if fields.len() != element.attributes.len() {
         return None;
     }
+    for attribute in form.attributes {
+        if let Some(default) = &attribute.default {
+            let key = form.key(attribute);
+            fields.entry(key).or_insert_with(|| spelling::json(&attribute.simple, default));
+        }
+    }
     match form.inside {
         Inside::Nothing => text(element).filter(|text| text.trim().is_empty()).map(drop)?,
         Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
@@ -90,6 +96,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
                     _ => drop(fields.insert(key, value)),
                 }
             }
+            supply(schema, particle, &slots, &mut fields);
         }
         Inside::Listed(particle) => {
             let rows = children(schema, &form.slots(), particle, element)?;
@@ -98,6 +105,28 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
         }
     }
     Some(Value::Object(fields))
+}
+
+/// Adds what was left out and has a default.
+fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut Map<String, Value>) {
+    let mut defaults = Vec::new();
+    form::supplied(particle, &mut defaults);
+    for declaration in defaults {
+        let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration));
+        if let (Some(slot), Some(value)) = (slot, default(schema, declaration)) {
+            fields.entry(slot.key.clone()).or_insert(value);
+        }
+    }
+}
+
+/// The default of an element as JSON.
+pub(super) fn default(schema: &Schema, declaration: &Declaration) -> Option<Value> {
+    let default = declaration.default.as_deref()?;
+    match Form::of(schema, declaration.of) {
+        Form::Value(simple) => Some(spelling::json(simple, default)),
+        Form::Text => Some(Value::from(default)),
+        Form::Items(..) | Form::Record(_) | Form::Markup => None,
+    }
 }
 
 /// The text of an element without children.
