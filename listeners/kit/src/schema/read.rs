@@ -12,6 +12,7 @@ use super::among::{self, Paper};
 use super::beyond::{attribute_words, construct_words};
 use super::builtin::Builtin;
 use super::nearest::nearest;
+use super::read_default::{Awaiting, annotated};
 use super::shape::{Declaration, Schema, Simple, Type, TypeId};
 use super::tree::{self, Element, Part};
 use crate::namespaces::SCHEMA;
@@ -91,6 +92,7 @@ pub(super) struct Reading<'t> {
     schema: Schema,
     pub(super) named: HashMap<(usize, &'t str), Named<'t>>,
     built_in: Vec<(Builtin, TypeId)>,
+    pub(super) defaults: Vec<Awaiting<'t>>,
 }
 
 impl<'t> Reading<'t> {
@@ -100,7 +102,7 @@ impl<'t> Reading<'t> {
         schema.imports = among::imported(&paper.tree).map(Arc::from).collect();
         schema.drawn_in = among::places(papers);
         let (unfit, named, built_in) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { papers, paper, at: 0, unfit, schema, named, built_in }
+        Self { papers, paper, at: 0, unfit, schema, named, built_in, defaults: Vec::new() }
     }
 
     /// The paper that is being read.
@@ -189,6 +191,7 @@ impl<'t> Reading<'t> {
         for (at, found) in globals.iter().enumerate() {
             self.within(at, |reading| reading.read_globals(found));
         }
+        self.hold_defaults();
     }
 
     /// The head of one paper; its global elements come out.
@@ -246,6 +249,10 @@ impl<'t> Reading<'t> {
         }
     }
 
+    pub(super) fn read_so_far(&self) -> &Schema {
+        &self.schema
+    }
+
     fn reserve(&mut self) -> TypeId {
         self.schema.types.push(Type::Anything);
         TypeId(self.schema.types.len().saturating_sub(1))
@@ -280,6 +287,7 @@ impl<'t> Reading<'t> {
         let mut declared = Vec::new();
         for global in members.iter().filter(|member| member.name.local == "element") {
             self.only_attributes(global, &["name", "type"]);
+            self.no_default(global);
             let Some(name) = global.attribute("name") else {
                 self.unfit_at(global, "a global element has no name", "add name=\"…\"");
                 continue;
@@ -315,7 +323,8 @@ impl<'t> Reading<'t> {
     ) -> Declaration {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
-        Declaration { name: name.to_owned(), namespace, of, documentation, dangerous, fragment }
+        let default = annotated(element).map(str::to_owned);
+        Declaration { name: name.to_owned(), namespace, of, documentation, dangerous, default, fragment }
     }
 
     /// The type of an element: by name, or written inside it.

@@ -7,6 +7,7 @@ mod blows;
 mod compact;
 mod elements;
 mod envelope;
+mod fields;
 mod framing;
 mod gate;
 mod journal;
