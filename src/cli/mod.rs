@@ -4,10 +4,12 @@
 mod approve;
 mod awaited;
 mod cancel;
+mod check;
 mod demo;
 mod doctor;
 mod end;
 mod exit;
+mod explain;
 mod here;
 mod live;
 mod log;
@@ -33,11 +35,11 @@ use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "run", "send"]),
+    ("start", &["demo", "check", "run", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["doctor"]),
+    ("build", &["explain", "doctor"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -51,6 +53,8 @@ struct Arguments {
 enum Command {
     /// See a message go all the way, killed and come back
     Demo(demo::Demo),
+    /// Say everything that is wrong with the organism's file
+    Check(check::Check),
     /// Run the organism until it is stopped
     Run(run::Run),
     /// Send a payload and wait for its answer
@@ -81,6 +85,8 @@ enum Command {
     End(end::End),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
+    /// Say what a code means, and what to do about it
+    Explain(explain::Explain),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
 }
@@ -98,6 +104,7 @@ impl Command {
     fn run(self) -> Exit {
         match self {
             Command::Demo(demo) => demo.run(),
+            Command::Check(check) => check.run(),
             Command::Run(run) => run.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
@@ -113,6 +120,7 @@ impl Command {
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
+            Command::Explain(explain) => explain.run(),
             Command::Doctor(doctor) => doctor.run(),
         }
     }

@@ -83,6 +83,7 @@ impl Send {
         let parcel =
             Parcel { document, key, to: self.to, thread, wait: !self.no_wait, timeout: self.timeout };
         if let Some(run) = RunFile::of(&log) {
+            self.place.set_nothing(screen, &run)?;
             let client = Client::of(&run);
             match parcel.post(&client) {
                 Ok(decided) => return Ok(through::elsewhere(screen, &log, &client, &parcel, decided)),

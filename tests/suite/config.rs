@@ -319,6 +319,8 @@ fn bad_files_are_told_as_written_down() {
             "{}: wider than 80 columns",
             path.display()
         );
+        assert!(refused.0.iter().all(|d| d.mend.is_some()), "{}: no mend\n{told}", path.display());
+        assert!(refused.0.iter().all(|d| d.severity() == file::Severity::Error), "{told}");
         let golden = path.with_extension("out");
         if regenerate {
             fs::write(&golden, &told).unwrap();

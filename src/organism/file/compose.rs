@@ -13,18 +13,19 @@ use super::broadcast;
 use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
+use super::diagnostic::Diagnostic;
 use super::schemas::{Collected, Outline, Shelf};
 use super::value::At;
 use crate::words::client::Client;
 use crate::words::codes::Code;
-use crate::words::composition::{Broadcast, Listener, Program, Reach, Schema};
+use crate::words::composition::{Broadcast, Listener, Program, Reach};
 use crate::words::ids::Name;
 
 /// What the checks have made of a declaration.
 pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
-    pub(super) schemas: Vec<Schema>,
+    pub(super) collected: Collected,
     pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
@@ -78,7 +79,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         }
     }
     let (clients, tokens) = clients::resolve(desk, declared);
-    Composed { entry, listeners, schemas: collected.schemas, broadcasts, clients, tokens }
+    Composed { entry, listeners, collected, broadcasts, clients, tokens }
 }
 
 /// Resolves local names of root elements; nothing is told where the schema itself could not be read.
@@ -100,8 +101,13 @@ fn elements(
         }
         let told = [path, ": `", &one.value, "` is no root element of ", file].concat();
         let known = || outline.elements.iter().map(AsRef::as_ref);
-        let mend = nearest(&one.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-        desk.tell(Code::ConfigUnknownElement, one.at, &told, Some(&mend));
+        let near = nearest(&one.value, known());
+        let mend = near.map_or_else(|| one_of(known()), str::to_owned);
+        let mut told = Diagnostic::new(Code::ConfigUnknownElement, desk.place(one.at), &told, Some(&mend));
+        if let Some(place) = near.and_then(|near| outline.declared(near)) {
+            told = told.seeing(place.clone(), "declared here");
+        }
+        desk.tell_at(one.at.start, told);
     }
     found
 }
@@ -154,19 +160,16 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
             } else {
                 continue;
             };
-            overlap(desk, &path, peer, &taken.value, also);
+            overlap(desk, &path, peer, taken, also);
         }
     }
 }
 
-fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, element: &QName, also: &str) {
-    let told = [path, ".peers: `", &peer.value, "` accepts `", &element.local, "`, which ", also].concat();
-    desk.tell(
-        Code::ConfigOverlap,
-        peer.at,
-        &told,
-        Some("different elements for an answer, a call and a note"),
-    );
+fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<QName>, also: &str) {
+    let local = &*taken.value.local;
+    let told = [path, ".peers: `", &peer.value, "` accepts `", local, "`, which ", also].concat();
+    let mend = Some("different elements for an answer, a call and a note");
+    desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
 }
 
 /// Checks who is told of requests for approval. Who is told is handed a payload of the core, whatever

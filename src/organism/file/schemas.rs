@@ -11,6 +11,7 @@ use systole_kit::schema::{Model, Unfit};
 use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
 use super::value::At;
+use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Schema, SchemaId};
 
@@ -43,6 +44,17 @@ pub(super) struct Outline {
     pub(super) id: SchemaId,
     pub(super) namespace: Arc<str>,
     pub(super) elements: Vec<Arc<str>>,
+    /// Where the file names it first.
+    pub(super) named: Span,
+    /// Where its root elements are declared.
+    declared: BTreeMap<Arc<str>, Place>,
+}
+
+impl Outline {
+    /// Where a root element is declared.
+    pub(super) fn declared(&self, element: &str) -> Option<&Place> {
+        self.declared.get(element)
+    }
 }
 
 /// The schemas of one composition.
@@ -80,14 +92,23 @@ impl Collected {
     pub(super) fn outline(&self, name: &str) -> Option<&Outline> {
         self.outlines.get(name).and_then(Option::as_ref)
     }
+
+    /// Every schema that can be used.
+    pub(super) fn outlines(&self) -> impl Iterator<Item = &Outline> {
+        self.outlines.values().flatten()
+    }
 }
 
 fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: SchemaId) -> Option<Outline> {
     let model = match Model::read(text) {
         Ok(model) => model,
         Err(all) => {
-            for unfit in all {
-                desk.tell_at(name.at.start, unfit_diagnostic(shown, text, unfit));
+            for (nth, unfit) in all.into_iter().enumerate() {
+                let mut told = unfit_diagnostic(shown, text, unfit);
+                if nth == 0 {
+                    told = told.seeing(desk.place(name.at), "named here");
+                }
+                desk.tell_at(name.at.start, told);
             }
             return None;
         }
@@ -98,22 +119,31 @@ fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: Sch
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
-    let elements = model.elements().map(Arc::from).collect();
-    Some(Outline { id, namespace: namespace.into(), elements })
+    let elements: Vec<Arc<str>> = model.elements().map(Arc::from).collect();
+    let place = |element: &Arc<str>| Some((Arc::clone(element), declaration(shown, text, &model, element)?));
+    let declared = elements.iter().filter_map(place).collect();
+    Some(Outline { id, namespace: namespace.into(), elements, named: name.at, declared })
+}
+
+/// Where a schema declares a root element.
+fn declaration(file: &str, text: &[u8], model: &Model, element: &str) -> Option<Place> {
+    let (line, column) = model.declared_at(text, element)?;
+    Some(place_in(file, text, line, column))
+}
+
+/// A place in a schema: the stretch is the start of the construct, up to the next blank or the end of a tag.
+fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> Place {
+    let line = usize::try_from(line).unwrap_or(usize::MAX);
+    let column = usize::try_from(column).unwrap_or(usize::MAX);
+    let content =
+        String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
+    let from_column = content.chars().skip(column.saturating_sub(1));
+    let span = from_column.take_while(|c| !c.is_whitespace() && *c != '>').collect();
+    Place { file: file.to_owned(), line, column, span, text: content }
 }
 
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
-    let line = usize::try_from(unfit.line).unwrap_or(usize::MAX);
-    let column = usize::try_from(unfit.column).unwrap_or(usize::MAX);
-    let content =
-        String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
-    // The stretch is the start of the construct: up to the next blank or the end of a tag.
-    let from_column = content.chars().skip(column.saturating_sub(1));
-    let span = from_column.take_while(|c| !c.is_whitespace() && *c != '>').collect();
-    Diagnostic {
-        code: Code::ConfigSchema,
-        place: Place { file: file.to_owned(), line, column, span, text: content },
-        message: [&unfit.construct, ": ", &unfit.message].concat(),
-        mend: Some(unfit.mend).filter(|mend| !mend.is_empty()),
-    }
+    let message = [&unfit.construct, ": ", &unfit.message].concat();
+    let place = place_in(file, text, unfit.line, unfit.column);
+    Diagnostic::new(Code::ConfigSchema, place, &message, Some(unfit.mend.as_str()).filter(|m| !m.is_empty()))
 }
