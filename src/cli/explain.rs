@@ -59,7 +59,7 @@ fn tell(screen: Screen, code: Code) {
     lines.extend(wrapped("  try:", 4, code.mend()));
     if let Some(example) = code.example() {
         lines.push(String::new());
-        lines.extend(example.lines().map(|line| ["  ", line].concat().trim_end().to_owned()));
+        lines.extend(example.lines().map(str::to_owned));
     }
     lines.iter().for_each(|line| screen.drawn(line));
 }

@@ -21,6 +21,7 @@ mod delivery_once;
 mod delivery_process;
 mod demo;
 mod disk;
+mod examples;
 mod file_schema;
 mod first_listeners;
 mod following;

@@ -88,11 +88,15 @@ fn whole(path: &Path, settings: &[String], given: &[&str]) -> Result<OrganismFil
 /// Reads a composition back from its source. A source knows no folder, because the same organism may
 /// lie in different ones: `directory` is that of the organism that runs now.
 pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {
-    let stored = source::read(source)
-        .map_err(|why| Refused(vec![about_file("stored configuration", Code::ConfigSource, &why, None)]))?;
+    let stored = source::read(source).map_err(|why| stored_badly(&why))?;
     let page =
         Page { file: "stored configuration", text: Arc::clone(&stored.file), settings: &stored.settings };
     check(page, &stored, directory, Given::Any, stored.era).map(|whole| whole.composition)
+}
+
+fn stored_badly(why: &str) -> Refused {
+    let mend = Some("the version that wrote it, or a backup of the log");
+    Refused(vec![about_file("stored configuration", Code::ConfigSource, why, mend)])
 }
 
 /// The path without the `.` that it may hold: people read it.
