@@ -55,6 +55,11 @@ impl Desk {
         }
     }
 
+    /// Whether it is a stored configuration, which ran as it is.
+    pub(super) fn is_stored(&self) -> bool {
+        matches!(self.given, Given::Any)
+    }
+
     /// Everything that is read: the file, and what was set behind it.
     pub(super) fn text(&self) -> Arc<str> {
         Arc::clone(&self.text)

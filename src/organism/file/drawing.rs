@@ -153,8 +153,19 @@ impl Excerpt {
         let length = place.span.chars().count();
         // A long line is cut so that the stretch stands in view with some of what precedes it, and no
         // further than the view is full.
-        let in_view = line.len() <= EXCERPT || start + length < EXCERPT - 1;
-        let cut = if in_view { 0 } else { start.saturating_sub(EXCERPT / 3).min(line.len() + 2 - EXCERPT) };
+        let widths: Vec<usize> = (0..line.len()).map(|at| width(&shown_char(&line, at))).collect();
+        let up_to = |end: usize| widths.iter().take(end).sum::<usize>();
+        let in_view = up_to(line.len()) <= EXCERPT || up_to(start + length) < EXCERPT - 1;
+        let back = |from: usize, room: usize| {
+            let mut left = room;
+            let fits = widths.iter().take(from).rev().take_while(|wide| {
+                let fits = **wide <= left;
+                left = left.saturating_sub(**wide);
+                fits
+            });
+            from - fits.count()
+        };
+        let cut = if in_view { 0 } else { back(start, EXCERPT / 3).min(back(line.len(), EXCERPT - 2)) };
         let mut text = String::new();
         let (mut indent, mut carets) = (0, 0);
         if cut > 0 {
@@ -245,6 +256,20 @@ mod tests {
         let line = shown.lines().rev().nth(1).unwrap();
         let at = carets.chars().position(|c| c == '^').unwrap();
         assert_eq!(line.chars().skip(at).take(4).collect::<String>(), "HERE");
+    }
+
+    /// Letters of double width, and what is written out because a terminal would obey it.
+    #[test]
+    fn a_stretch_behind_wide_letters_is_in_view() {
+        for wide in ["語", "\u{1b}"] {
+            let text = [&wide.repeat(50), "HERE", &wide.repeat(9)].concat();
+            let shown = render(&text, 51, "HERE");
+            let carets = shown.lines().last().unwrap();
+            let line = shown.lines().rev().nth(1).unwrap();
+            let at = line.find("HERE").map(|at| width(&line[..at]));
+            assert_eq!(at, carets.find('^'), "{shown}");
+            assert!(shown.lines().all(|l| width(l) <= COLUMNS), "{shown}");
+        }
     }
 
     #[test]

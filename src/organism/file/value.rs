@@ -57,7 +57,7 @@ pub(super) fn fields<'n>(
 ) -> Option<Fields<'n>> {
     if let Value::Text { .. } | Value::List(_) = &node.value {
         let names: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
-        let mend = ["keys below it: ", &names.join(", ")].concat();
+        let mend = no_blank(node, &names).unwrap_or_else(|| ["keys below it: ", &names.join(", ")].concat());
         wrong_kind(desk, node, path, "a map", &mend);
         return None;
     }
@@ -76,12 +76,21 @@ pub(super) fn fields<'n>(
     Some(Fields { path: path.to_owned(), at, entries: known })
 }
 
+/// The mend for `name:hello`, which is one text to YAML.
+fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
+    let Value::Text { text, plain: true } = &node.value else { return None };
+    let (key, value) = text.split_once(':')?;
+    let known = names.contains(&key) && !value.is_empty();
+    known.then(|| [key, ": ", value, ", with a blank behind the colon"].concat())
+}
+
 fn unknown_key(desk: &mut Desk, entry: &Entry, table: &str, path: &str) {
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let mend = match nearest(&entry.key, keys::under(table).map(|(name, _)| name)) {
-        Some(name) => name.to_owned(),
+        Some(name) if all.contains(&name) => name.to_owned(),
+        Some(later) => ["leave it out: `", later, "` is not built yet"].concat(),
         None => ["one of ", &all.join(", ")].concat(),
     };
     desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));

@@ -61,7 +61,14 @@ struct Open {
 
 enum Collection {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, key: Option<(String, Span)> },
+    Map { entries: Vec<Entry>, key: Option<Key> },
+}
+
+/// A key whose value has not come yet.
+enum Key {
+    Named(String, Span),
+    /// One that cannot be a key, which has been told; its value is left out.
+    Told,
 }
 
 /// Builds the tree of a stretch of what lies on the desk; none where there is none to go on with, which has
@@ -140,7 +147,20 @@ impl Tree<'_> {
                 Some(open) => close(open, span.end),
                 None => return ControlFlow::Break(()),
             },
-            Event::Scalar(text, style, ..) => Node { span, value: scalar(&text, style) },
+            Event::Scalar(text, style, ..) => {
+                // A stored configuration was run as it is; it may not be refused for what is told now.
+                let swallowed = if desk.is_stored() { None } else { self.goes_on(&style, span) };
+                let value = match swallowed {
+                    Some(at) => {
+                        let told = "what stands here is part of the value in the line above";
+                        let mend = Some("the `- ` of each entry in one column");
+                        desk.tell_seeing(Code::ConfigSyntax, at, told, mend, (span, "this value"));
+                        Value::Told
+                    }
+                    None => scalar(&text, style),
+                };
+                Node { span, value }
+            }
             Event::Alias(_) => {
                 if !std::mem::replace(&mut self.aliased, true) {
                     let told = "an alias stands here, and nothing in this file is expanded";
@@ -155,6 +175,24 @@ impl Tree<'_> {
             None => self.root = Some(node),
         }
         ControlFlow::Continue(())
+    }
+
+    /// Where a plain value goes on with what looks like an entry of a list, and would silently swallow it.
+    fn goes_on(&self, style: &ScalarStyle, span: Span) -> Option<Span> {
+        if !matches!(style, ScalarStyle::Plain) {
+            return None;
+        }
+        let written = self.sheet.text.get(span.start - self.sheet.base..span.end - self.sheet.base)?;
+        let mut start = span.start;
+        for (nth, line) in written.split('\n').enumerate() {
+            let inner = line.trim_start();
+            if nth > 0 && inner.starts_with("- ") {
+                let at = start + line.len() - inner.len();
+                return Some(Span { start: at, end: start + line.trim_end().len() });
+            }
+            start += line.len() + 1;
+        }
+        None
     }
 
     fn begin(&mut self, desk: &mut Desk, span: Span, what: Collection) -> ControlFlow<()> {
@@ -184,10 +222,10 @@ fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
         }
         Collection::Map { entries, key } => match key.take() {
             None => *key = Some(key_of(desk, node)),
-            Some((key, at)) if room(desk, entries.len(), at) => {
+            Some(Key::Named(key, at)) if room(desk, entries.len(), at) => {
                 entry(desk, entries, Entry { key, at, value: node })
             }
-            Some(_) => {}
+            Some(Key::Named(..) | Key::Told) => {}
         },
     }
 }
@@ -215,10 +253,11 @@ fn entry(desk: &mut Desk, entries: &mut Vec<Entry>, new: Entry) {
     desk.tell_seeing(Code::ConfigDuplicate, new.at, &told, Some("one of the two"), (first, "the first one"));
 }
 
-fn key_of(desk: &mut Desk, node: Node) -> (String, Span) {
+fn key_of(desk: &mut Desk, node: Node) -> Key {
     match node.value {
-        Value::Text { text, .. } => (text, node.span),
-        Value::Nothing | Value::Told => (String::new(), node.span),
+        Value::Text { text, .. } => Key::Named(text, node.span),
+        Value::Nothing => Key::Named(String::new(), node.span),
+        Value::Told => Key::Told,
         Value::List(_) | Value::Map(_) => {
             let mend = "a name before the colon; quotes around one that begins with [ or {";
             desk.tell(
@@ -227,7 +266,7 @@ fn key_of(desk: &mut Desk, node: Node) -> (String, Span) {
                 "a list or a map stands as a key; keys are names",
                 Some(mend),
             );
-            (String::new(), node.span)
+            Key::Told
         }
     }
 }
@@ -297,8 +336,14 @@ fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Optio
 fn wording(line: &str, words: &str) -> (String, &'static str) {
     let told = ["not YAML from here on: ", words].concat();
     let after = line.split_once(": ").map_or("", |(_, after)| after.trim_start());
-    let mend = if words.contains("bracket") {
+    let mend = if words.contains("misplaced bracket") {
+        "the line without this bracket, or what it closes opened"
+    } else if words.contains("bracket") {
         BRACKETS
+    } else if words.contains("quoted") {
+        "the closing quote of the value that begins before"
+    } else if words.contains("directive") {
+        "the file without lines that begin with %"
     } else if after.contains(": ") || after.ends_with(':') {
         "quotes around a value with `: ` in it"
     } else if after.starts_with(['@', '`', '%']) {
