@@ -315,7 +315,8 @@ impl<'t> Reading<'t> {
     ) -> Declaration {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
-        Declaration { name: name.to_owned(), namespace, of, documentation, dangerous, fragment }
+        let offset = element.span.start;
+        Declaration { name: name.to_owned(), namespace, of, documentation, offset, dangerous, fragment }
     }
 
     /// The type of an element: by name, or written inside it.
