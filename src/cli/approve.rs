@@ -161,6 +161,7 @@ fn rule(
     let log = place.log(screen)?;
     let order = Order { by: Name::operator(), approval, hash, note, says };
     if let Some(run) = RunFile::of(&log) {
+        place.set_nothing(screen, &run)?;
         match Client::of(&run).rule(&approval.to_string(), &spoken(&order)) {
             Ok(Ok(ruled)) => return Ok(done(screen, &ruled, true)),
             Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),

@@ -51,6 +51,7 @@ impl Order {
         let log = self.place.log(screen)?;
         let thread = thread_name::find(screen, &log, &self.thread)?;
         if let Some(run) = RunFile::of(&log) {
+            self.place.set_nothing(screen, &run)?;
             let (client, id) = (Client::of(&run), thread.as_str());
             let answered = match self.is_gentle {
                 true => client.end(id).map(|decided| decided.map(|_| ())),

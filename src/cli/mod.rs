@@ -5,12 +5,14 @@ mod approve;
 mod ask;
 mod awaited;
 mod cancel;
+mod check;
 mod completions;
 mod demo;
 mod doctor;
 mod end;
 mod examples;
 mod exit;
+mod explain;
 mod fresh;
 mod graph;
 mod here;
@@ -42,11 +44,11 @@ use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "init", "run", "ask", "send"]),
+    ("start", &["demo", "init", "check", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["schema", "graph", "listener", "doctor", "completions"]),
+    ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -62,6 +64,8 @@ enum Command {
     Demo(demo::Demo),
     /// Write an organism that runs and answers
     Init(init::Init),
+    /// Say everything that is wrong with the organism's file
+    Check(check::Check),
     /// Run the organism until it is stopped
     Run(run::Run),
     /// Ask the organism a question
@@ -96,6 +100,8 @@ enum Command {
     Soak(soak::Soak),
     /// Show what judges a payload, with an example and its prompt
     Schema(schema::Schema),
+    /// Say what a code means, and what to do about it
+    Explain(explain::Explain),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
     /// Draw who may address whom, with what
@@ -121,6 +127,7 @@ impl Command {
         match self {
             Command::Demo(demo) => demo.run(),
             Command::Init(init) => init.run(),
+            Command::Check(check) => check.run(),
             Command::Run(run) => run.run(),
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
@@ -138,6 +145,7 @@ impl Command {
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
             Command::Schema(schema) => schema.run(),
+            Command::Explain(explain) => explain.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),

@@ -69,6 +69,7 @@ impl Which {
             None => None,
         };
         if let Some(run) = RunFile::of(&log) {
+            self.place.set_nothing(screen, &run)?;
             match Client::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
                 Ok(Ok(steered)) => return Ok(done(screen, &steered)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),

@@ -8,6 +8,7 @@ use clap::Args;
 use super::exit::Exit;
 use super::screen::Screen;
 use crate::organism::file::{self, OrganismFile, Refused};
+use crate::organism::runfile::RunFile;
 
 /// The options that every command shares.
 #[derive(Args, Clone, Debug)]
@@ -18,6 +19,9 @@ pub(super) struct Place {
     /// The log, where it is not the one that the file names
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
+    /// Say something else than the file, as limits.message=64KiB
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    settings: Vec<String>,
     /// Print data as JSON
     #[arg(long)]
     json: bool,
@@ -31,7 +35,7 @@ impl Place {
     /// The checked organism, with the log that is meant.
     pub(super) fn organism(&self, screen: Screen) -> Result<OrganismFile, Exit> {
         self.load().map_err(|refused| {
-            screen.say(refused.to_string().trim_end());
+            screen.say_drawn(refused.to_string().trim_end());
             Exit::Configuration
         })
     }
@@ -39,14 +43,27 @@ impl Place {
     /// The log that is meant.
     pub(super) fn log(&self, screen: Screen) -> Result<PathBuf, Exit> {
         match &self.log {
-            Some(log) => Ok(log.clone()),
-            None => Ok(self.organism(screen)?.log),
+            // What is set has to be right even where nothing but the log is needed.
+            Some(log) if self.settings.is_empty() => Ok(log.clone()),
+            _ => Ok(self.organism(screen)?.log),
         }
     }
 
     /// The organism's file, as it was typed.
     pub(super) fn file(&self) -> &Path {
         &self.organism_file
+    }
+
+    /// Refuses settings for an organism that runs already: it was started with its own.
+    pub(super) fn set_nothing(&self, screen: Screen, run: &RunFile) -> Result<(), Exit> {
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let pid = run.pid.to_string();
+        let words = ["process ", &pid, " runs the organism, with what was set when it was started"].concat();
+        let exit = screen.fail(Exit::Usage, words);
+        screen.say("  try: leave --set out, or stop that process first");
+        Err(exit)
     }
 
     /// The folder of the organism's file, where its programs run.
@@ -64,12 +81,15 @@ impl Place {
         if let Some(log) = &self.log {
             command.extend([" --log ", &log.display().to_string()]);
         }
+        for setting in &self.settings {
+            command.extend([" --set '", &setting.replace('\'', "'\\''"), "'"]);
+        }
         command
     }
 
     /// The organism's file as the loader finds it, with the log that is meant.
     pub(super) fn load(&self) -> Result<OrganismFile, Refused> {
-        let mut organism = file::load(&self.organism_file)?;
+        let mut organism = file::load_set(&self.organism_file, &self.settings)?;
         if let Some(log) = &self.log {
             organism.log = log.clone();
         }
@@ -80,4 +100,15 @@ impl Place {
     pub(super) fn given_log(&self) -> Option<PathBuf> {
         self.log.clone()
     }
+}
+
+/// A setting as it is typed. What is wrong with its path or value is told with the file's own mistakes.
+fn setting(text: &str) -> Result<String, String> {
+    if !text.contains('=') {
+        return Err("no value: it is PATH=VALUE, as limits.message=64KiB".to_owned());
+    }
+    if text.contains(char::is_control) {
+        return Err("a control character or a line break stands in it".to_owned());
+    }
+    Ok(text.to_owned())
 }

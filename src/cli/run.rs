@@ -16,7 +16,7 @@ use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
 use crate::console::told;
 use crate::edges::tasks::Task;
-use crate::organism::file::OrganismFile;
+use crate::organism::file::{OrganismFile, counted};
 use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
 use crate::organism::running::Organism;
@@ -40,6 +40,10 @@ impl Run {
 
     async fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
         let file = self.place.organism(screen)?;
+        if !file.warnings.is_empty() {
+            // A line of talk; whoever reads JSON reads stdout.
+            screen.say([&counted(&file.warnings), ": systole check shows them"].concat());
+        }
         // Signals are listened for before anything starts, so that none ends us half started.
         let mut signals = Signals::listen(screen)?;
         let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
@@ -93,7 +97,7 @@ impl Run {
 fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, Exit> {
     let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
     keyring.map_err(|refused| {
-        screen.say(refused.to_string().trim_end());
+        screen.say_drawn(refused.to_string().trim_end());
         Exit::Configuration
     })
 }

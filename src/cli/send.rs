@@ -108,6 +108,7 @@ impl Send {
             ..Parcel::of(document, key)
         };
         if let Some(run) = RunFile::of(&log) {
+            self.place.set_nothing(screen, &run)?;
             let client = Client::of(&run);
             match parcel.post(&client) {
                 Ok(decided) => return Ok(through::elsewhere(screen, &log, &client, &parcel, decided)),

@@ -35,8 +35,7 @@ impl Keyring {
             match self.fit(source, variable(&source.variable)) {
                 Ok(token) => self.0.push((source.client.clone(), token)),
                 Err((code, message, mend)) => {
-                    let (place, mend) = (source.place.clone(), Some(mend.to_owned()));
-                    refused.push(Diagnostic { code, place, message, mend });
+                    refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(mend)));
                 }
             }
         }

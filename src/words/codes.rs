@@ -1,10 +1,12 @@
 //! The one table of codes: what each means, whether the same call, mended, may be sent at once, and
-//! the mend. Pages and tests are made from it; nothing else in the house spells a code.
+//! the mend. The reference, `explain` and tests are made from it; nothing else in the house spells a code.
+//!
+//! The examples beside it are what the house says itself: tests bring each about and write it down.
 
 use std::fmt;
 
 macro_rules! codes {
-    ($($variant:ident $text:literal $again:literal $meaning:literal;)*) => {
+    ($($variant:ident $text:literal $again:literal $meaning:literal try $mend:literal;)*) => {
         /// What went wrong, as a name that people, prompts and stored logs depend on.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Code {
@@ -25,6 +27,10 @@ macro_rules! codes {
             pub const fn meaning(self) -> &'static str {
                 match self { $(Code::$variant => $meaning,)* }
             }
+            /// What to do about it, for people.
+            pub const fn mend(self) -> &'static str {
+                match self { $(Code::$variant => $mend,)* }
+            }
             /// Reads a code; none for a text that is not in the table.
             pub fn parse(text: &str) -> Option<Code> {
                 match text { $($text => Some(Code::$variant),)* _ => None }
@@ -34,69 +40,171 @@ macro_rules! codes {
 }
 
 codes! {
-    NotBuilt "payload.not-built" false "the payload is known, but this version cannot answer it yet";
-    Malformed "payload.malformed" true "the bytes are not one well-formed XML document";
-    Invalid "payload.invalid" true "the payload does not fit the schema that judges it";
-    TooLarge "payload.too-large" true "a size or count limit is passed";
-    TooDeep "payload.too-deep" true "elements are nested deeper than the limit";
-    ForbiddenNamespace "payload.forbidden-namespace" false "only the pump may send this core payload";
-    ForbiddenConstruct "payload.forbidden-construct" true "a DOCTYPE, a processing instruction or another construct that is never taken";
-    NoNamespace "payload.no-namespace" true "the payload's root element stands in no namespace";
-    Undeclared "payload.undeclared" true "a prefix is used that nothing declares";
-    IdConflict "payload.id-conflict" false "the key was used before, with other bytes";
-    NoSuchElement "payload.no-such-element" true "no schema here has a root element of this name";
-    NotAPeer "route.not-a-peer" true "none of the sender's peers accepts this element";
-    Unavailable "route.unavailable" false "the addressee is not part of the running organism";
-    Ambiguous "route.ambiguous" true "more than one peer accepts this element; name one with `to`";
-    UnknownThread "thread.unknown" true "there is no such thread";
-    EndedThread "thread.ended" false "the thread has ended; nothing can be added";
-    BusyThread "thread.busy" true "too many messages wait behind the one that is being answered";
-    RestingThread "thread.resting" true "the thread rests; there is nothing to steer";
-    CancelledThread "thread.cancelled" false "the thread, or the call that waited, was cancelled";
-    ThreadLimit "thread.limit" false "no more threads may be opened, or timers set, here";
-    DamagedThread "thread.damaged" false "the stored records of this thread do not verify";
-    FinalNotAlone "reply.final-not-alone" true "a final must be the only item beside notes";
-    StaleLease "reply.stale-lease" false "the reply belongs to a delivery that is over or is not the sender's";
-    TooManyItems "reply.too-many-items" true "one reply has more items than the limit";
-    FalseSender "reply.false-sender" false "an item gave another's name as its sender's; it went on under the true one";
-    ListenerFailed "listener.failed" false "the listener said, or its exit code said, that it failed";
-    ListenerTimeout "listener.timeout" false "no reply came before the deadline";
-    ListenerLost "listener.lost" false "the listener's process died with the delivery in hand";
-    ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed";
-    ListenerDown "listener.down" false "the listener's program does not stay up";
-    ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one";
-    UnknownOutcome "model.unknown-outcome" false "a model call was begun, and nobody can know what came of it; it may have been paid";
-    TokensBudget "budget.tokens" false "the tokens of models that this request may use are used up";
-    MoneyBudget "budget.money" false "what models may cost for this request is used up";
-    DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed";
-    ChildrenBudget "budget.children" false "more children are open than allowed";
-    TimeBudget "budget.time" false "the time that this request may take is used up";
-    MessagesBudget "budget.messages" false "the turns or messages of this call are used up";
-    RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known";
-    PingPong "loop.ping-pong" false "two parties went round too often without a new payload";
-    RejectedApproval "approval.rejected" true "a person said no; the note says why, and a mended payload is asked about again";
-    ExpiredApproval "approval.expired" false "no person decided in time";
-    DecidedApproval "approval.decided" false "this request for approval has its outcome, or its call is over";
-    MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait";
-    UnknownApproval "approval.unknown" true "there never was such a request for approval";
-    UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled";
-    IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one";
-    IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key";
-    IngressForbidden "ingress.forbidden" false "the client has not the role that this needs";
-    IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid";
-    ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text";
-    ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document";
-    ConfigUnknownKey "config.unknown-key" false "a key stands where no such key is known";
-    ConfigNotBuilt "config.not-built" false "a key or value is known, but this version cannot act on it yet";
-    ConfigMissing "config.missing" false "a key that must be there is not";
-    ConfigKind "config.kind" false "a text, a list or a map stands where another of the three is expected";
-    ConfigValue "config.value" false "a value does not have the form it must have, or passes a limit";
-    ConfigDuplicate "config.duplicate" false "a key or a value stands twice";
-    ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares";
-    ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or the vocabularies of the house";
-    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace";
-    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or stands in several schemas, so that nobody could tell which";
-    ConfigSource "config.source" false "a stored configuration cannot be read back";
+    NotBuilt "payload.not-built" false "the payload is known, but this version cannot answer it yet"
+        try "leave it out, or a later version";
+    Malformed "payload.malformed" true "the bytes are not one well-formed XML document"
+        try "one element, every tag closed, &lt; and &amp; for < and & in text";
+    Invalid "payload.invalid" true "the payload does not fit the schema that judges it"
+        try "what the refusal gives under `try`; `<describe element=\"…\"/>` tells a listener the whole form";
+    TooLarge "payload.too-large" true "a size or count limit is passed"
+        try "a smaller payload, or `limits.message` up to 1MiB";
+    TooDeep "payload.too-deep" true "elements are nested deeper than the limit"
+        try "fewer levels: a list of parts in place of parts within parts";
+    ForbiddenNamespace "payload.forbidden-namespace" false "only the pump may send this core payload"
+        try "a payload of your own or of a peer; of the core's only the primitives may be sent";
+    ForbiddenConstruct "payload.forbidden-construct" true "a DOCTYPE, a processing instruction or another construct that is never taken"
+        try "plain elements, attributes and text, without what the refusal names";
+    NoNamespace "payload.no-namespace" true "the payload's root element stands in no namespace"
+        try "xmlns=\"…\" on the root element, with the targetNamespace of the schema";
+    Undeclared "payload.undeclared" true "a prefix is used that nothing declares"
+        try "xmlns:PREFIX=\"…\" on the root element, or no prefix";
+    IdConflict "payload.id-conflict" false "the key was used before, with other bytes"
+        try "another key for another payload; the same bytes for the same key";
+    NoSuchElement "payload.no-such-element" true "no schema here has a root element of this name"
+        try "one of the elements that the refusal lists";
+    NotAPeer "route.not-a-peer" true "none of the sender's peers accepts this element"
+        try "an element that the refusal lists; or the listener under `peers` of its sender, or `entry: true`";
+    Unavailable "route.unavailable" false "the addressee is not part of the running organism"
+        try "the listener back in the file, and a new start";
+    Ambiguous "route.ambiguous" true "more than one peer accepts this element; name one with `to`"
+        try "an envelope with `<to>`, `send --to`, or `broadcast:` in the file";
+    UnknownThread "thread.unknown" true "there is no such thread"
+        try "`systole ps` lists the threads; `<thread>new</thread>` opens one; a listener spawns its own";
+    EndedThread "thread.ended" false "the thread has ended; nothing can be added"
+        try "a new thread: send it without `--thread`";
+    BusyThread "thread.busy" true "too many messages wait behind the one that is being answered"
+        try "wait for an answer, then send it again";
+    RestingThread "thread.resting" true "the thread rests; there is nothing to steer"
+        try "an ordinary payload, which opens the next call";
+    CancelledThread "thread.cancelled" false "the thread, or the call that waited, was cancelled"
+        try "a new thread; what is recorded can be read with `systole log`";
+    ThreadLimit "thread.limit" false "no more threads may be opened, or timers set, here"
+        try "end or cancel what is open; or a child thread for further work";
+    DamagedThread "thread.damaged" false "the stored records of this thread do not verify"
+        try "`systole doctor` says how far the damage goes; then a backup";
+    FinalNotAlone "reply.final-not-alone" true "a final must be the only item beside notes"
+        try "the final in a reply of its own, once every other item is answered";
+    StaleLease "reply.stale-lease" false "the reply belongs to a delivery that is over or is not the sender's"
+        try "nothing: the turn was settled without it; a longer `timeout` if that came too early";
+    TooManyItems "reply.too-many-items" true "one reply has more items than the limit"
+        try "fewer items at once, the rest in the next turn";
+    FalseSender "reply.false-sender" false "an item gave another's name as its sender's; it went on under the true one"
+        try "an envelope without `<from>`";
+    ListenerFailed "listener.failed" false "the listener said, or its exit code said, that it failed"
+        try "what the listener says on stderr; `systole why THREAD` shows it";
+    ListenerTimeout "listener.timeout" false "no reply came before the deadline"
+        try "a longer `timeout` for the listener, or `<progress>` and `idle`";
+    ListenerLost "listener.lost" false "the listener's process died with the delivery in hand"
+        try "what the program says on stderr before it dies; `systole why THREAD` shows it";
+    ListenerSilent "listener.silent" false "the listener ended its turn without an answer it owed"
+        try "an answer in every reply that owes one, or a `<failure>`";
+    ListenerDown "listener.down" false "the listener's program does not stay up"
+        try "run its program by hand, as the file has it; then start the organism again";
+    ListenerThrottled "listener.throttled" false "more of what this listener says is refused than is recorded one by one"
+        try "the program's output: it says the same thing wrong again and again";
+    UnknownOutcome "model.unknown-outcome" false "a model call was begun, and nobody can know what came of it; it may have been paid"
+        try "`systole approve ID` tries once more, `systole reject ID` closes the call";
+    TokensBudget "budget.tokens" false "the tokens of models that this request may use are used up"
+        try "a higher `budgets.tokens`, or less work in one message";
+    MoneyBudget "budget.money" false "what models may cost for this request is used up"
+        try "a higher `budgets.money`, or less work in one message";
+    DepthBudget "budget.depth" false "calls and threads are nested deeper than allowed"
+        try "fewer calls within calls, or a higher `budgets.depth`";
+    ChildrenBudget "budget.children" false "more children are open than allowed"
+        try "wait for children to end, or a higher `budgets.children`";
+    TimeBudget "budget.time" false "the time that this request may take is used up"
+        try "a longer `budgets.wall`, or less work in one message";
+    MessagesBudget "budget.messages" false "the turns or messages of this call are used up"
+        try "a higher `budgets.messages` or `turns`, or fewer calls";
+    RepeatedCall "loop.repeated-call" false "the same call was made too often; its answer is known"
+        try "read the answer that is there, or ask for something else";
+    PingPong "loop.ping-pong" false "two parties went round too often without a new payload"
+        try "end with a final, or bring something new";
+    RejectedApproval "approval.rejected" true "a person said no; the note says why, and a mended payload is asked about again"
+        try "what the note says, in a new payload";
+    ExpiredApproval "approval.expired" false "no person decided in time"
+        try "send it again when somebody is there; `approval.expires` waits longer";
+    DecidedApproval "approval.decided" false "this request for approval has its outcome, or its call is over"
+        try "nothing: `systole approve` lists what still waits";
+    MismatchedApproval "approval.mismatch" false "the answer is bound to other bytes than those that wait"
+        try "look at what waits now, then decide with its hash";
+    UnknownApproval "approval.unknown" true "there never was such a request for approval"
+        try "`systole approve` lists what waits";
+    UnknownTimer "timer.unknown" true "the sender has set no timer of this id, or it has fired or was cancelled"
+        try "the id that `<timer-set>` gave";
+    IngressThrottled "ingress.throttled" true "more of this client's messages are refused than are recorded one by one"
+        try "wait as long as `Retry-After` says, and mend what is refused";
+    IngressUnavailable "ingress.unavailable" true "nothing can be stored at the moment; send it again later, with the same key"
+        try "the same payload with the same key, a little later";
+    IngressForbidden "ingress.forbidden" false "the client has not the role that this needs"
+        try "the role under `clients.NAME.roles`, or somebody who has it";
+    IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid"
+        try "`Authorization: Bearer TOKEN`, with the token of the run file or of `token_env`";
+    ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text"
+        try "the path of a file that this user may read, saved as UTF-8";
+    ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document"
+        try "plain YAML: blanks to indent, quotes around special signs, no anchors, aliases or tags";
+    ConfigUnknownKey "config.unknown-key" false "a key stands where no such key is known"
+        try "the nearest key, which the diagnostic names; docs/reference/organism-file.md has them all";
+    ConfigNotBuilt "config.not-built" false "a key or value is known, but this version cannot act on it yet"
+        try "leave it out";
+    ConfigMissing "config.missing" false "a key that must be there is not"
+        try "the key, as the diagnostic shows it";
+    ConfigKind "config.kind" false "a text, a list or a map stands where another of the three is expected"
+        try "a value of the kind that the diagnostic names";
+    ConfigValue "config.value" false "a value does not have the form it must have, or passes a limit"
+        try "a value of the form that the diagnostic shows";
+    ConfigDuplicate "config.duplicate" false "a key or a value stands twice"
+        try "one of the two";
+    ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares"
+        try "a name that the file declares; the diagnostic shows the nearest";
+    ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or the vocabularies of the house"
+        try "a payload that is declared; the diagnostic shows the nearest";
+    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace"
+        try "what the diagnostic says of that line of the schema";
+    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or stands in several schemas, so that nobody could tell which"
+        try "different elements for an answer, a call and a note";
+    ConfigSource "config.source" false "a stored configuration cannot be read back"
+        try "the version that wrote it, or a backup of the log";
+    ConfigUnreached "config.unreached" false "a listener that nobody can send to, or an organism that takes nothing from outside"
+        try "`entry: true`, or its name under `peers` of who sends to it";
+    ConfigUnusedElement "config.unused-element" false "a root element of a schema that no listener accepts or returns"
+        try "the element under `accepts` or `returns` of a listener, or out of the schema";
+    ConfigUnreadAnswer "config.unread-answer" false "a listener returns something, and whoever hands it work waits for no answer"
+        try "leave `returns` out, or name the listener under `peers` of who calls it";
+    ConfigSeveralTakers "config.several-takers" false "an element may go to more than one, and nothing says to which"
+        try "`broadcast:` for it, or `<to>` in every item and message";
+    ConfigCircle "config.circle" false "listeners can call each other in a circle, which only the default budgets end"
+        try "`budgets:` with the numbers that you mean";
+}
+
+/// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+impl Code {
+    /// The family: what stands before the dot.
+    pub fn family(self) -> &'static str {
+        self.as_str().split('.').next().unwrap_or_default()
+    }
+
+    /// What is said where it is given out, as it was brought about; none where nobody can bring it about.
+    pub fn example(self) -> Option<&'static str> {
+        let head = ["== ", self.as_str(), " ==\n"].concat();
+        let (_, after) = EXAMPLES.split_once(&head)?;
+        Some(after.split("\n== ").next().unwrap_or_default().trim_end())
+    }
+
+    /// Whether it is a warning: it hinders nothing, and may not be what its composer meant.
+    pub const fn is_warning(self) -> bool {
+        matches!(
+            self,
+            Code::ConfigUnreached
+                | Code::ConfigUnusedElement
+                | Code::ConfigUnreadAnswer
+                | Code::ConfigSeveralTakers
+                | Code::ConfigCircle
+        )
+    }
 }
 
 impl fmt::Display for Code {

@@ -327,6 +327,8 @@ fn bad_files_are_told_as_written_down() {
             "{}: wider than 80 columns",
             path.display()
         );
+        assert!(refused.0.iter().all(|d| d.mend.is_some()), "{}: no mend\n{told}", path.display());
+        assert!(refused.0.iter().all(|d| d.severity() == file::Severity::Error), "{told}");
         let golden = path.with_extension("out");
         if regenerate {
             fs::write(&golden, &told).unwrap();
@@ -340,6 +342,15 @@ fn h3_twelve_planted_mistakes_are_twelve() {
     let refused = file::load(&Path::new(GOLDEN).join("twelve.yaml")).unwrap_err();
     assert_eq!(refused.0.len(), 12, "{refused}");
     assert!(refused.0.iter().all(|d| d.mend.is_some()), "{refused}");
+}
+
+/// What is told of a file today does not keep anybody from the log of one that ran.
+#[test]
+fn a_list_that_is_swallowed_by_the_value_above_is_told_of_a_file_and_read_back_from_a_source() {
+    let text = SMALL.replace("{name: hello}", "\n  name: hello\n  description: one\n    - two");
+    let refused = load_text("swallowed", &text).unwrap_err();
+    assert_eq!((refused.0.len(), refused.0[0].place.line, refused.0[0].place.column), (1, 4, 5), "{refused}");
+    assert!(file::read_source(&source_of(&text), Path::new("/")).is_ok());
 }
 
 /// Nobody who began under an older version is held to limits that nobody had set.

@@ -14,18 +14,28 @@ const CODES: &str = "docs/reference/codes.md";
 fn codes_page() -> String {
     let mut page = String::from(
         "# Codes\n\nWhat went wrong, as a name that people, prompts and stored logs depend on. Made from the table in\n\
-         `src/words/codes.rs`; a test holds the two together.\n\n\
-         *Again* says whether the same call, mended, may be sent now: it is `retry_allowed` of the `<system-error>`.\n",
+         `src/words/codes.rs` and the examples beside it; a test holds them together. `systole explain CODE` says the same.\n\n\
+         *Again* says whether the same call, mended, may be sent now: it is `retry_allowed` of the `<system-error>`. Codes that\n\
+         say *warning* hinder nothing. The examples are what the house says itself when each is brought about.\n",
     );
-    let mut family = "";
-    for code in Code::ALL {
-        let (this, _) = code.as_str().split_once('.').expect("a code is a family, a dot and a name");
-        if this != family {
-            family = this;
-            write!(page, "\n## {family}\n\n| code | what it means | again |\n|---|---|---|\n").unwrap();
+    let families = Code::ALL.chunk_by(|one, next| one.family() == next.family());
+    for codes in families {
+        let family = codes.first().map_or("", |code| code.family());
+        write!(page, "\n## {family}\n\n| code | what it means | again |\n|---|---|---|\n").unwrap();
+        for code in codes {
+            let again = match (code.is_warning(), code.retry_allowed()) {
+                (true, _) => "warning",
+                (_, true) => "yes",
+                (_, false) => "no",
+            };
+            writeln!(page, "| `{code}` | {} | {again} |", code.meaning()).unwrap();
         }
-        let again = if code.retry_allowed() { "yes" } else { "no" };
-        writeln!(page, "| `{code}` | {} | {again} |", code.meaning()).unwrap();
+        for code in codes {
+            write!(page, "\n### `{code}`\n\nTry: {}.\n", code.mend()).unwrap();
+            if let Some(example) = code.example() {
+                write!(page, "\n```text\n{example}\n```\n").unwrap();
+            }
+        }
     }
     page
 }

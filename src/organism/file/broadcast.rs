@@ -67,7 +67,15 @@ pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_
         if several.is_empty() {
             let told = ["broadcast: `", &named.value, "` is accepted by one listener only"].concat();
             let mend = "a second listener that accepts it, with the same schema, or leave it out";
-            desk.tell(Code::ConfigValue, named.at, &told, Some(mend));
+            let taken =
+                all.iter().flat_map(|one| one.accepts).find(|one| *one.value.name.local == *named.value);
+            match taken {
+                Some(taken) => {
+                    let second = (taken.at, "accepted here");
+                    desk.tell_seeing(Code::ConfigValue, named.at, &told, Some(mend), second);
+                }
+                None => desk.tell(Code::ConfigValue, named.at, &told, Some(mend)),
+            }
         } else if !several.iter().any(|(_, takers)| all.iter().any(|one| addresses_two(one, takers))) {
             let told = ["broadcast: nobody may send `", &named.value, "` to two of those that accept it"];
             let mend = "two or more of them under `peers` of who sends it, or leave it out";

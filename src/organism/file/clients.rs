@@ -10,7 +10,7 @@ use systole_kit::schema::nearest;
 use super::compose::one_of;
 use super::declared::{Declared, single, variable};
 use super::desk::Desk;
-use super::diagnostic::Place;
+use super::diagnostic::{Diagnostic, Place};
 use super::value::{self, At, fields};
 use super::yaml::{Entry, Node};
 use crate::words::client::{Client, Role};
@@ -88,9 +88,10 @@ fn role(desk: &mut Desk, named: &At<String>, path: &str) -> Option<Role> {
 pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, Client>, Vec<TokenSource>) {
     let (mut clients, mut sources) = (BTreeMap::new(), Vec::<TokenSource>::new());
     for one in &declared.clients {
-        if declared.parties.iter().any(|party| party.key.value == one.key.value) {
+        if let Some(party) = declared.parties.iter().find(|party| party.key.value == one.key.value) {
             let told = ["clients: `", &one.key.value, "` is the name of a listener"].concat();
-            desk.tell(Code::ConfigDuplicate, one.key.at, &told, Some("another name for one of the two"));
+            let (mend, second) = (Some("another name for one of the two"), (party.key.at, "the listener"));
+            desk.tell_seeing(Code::ConfigDuplicate, one.key.at, &told, mend, second);
         }
         let may = one.may.as_ref().map(|may| addressees(desk, &one.key.value, may, declared));
         let Some(name) = &one.name else { continue };
@@ -114,7 +115,9 @@ fn token(
     let lead = ["clients.", client.as_str(), ".token_env: `", &named.value].concat();
     if let Some(other) = others.iter().find(|source| source.variable == named.value) {
         let told = [&lead, "` is that of ", other.client.as_str(), " as well"].concat();
-        desk.tell(Code::ConfigDuplicate, named.at, &told, Some("a token of its own for each client"));
+        let (place, mend) = (desk.place(named.at), Some("a token of its own for each client"));
+        let told = Diagnostic::new(Code::ConfigDuplicate, place, &told, mend);
+        desk.tell_at(named.at.start, told.seeing(other.place.clone(), "the first one"));
     }
     if let Some(party) = declared.parties.iter().find(|party| party.pass.contains(&named.value)) {
         let listener = party.key.value.as_str();
@@ -140,7 +143,8 @@ fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Decl
         if !party.entry && declared.entry.as_ref().is_none_or(|entry| entry.value != named.value) {
             let told = [&path, ": `", &named.value, "` takes no messages from outside"].concat();
             let mend = ["entry: true at listeners.", &named.value, ", or leave it out"].concat();
-            desk.tell(Code::ConfigValue, named.at, &told, Some(&mend));
+            let second = (party.key.at, "this listener");
+            desk.tell_seeing(Code::ConfigValue, named.at, &told, Some(&mend), second);
         }
         found.extend(party.name.clone());
     }

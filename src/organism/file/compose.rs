@@ -19,14 +19,14 @@ use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use crate::words::client::Client;
 use crate::words::codes::Code;
-use crate::words::composition::{Broadcast, Element, Listener, Program, Reach, Schema, SchemaId};
+use crate::words::composition::{Broadcast, Element, Listener, Program, Reach, SchemaId};
 use crate::words::ids::Name;
 
 /// What the checks have made of a declaration.
 pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
-    pub(super) schemas: Vec<Schema>,
+    pub(super) collected: Collected,
     pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
@@ -77,7 +77,7 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         }
     }
     let (clients, tokens) = clients::resolve(desk, declared);
-    Composed { entry, listeners, schemas: lookup.into_schemas(), broadcasts, clients, tokens }
+    Composed { entry, listeners, collected: lookup.into_collected(), broadcasts, clients, tokens }
 }
 
 /// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.
@@ -151,19 +151,16 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
             } else {
                 continue;
             };
-            overlap(desk, &path, peer, &taken.value.name, also);
+            overlap(desk, &path, peer, taken, also);
         }
     }
 }
 
-fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, element: &QName, also: &str) {
-    let told = [path, ".peers: `", &peer.value, "` accepts `", &element.local, "`, which ", also].concat();
-    desk.tell(
-        Code::ConfigOverlap,
-        peer.at,
-        &told,
-        Some("different elements for an answer, a call and a note"),
-    );
+fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, also: &str) {
+    let local = &*taken.value.name.local;
+    let told = [path, ".peers: `", &peer.value, "` accepts `", local, "`, which ", also].concat();
+    let mend = Some("different elements for an answer, a call and a note");
+    desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
 }
 
 /// Checks who is told of requests for approval. Who is told is handed a payload of the core, whatever

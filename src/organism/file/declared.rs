@@ -35,6 +35,8 @@ pub(super) struct Declared {
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
     pub(super) loops: Loops,
+    /// Whether the file says anything of budgets.
+    pub(super) has_budgets: bool,
     pub(super) log: String,
     pub(super) listen: SocketAddr,
     pub(super) broadcasts: Vec<broadcast::Declaration>,
@@ -81,6 +83,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         message_bytes: limits::MESSAGE_BYTES,
         budgets: Budgets::default(),
         loops: Loops::default(),
+        has_budgets: false,
         log: "./organism.db".to_owned(),
         listen: LISTEN,
         broadcasts: Vec::new(),
@@ -146,6 +149,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     }
     if let Some((node, path)) = top.get("budgets") {
         declared.budgets = budgets::read(desk, node, &path);
+        declared.has_budgets = true;
     }
     if let Some((node, path)) = top.get("loops") {
         declared.loops = budgets::loops(desk, node, &path);
@@ -290,9 +294,14 @@ fn surroundings(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         let names = value::texts(desk, node, &path).unwrap_or_default();
         for found in single(desk, names, &path) {
             variable(desk, &found.value, found.at, &path);
-            if party.env.contains_key(&found.value) {
+            let set = own.get("env").and_then(|(node, _)| match &node.value {
+                Value::Map(entries) => entries.iter().find(|entry| entry.key == found.value),
+                _ => None,
+            });
+            if let Some(set) = set {
                 let told = [&path, ": `", &found.value, "` is set under env as well"].concat();
-                desk.tell(Code::ConfigDuplicate, found.at, &told, Some("one of the two"));
+                let second = (set.at, "set here");
+                desk.tell_seeing(Code::ConfigDuplicate, found.at, &told, Some("one of the two"), second);
             }
             party.pass.push(found.value);
         }
@@ -343,7 +352,14 @@ fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     {
         if idle.value > party.timeout_ms {
             let told = [&path, ": longer than the timeout, so that it would never count"].concat();
-            desk.tell(Code::ConfigValue, idle.at, &told, Some("a shorter idle or a longer timeout"));
+            let mend = Some("a shorter idle or a longer timeout");
+            match own.get("timeout") {
+                Some((timeout, _)) => {
+                    let second = (timeout.span, "the timeout");
+                    desk.tell_seeing(Code::ConfigValue, idle.at, &told, mend, second);
+                }
+                None => desk.tell(Code::ConfigValue, idle.at, &told, mend),
+            }
         }
         party.idle_ms = Some(idle.value);
     }
@@ -383,9 +399,10 @@ fn on_unknown(desk: &mut Desk, node: &Node, path: &str) -> OnUnknown {
 pub(super) fn single(desk: &mut Desk, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
     let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
     for item in found {
-        if kept.iter().any(|k| k.value == item.value) {
+        if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
             let told = [path, ": `", &item.value, "` stands here twice"].concat();
-            desk.tell(Code::ConfigDuplicate, item.at, &told, Some("leave one out"));
+            let second = (first, "the first one");
+            desk.tell_seeing(Code::ConfigDuplicate, item.at, &told, Some("leave one out"), second);
         } else {
             kept.push(item);
         }

@@ -1,7 +1,8 @@
 //! The desk at which a file is read: its text, where its lines begin, and what was found wrong so far.
 //!
 //! Every reader of the file takes the desk along and tells it what is wrong, then goes on, so that all
-//! mistakes come out at once. The desk never judges.
+//! mistakes come out at once. The desk never judges. What was set on the command line lies behind the file
+//! in the same text, a line each, so that a stretch of it is a stretch like any other.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,9 +22,14 @@ pub(super) enum Given {
     Any,
 }
 
+/// How the place of what was set is named.
+const SET: &str = "--set";
+
 pub(super) struct Desk {
     file: String,
     text: Arc<str>,
+    /// Where the file's text ends; what was set begins one byte later.
+    file_end: usize,
     /// Where each line begins, in bytes.
     lines: Vec<usize>,
     found: Vec<(usize, Diagnostic)>,
@@ -31,9 +37,14 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(file: &str, text: Arc<str>, given: Given) -> Desk {
+    pub(super) fn new(file: &str, text: &Arc<str>, settings: &[String], given: Given) -> Desk {
+        let file_end = text.len();
+        let text = match settings {
+            [] => Arc::clone(text),
+            _ => [&**text, "\n", &settings.join("\n")].concat().into(),
+        };
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Desk { file: file.to_owned(), text, lines, found: Vec::new(), given }
+        Desk { file: file.to_owned(), text, file_end, lines, found: Vec::new(), given }
     }
 
     /// Whether that listener needs no program.
@@ -44,22 +55,49 @@ impl Desk {
         }
     }
 
+    /// Whether it is a stored configuration, which ran as it is.
+    pub(super) fn is_stored(&self) -> bool {
+        matches!(self.given, Given::Any)
+    }
+
+    /// Everything that is read: the file, and what was set behind it.
     pub(super) fn text(&self) -> Arc<str> {
         Arc::clone(&self.text)
     }
 
-    /// The line, from 1, that a byte stands in.
+    /// The stretch of the file.
+    pub(super) fn file(&self) -> Span {
+        Span { start: 0, end: self.file_end }
+    }
+
+    /// The stretches of what was set, one for each.
+    pub(super) fn settings(&self) -> Vec<Span> {
+        let starts = self.lines.iter().filter(|start| **start > self.file_end);
+        let text = |start: usize| self.text.get(start..).and_then(|rest| rest.split('\n').next());
+        starts.map(|start| Span { start: *start, end: start + text(*start).map_or(0, str::len) }).collect()
+    }
+
+    /// The line of everything, from 1, that a byte stands in.
     pub(super) fn line_of(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at).max(1)
     }
 
     /// Notes a mistake.
     pub(super) fn tell(&mut self, code: Code, at: Span, message: &str, mend: Option<&str>) {
-        let place = self.place(at);
-        self.tell_at(
-            at.start,
-            Diagnostic { code, place, message: message.to_owned(), mend: mend.map(str::to_owned) },
-        );
+        self.tell_at(at.start, Diagnostic::new(code, self.place(at), message, mend));
+    }
+
+    /// Notes a mistake that is better understood with another place in view.
+    pub(super) fn tell_seeing(
+        &mut self,
+        code: Code,
+        at: Span,
+        message: &str,
+        mend: Option<&str>,
+        second: (Span, &str),
+    ) {
+        let told = Diagnostic::new(code, self.place(at), message, mend);
+        self.tell_at(at.start, told.seeing(self.place(second.0), second.1));
     }
 
     /// Notes a mistake that lies in another file, in the order of the place that names that file.
@@ -85,11 +123,21 @@ impl Desk {
         self.found.is_empty()
     }
 
+    /// How much was told so far.
+    pub(super) fn told(&self) -> usize {
+        self.found.len()
+    }
+
     /// Everything found, in order of place.
-    pub(super) fn refused(mut self) -> Refused {
+    pub(super) fn found(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(order, _)| *order);
         self.found.dedup();
-        Refused(self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect())
+        self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+    }
+
+    /// The same, as what the file is refused for.
+    pub(super) fn refused(self) -> Refused {
+        Refused(self.found())
     }
 
     /// A stretch of the file, as people know it.
@@ -102,12 +150,17 @@ impl Desk {
         // A stretch over several lines is shown up to the end of its first.
         let stop = at.end.min(start + text.len());
         let span = self.text.get(at.start..stop).unwrap_or_default();
-        Place { file: self.file.clone(), line, column, span: span.to_owned(), text: text.to_owned() }
+        let (file, line) = if at.start > self.file_end {
+            (SET.to_owned(), line + 1 - self.line_of(self.file_end + 1))
+        } else {
+            (self.file.clone(), line)
+        };
+        Place { file, line, column, span: span.to_owned(), text: text.to_owned() }
     }
 }
 
 /// A diagnostic about a file as a whole.
 pub(super) fn about_file(file: &str, code: Code, message: &str, mend: Option<&str>) -> Diagnostic {
     let place = Place { file: file.to_owned(), line: 0, column: 0, span: String::new(), text: String::new() };
-    Diagnostic { code, place, message: message.to_owned(), mend: mend.map(str::to_owned) }
+    Diagnostic::new(code, place, message, mend)
 }

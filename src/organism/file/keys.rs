@@ -1,6 +1,8 @@
 //! The one table of keys: every key of an organism's file with its default. What the loader takes and
 //! what the reference lists are both this table; a key outside it is refused.
 
+use crate::words::limits;
+
 /// A key of the organism's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key {
@@ -12,157 +14,215 @@ pub struct Key {
     pub meaning: &'static str,
     /// Whether this version acts on it. One that is not built is refused, never ignored.
     pub built: bool,
+    /// What stands there, as far as an editor can know it.
+    pub form: Form,
 }
 
+/// What stands behind a key. It is the part of the loader's checks that an editor can make while somebody
+/// writes: a test holds that it refuses nothing that the loader takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Nothing yet: the key is not built.
+    Later,
+    /// A map of the keys below it.
+    Map,
+    /// A map of names that fit a pattern, or of any, each with what stands below `NAME`.
+    Names(&'static str),
+    /// A payload in the compact form: a type, a map of fields or a list.
+    Payload,
+    /// One value, and whether it may be empty.
+    Text {
+        /// Whether it may be.
+        empty: bool,
+    },
+    /// A list of values.
+    List,
+    /// A list in which nothing stands twice.
+    Set,
+    /// The same, of these words.
+    SetOf(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from one to another.
+    Count(u32, u32),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One text that fits a pattern; neither a plain number nor `true` does.
+    Pattern(&'static str),
+    /// A name: one that is `true` is a name as well.
+    Name(&'static str),
+    /// A number, or a text that fits a pattern.
+    Number(&'static str),
+}
+
+/// The deepest that calls and spawns may nest.
+const DEEPEST: u32 = 16;
+const _: () = assert!(DEEPEST as usize == limits::DEPTH);
+
+const MAP: Form = Form::Map;
+const SET: Form = Form::Set;
+const TEXT: Form = Form::Text { empty: false };
+const DURATION: Form = Form::Pattern("^[0-9]+(ms|s|m|h|d)$");
+/// The name of an organism.
+const DOTLESS: Form = Form::Name("^[a-z][a-z0-9-]{0,62}$");
+/// The name of a party.
+const PARTY: &str = r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62})*$";
+
 const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, default, meaning, built: true }
+    Key { path, default, meaning, built: true, form: Form::Later }
 }
 
 const fn later(path: &'static str, meaning: &'static str) -> Key {
-    Key { path, default: "not built yet", meaning, built: false }
+    Key { path, default: "not built yet", meaning, built: false, form: Form::Later }
+}
+
+impl Key {
+    const fn of(self, form: Form) -> Key {
+        Key { form, ..self }
+    }
 }
 
 /// Every key, parents before children.
 pub const KEYS: &[Key] = &[
-    key("organism", "required", "the organism itself"),
-    key("organism.name", "required", "its name, without dots"),
-    key("organism.entry", "none", "the listener that a message without an addressee goes to"),
-    key("organism.description", "none", "what it is for, in words for people"),
+    key("organism", "required", "the organism itself").of(MAP),
+    key("organism.name", "required", "its name, without dots").of(DOTLESS),
+    key("organism.entry", "none", "the listener that a message without an addressee goes to").of(Form::Name(PARTY)),
+    key("organism.description", "none", "what it is for, in words for people").of(TEXT),
     later("organism.preamble", "words before every agent's prompt"),
-    key("listeners", "required", "the listeners by name"),
-    key("listeners.NAME", "required", "one listener"),
+    key("listeners", "required", "the listeners by name").of(Form::Names(PARTY)),
+    key("listeners.NAME", "required", "one listener").of(MAP),
     key(
         "listeners.NAME.run",
         "required",
         "the program and its arguments, as a list; a listener that a Rust program brings itself has none",
-    ),
+    ).of(Form::List),
     key(
         "listeners.NAME.schema",
         "none",
         "an XSD that declares its payloads, looked at before `payloads` and `schemas`; a path from this file's folder",
-    ),
-    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name"),
-    key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name"),
-    key("listeners.NAME.peers", "[]", "listeners it may address"),
-    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls"),
+    ).of(TEXT),
+    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name").of(SET),
+    key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
+    key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
+    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
     key(
         "listeners.NAME.share",
         "50%",
         "how many of the messages that are left a child may use which begins with it, 1% to 100%",
-    ),
-    key("listeners.NAME.env", "{}", "environment variables that are set for its program"),
-    key("listeners.NAME.env.NAME", "none", "the value of one variable"),
-    key("listeners.NAME.pass", "[]", "environment variables that are passed on to its program"),
-    key("listeners.NAME.mode", "stay", "`stay`: one process for many messages; `once`: one process for each"),
+    ).of(Form::Pattern("^[0-9]+%$")),
+    key("listeners.NAME.env", "{}", "environment variables that are set for its program").of(Form::Names("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("listeners.NAME.env.NAME", "none", "the value of one variable").of(Form::Text { empty: true }),
+    key("listeners.NAME.pass", "[]", "environment variables that are passed on to its program").of(SET),
+    key("listeners.NAME.mode", "stay", "`stay`: one process for many messages; `once`: one process for each").of(Form::Words(&["stay", "once"])),
     key(
         "listeners.NAME.framing",
         "lines",
         "`lines`: a document is one line; `length`: its length stands before it",
-    ),
-    key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d"),
-    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`"),
-    key("listeners.NAME.in_flight", "1", "deliveries that may be out to it at once, 1 to 1024"),
-    key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated"),
+    ).of(Form::Words(&["lines", "length"])),
+    key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d").of(DURATION),
+    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
+    key("listeners.NAME.in_flight", "1", "deliveries that may be out to it at once, 1 to 1024").of(Form::Count(1, 1024)),
+    key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated").of(MAP),
     key(
         "listeners.NAME.retry.attempts",
         "3",
         "attempts at one turn, the first included, 1 to 100; those that die with the organism are counted apart, to five or to as many",
-    ),
+    ).of(Form::Count(1, 100)),
     key(
         "listeners.NAME.retry.backoff",
         "1s..30s",
         "the first pause and the longest; each is twice the one before",
-    ),
+    ).of(Form::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$")),
     key(
         "listeners.NAME.on_unknown",
         "retry",
         "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person",
-    ),
-    key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it"),
+    ).of(Form::Words(&["retry", "fail", "ask"])),
+    key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key(
         "listeners.NAME.approval.when",
         "dangerous",
         "`dangerous`: what its schema or its sender marks as dangerous; `always`: everything",
-    ),
+    ).of(Form::Words(&["dangerous", "always"])),
     key(
         "listeners.NAME.approval.expires",
         "1h",
         "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one",
-    ),
+    ).of(DURATION),
     key(
         "listeners.NAME.approval.tell",
         "[]",
         "listeners that are handed every `<approval-requested>`; whatever they answer, nobody waits for it",
-    ),
-    key("listeners.NAME.entry", "false", "whether messages from outside may go to it"),
+    ).of(SET),
+    key("listeners.NAME.entry", "false", "whether messages from outside may go to it").of(Form::Flag),
     key(
         "listeners.NAME.describe",
         "peers",
         "whose payloads are described to it when it asks: `none`, `peers` or `all`",
-    ),
+    ).of(Form::Words(&["none", "peers", "all"])),
     later("listeners.NAME.nats", "the listener is reached over NATS"),
     later("listeners.NAME.rate", "messages it may be sent in a second"),
     later("listeners.NAME.dead", "what happens to dead letters"),
-    key("limits", "as its keys", "limits of the whole organism"),
-    key("limits.message", "1MiB", "the largest message taken from anybody, 1KiB to 1MiB"),
-    key("log", "as its keys", "where the log is kept"),
-    key("log.path", "./organism.db", "the log's file, a path from this file's folder"),
+    key("limits", "as its keys", "limits of the whole organism").of(MAP),
+    key("limits.message", "1MiB", "the largest message taken from anybody, 1KiB to 1MiB").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
+    key("log", "as its keys", "where the log is kept").of(MAP),
+    key("log.path", "./organism.db", "the log's file, a path from this file's folder").of(TEXT),
     later("log.nats", "the log is kept in NATS JetStream"),
     later("log.durability", "how durable a publish to NATS must be"),
     later("log.replicas", "copies of the log in a NATS cluster"),
-    key("console", "as its keys", "the HTTP door"),
+    key("console", "as its keys", "the HTTP door").of(MAP),
     key(
         "console.listen",
         "127.0.0.1:7474",
         "the address and port it listens on; loopback unless another stands here",
-    ),
-    key("clients", "none", "who may come in at the HTTP door beside the operator, by name"),
-    key("clients.NAME", "required", "one client; its name stands as sender of what it sends"),
+    ).of(Form::Pattern(r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]+$")),
+    key("clients", "none", "who may come in at the HTTP door beside the operator, by name").of(Form::Names(PARTY)),
+    key("clients.NAME", "required", "one client; its name stands as sender of what it sends").of(MAP),
     key(
         "clients.NAME.token_env",
         "required",
         "the environment variable that holds its token, 16 characters or more; read when the door is opened",
-    ),
-    key("clients.NAME.may", "all that are open", "listeners it may address, of those with `entry: true`"),
+    ).of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("clients.NAME.may", "all that are open", "listeners it may address, of those with `entry: true`").of(SET),
     key(
         "clients.NAME.roles",
         "[]",
         "`read`: threads of others; `operate`: going on with, cancelling and pausing them; `approve`: deciding about what waits for a person",
-    ),
-    key("payloads", "none", "payloads in the compact form, by name"),
-    key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list"),
-    key("schemas", "[]", "XSDs that every listener may name elements of, paths from this file's folder"),
+    ).of(Form::SetOf(&["read", "operate", "approve"])),
+    key("payloads", "none", "payloads in the compact form, by name").of(MAP),
+    key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(Form::Payload),
+    key("schemas", "[]", "XSDs that every listener may name elements of, paths from this file's folder").of(SET),
     later("models", "models by name"),
     later("agents", "listeners that think"),
-    key("budgets", "as its keys", "what one message from outside may use, with everything it brings about"),
-    key("budgets.messages", "500", "calls and spawns, 1 to 1000000"),
-    key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16"),
-    key("budgets.children", "32", "child threads, at all depths together, 1 to 1000"),
+    key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),
+    key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
+    key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16").of(Form::Count(1, DEEPEST)),
+    key("budgets.children", "32", "child threads, at all depths together, 1 to 1000").of(Form::Count(1, limits::BUDGET_CHILDREN)),
     key(
         "budgets.wall",
         "none",
         "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
-    ),
-    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`"),
+    ).of(DURATION),
+    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(Form::Number("^[0-9]+[kM]?$")),
     key(
         "budgets.money",
         "none",
         "what models may cost: an amount with at most six decimals, and its currency: `2 USD`",
-    ),
+    ).of(Form::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$")),
     later("threads", "when an idle thread ends"),
-    key("loops", "as its keys", "when a call that repeats itself is told and refused"),
+    key("loops", "as its keys", "when a call that repeats itself is told and refused").of(MAP),
     key(
         "loops.repeated",
         "3..5",
         "of the same calls to the same listener, the one that is told and the one that is refused, 1 to 1000",
-    ),
-    key("loops.ping_pong", "6", "rounds with one listener that may bring no new payload, 1 to 1000"),
-    key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name"),
+    ).of(Form::Pattern(r"^[0-9]+\.\.[0-9]+$")),
+    key("loops.ping_pong", "6", "rounds with one listener that may bring no new payload, 1 to 1000").of(Form::Count(1, 1000)),
+    key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name").of(Form::Names("")),
     key(
         "broadcast.NAME",
         "required",
         "whose answers its sender waits for: `all`, or `first`, the first that is no failure",
-    ),
+    ).of(Form::Words(&["all", "first"])),
     later("bus", "listeners over NATS beside an embedded log"),
 ];
 
@@ -177,9 +237,26 @@ pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static 
     })
 }
 
+/// Whether the key at a path, as people know it, has to be there.
+pub(super) fn is_required(path: &str) -> bool {
+    let parts = |path: &'static str| path.split('.');
+    let fits = |key: &&Key| {
+        parts(key.path).count() == path.split('.').count()
+            && parts(key.path).zip(path.split('.')).all(|(known, part)| known == part || known == "NAME")
+    };
+    KEYS.iter().find(fits).is_some_and(|key| key.default == "required")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_key_that_is_built_says_what_stands_there() {
+        for key in KEYS {
+            assert_eq!(key.built, key.form != Form::Later, "{}", key.path);
+        }
+    }
 
     #[test]
     fn every_key_has_its_parent_before_it_and_none_stands_twice() {

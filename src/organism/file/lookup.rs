@@ -4,6 +4,7 @@
 //! In come local names, out come elements with the schema that judges each. What stands in two schemas of
 //! one rank is refused: nobody could tell which is meant.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_kit::QName;
@@ -12,8 +13,10 @@ use systole_kit::schema::{Model, nearest};
 use super::compose::one_of;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
+use super::diagnostic::{Diagnostic, Place};
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
+use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Schema, SchemaId};
 
@@ -29,6 +32,8 @@ pub(super) struct Lookup {
     /// The names of the schemas that all share, in order of the file.
     shared: Vec<String>,
     vocabularies: Vec<Vocabulary>,
+    /// Where the payloads of the file stand.
+    payloads: BTreeMap<String, Span>,
     /// Whether something that all may name could not be read, so that nobody can say what is missing.
     is_whole: bool,
 }
@@ -38,18 +43,20 @@ impl Lookup {
         let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
         let vocabularies = shelf.vocabularies().into_iter().filter_map(|schema| {
             // The house's own can be read, which a test holds.
-            let outline = outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE);
+            let outline =
+                outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE, Span::default(), "", &schema.text);
             Some(Vocabulary { schema, outline })
         });
         let vocabularies = vocabularies.collect();
         let has_payloads = declared.payloads.is_none() || collected.outline(PAYLOADS).is_some();
         let is_whole = has_payloads && shared.iter().all(|name| collected.outline(name).is_some());
-        Lookup { collected, shared, vocabularies, is_whole }
+        let payloads = declared.payloads.iter().flat_map(|section| section.places()).collect();
+        Lookup { collected, shared, vocabularies, payloads, is_whole }
     }
 
     /// The schemas that the composition holds in the end.
-    pub(super) fn into_schemas(self) -> Vec<Schema> {
-        self.collected.schemas
+    pub(super) fn into_collected(self) -> Collected {
+        self.collected
     }
 
     /// Resolves what a listener names under `path`.
@@ -142,7 +149,23 @@ impl Lookup {
             Some(_) => one_of(declared()),
             None => ["payloads: {", &named.value, ": {…}} at the top of the file, or a schema"].concat(),
         });
-        desk.tell(Code::ConfigUnknownElement, named.at, &told, Some(&mend));
+        let mut told = Diagnostic::new(Code::ConfigUnknownElement, desk.place(named.at), &told, Some(&mend));
+        if let Some(place) = nearest.and_then(|near| self.declared_at(desk, own, near)) {
+            told = told.seeing(place, "declared here");
+        }
+        desk.tell_at(named.at.start, told);
+    }
+
+    /// Where an element is declared: a line of the file for one of its payloads, of a schema for any other.
+    fn declared_at(&self, desk: &Desk, own: Option<&At<String>>, element: &str) -> Option<Place> {
+        let own = own.map(|own| own.value.as_str());
+        if own.and_then(|own| self.collected.outline(own)?.declared(element)).is_none()
+            && self.collected.outline(PAYLOADS).is_some_and(|made| made.element(element).is_some())
+        {
+            return self.payloads.get(element).map(|at| desk.place(*at));
+        }
+        let names = own.into_iter().chain(self.shared.iter().map(String::as_str));
+        names.filter_map(|name| self.collected.outline(name)?.declared(element)).next().cloned()
     }
 
     /// Tells of payloads that stand in a schema of the file as well.

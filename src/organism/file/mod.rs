@@ -8,17 +8,21 @@ mod approval;
 mod broadcast;
 mod budgets;
 mod clients;
+mod completion;
 mod compose;
 mod declared;
 mod desk;
 mod diagnostic;
+mod drawing;
 mod eject;
 mod folder;
 mod keys;
 mod lookup;
+mod meaning;
 mod measure;
 mod payloads;
 mod schemas;
+mod settings;
 mod source;
 mod stretch;
 mod traps;
@@ -37,9 +41,11 @@ use schemas::Shelf;
 use source::Era;
 
 pub use clients::TokenSource;
-pub use diagnostic::{Diagnostic, Place, Refused};
+pub use completion::{ORGANISM_JSON_SCHEMA, organism_json_schema};
+pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
+pub use drawing::{counted, page};
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
-pub use keys::{KEYS, Key};
+pub use keys::{Form, KEYS, Key};
 pub use schemas::PAYLOADS;
 
 /// An organism's file, read and checked: what the pump runs, and what the house around it needs.
@@ -55,22 +61,34 @@ pub struct OrganismFile {
     pub listen: SocketAddr,
     /// Where the credentials of its clients are to be found.
     pub tokens: Vec<TokenSource>,
+    /// What does not hinder it, and may not be what its composer meant.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Reads and checks an organism's file and the schemas it names.
 pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
-    load_given(path, &[])
+    load_set(path, &[])
+}
+
+/// The same with what is set besides, each as `PATH=VALUE`, in place of what the file says there.
+pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
+    whole(path, settings, &[])
 }
 
 /// The same for a program that brings some of the listeners itself, as Rust values: those need no `run`.
 pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> {
+    whole(path, &[], given)
+}
+
+fn whole(path: &Path, settings: &[String], given: &[&str]) -> Result<OrganismFile, Refused> {
     let given = Given::These(given.iter().map(|name| (*name).to_owned()).collect());
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     // Programs are started there later; a relative folder would then mean another one.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    check(&file, text, &folder::Folder { path: directory.clone(), as_typed }, &directory, given, Era::NOW)
+    let shelf = folder::Folder { path: directory.clone(), as_typed };
+    check(Page { file: &file, text, settings }, &shelf, &directory, given, Era::NOW)
 }
 
 /// Reads and checks a text as if it stood in that file: for an organism that lies nowhere.
@@ -79,7 +97,8 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
     let shelf = folder::Folder { path: directory.clone(), as_typed };
-    check(&file, text.into(), &shelf, &directory, Given::These(Vec::new()), Era::NOW)
+    let page = Page { file: &file, text: text.into(), settings: &[] };
+    check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
 }
 
 /// What taking the payloads out of a file gives: two texts to be written down.
@@ -112,13 +131,15 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     let schema = Schema { name: ["schemas/", organism.organism.as_str(), ".xsd"].concat(), text };
     let by_hand = || NotEjected::ByHand(schema.clone());
     let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
-    let mut desk = Desk::new("", Arc::clone(&file), Given::Any);
-    let root = yaml::read(&mut desk).ok_or_else(by_hand)?;
+    let mut desk = Desk::new("", &file, &[], Given::Any);
+    let stretch = desk.file();
+    let root = yaml::read(&mut desk, stretch).ok_or_else(by_hand)?;
     let edited = eject::edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone() };
     let shelf = eject::With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
-    let again = check("", edited.text.as_str().into(), &shelf, &directory, Given::Any, Era::NOW);
+    let page = Page { file: "", text: edited.text.as_str().into(), settings: &[] };
+    let again = check(page, &shelf, &directory, Given::Any, Era::NOW);
     if !again.is_ok_and(|again| eject::mean_the_same(&organism, &again.composition)) {
         return Err(by_hand());
     }
@@ -128,11 +149,15 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
 /// Reads a composition back from its source. A source knows no folder, because the same organism may
 /// lie in different ones: `directory` is that of the organism that runs now.
 pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {
-    let stored = source::read(source)
-        .map_err(|why| Refused(vec![about_file("stored configuration", Code::ConfigSource, &why, None)]))?;
-    let text = Arc::clone(&stored.file);
-    check("stored configuration", text, &stored, directory, Given::Any, stored.era)
-        .map(|whole| whole.composition)
+    let stored = source::read(source).map_err(|why| stored_badly(&why))?;
+    let page =
+        Page { file: "stored configuration", text: Arc::clone(&stored.file), settings: &stored.settings };
+    check(page, &stored, directory, Given::Any, stored.era).map(|whole| whole.composition)
+}
+
+fn stored_badly(why: &str) -> Refused {
+    let mend = Some("the version that wrote it, or a backup of the log");
+    Refused(vec![about_file("stored configuration", Code::ConfigSource, why, mend)])
 }
 
 /// The path without the `.` that it may hold: people read it.
@@ -140,34 +165,45 @@ fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
+/// What is read: the file's name and text, and what was set besides.
+struct Page<'p> {
+    file: &'p str,
+    text: Arc<str>,
+    settings: &'p [String],
+}
+
 /// The one check that loading, `check` and reading back share.
 fn check(
-    file: &str,
-    text: Arc<str>,
+    Page { file, text, settings }: Page<'_>,
     shelf: &dyn Shelf,
     directory: &Path,
     given: Given,
     era: Era,
 ) -> Result<OrganismFile, Refused> {
-    let mut desk = Desk::new(file, Arc::clone(&text), given);
-    let Some(root) = yaml::read(&mut desk) else {
+    let mut desk = Desk::new(file, &text, settings, given);
+    let stretch = desk.file();
+    let Some(mut root) = yaml::read(&mut desk, stretch) else {
         if desk.is_clean() {
             let mend = Some("organism: {name: hello} and a listener below `listeners:`");
             return Err(Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)]));
         }
         return Err(desk.refused());
     };
+    settings::apply(&mut desk, &mut root);
     let Some(declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
     let composed = compose::compose(&mut desk, &declared, shelf, directory);
-    let (Some(organism), true) = (declared.name, desk.is_clean()) else { return Err(desk.refused()) };
-    let source = source::write(&text, &composed.schemas);
+    let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
+        return Err(desk.refused());
+    };
+    let warnings = meaning::warnings(&desk, &declared, &composed);
+    let source = source::write(&text, settings, &composed.collected.schemas);
     let composition = Composition {
         organism,
         hash: Digest::of(&source),
         source: source.into(),
         entry: composed.entry,
         listeners: composed.listeners,
-        schemas: composed.schemas,
+        schemas: composed.collected.schemas,
         message_bytes: declared.message_bytes,
         budgets: era.has_budgets.then_some(declared.budgets),
         loops: era.has_budgets.then_some(declared.loops),
@@ -180,5 +216,6 @@ fn check(
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
         tokens: composed.tokens,
+        warnings,
     })
 }

@@ -71,6 +71,11 @@ impl Section {
         (desk.mistakes() == before && !payloads.is_empty()).then_some(xsd)
     }
 
+    /// Where each payload stands.
+    pub(super) fn places(&self) -> impl Iterator<Item = (String, Span)> {
+        self.entries.iter().map(|entry| (entry.key.clone(), entry.at))
+    }
+
     /// Where a payload stands.
     pub(super) fn place_of(&self, name: &str) -> Span {
         self.entries.iter().find(|entry| entry.key == name).map_or(self.at, |entry| entry.at)

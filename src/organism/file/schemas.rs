@@ -54,6 +54,17 @@ pub(super) struct Outline {
     pub(super) id: SchemaId,
     pub(super) namespace: Arc<str>,
     pub(super) elements: Vec<Arc<str>>,
+    /// Where the file names it first.
+    pub(super) named: Span,
+    /// Where its root elements are declared.
+    declared: BTreeMap<Arc<str>, Place>,
+}
+
+impl Outline {
+    /// Where a root element is declared.
+    pub(super) fn declared(&self, element: &str) -> Option<&Place> {
+        self.declared.get(element)
+    }
 }
 
 impl Outline {
@@ -142,6 +153,11 @@ impl Collected {
             self.schemas.len() - 1
         }))
     }
+
+    /// Every schema that can be used.
+    pub(super) fn outlines(&self) -> impl Iterator<Item = (&str, &Outline)> {
+        self.outlines.iter().filter_map(|(name, outline)| Some((name.as_str(), outline.as_ref()?)))
+    }
 }
 
 fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
@@ -150,8 +166,13 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
         Ok(model) => model,
         Err(all) => {
             // What is wrong in a schema that it imports is told when that one is read.
-            for unfit in all.into_iter().filter(|unfit| unfit.document.is_none()) {
-                desk.tell_at(name.at.start, unfit_diagnostic(shown, text, unfit));
+            let own = all.into_iter().filter(|unfit| unfit.document.is_none());
+            for (nth, unfit) in own.enumerate() {
+                let mut told = unfit_diagnostic(shown, text, unfit);
+                if nth == 0 {
+                    told = told.seeing(desk.place(name.at), "named here");
+                }
+                desk.tell_at(name.at.start, told);
             }
             return None;
         }
@@ -162,27 +183,36 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
-    Some(outlined(&model, *id))
+    Some(outlined(&model, *id, name.at, shown, text))
 }
 
-/// The outline of a schema that has been read.
-pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
-    let elements = model.elements().map(Arc::from).collect();
-    Outline { id, namespace: model.target_namespace().into(), elements }
+/// The outline of a schema that has been read; `at` is what stands for it in the organism's file.
+pub(super) fn outlined(model: &Model, id: SchemaId, at: Span, shown: &str, text: &[u8]) -> Outline {
+    let elements: Vec<Arc<str>> = model.elements().map(Arc::from).collect();
+    let place = |element: &Arc<str>| Some((Arc::clone(element), declaration(shown, text, model, element)?));
+    let declared = elements.iter().filter_map(place).collect();
+    Outline { id, namespace: model.target_namespace().into(), elements, named: at, declared }
+}
+
+/// Where a schema declares a root element.
+fn declaration(file: &str, text: &[u8], model: &Model, element: &str) -> Option<Place> {
+    let (line, column) = model.declared_at(text, element)?;
+    Some(place_in(file, text, line, column))
+}
+
+/// A place in a schema: the stretch is the start of the construct, up to the next blank or the end of a tag.
+fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> Place {
+    let line = usize::try_from(line).unwrap_or(usize::MAX);
+    let column = usize::try_from(column).unwrap_or(usize::MAX);
+    let content =
+        String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
+    let from_column = content.chars().skip(column.saturating_sub(1));
+    let span = from_column.take_while(|c| !c.is_whitespace() && *c != '>').collect();
+    Place { file: file.to_owned(), line, column, span, text: content }
 }
 
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
-    let line = usize::try_from(unfit.line).unwrap_or(usize::MAX);
-    let column = usize::try_from(unfit.column).unwrap_or(usize::MAX);
-    let content =
-        String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
-    // The stretch is the start of the construct: up to the next blank or the end of a tag.
-    let from_column = content.chars().skip(column.saturating_sub(1));
-    let span = from_column.take_while(|c| !c.is_whitespace() && *c != '>').collect();
-    Diagnostic {
-        code: Code::ConfigSchema,
-        place: Place { file: file.to_owned(), line, column, span, text: content },
-        message: [&unfit.construct, ": ", &unfit.message].concat(),
-        mend: Some(unfit.mend).filter(|mend| !mend.is_empty()),
-    }
+    let message = [&unfit.construct, ": ", &unfit.message].concat();
+    let place = place_in(file, text, unfit.line, unfit.column);
+    Diagnostic::new(Code::ConfigSchema, place, &message, Some(unfit.mend.as_str()).filter(|m| !m.is_empty()))
 }

@@ -5,6 +5,10 @@
 //! field  = decimal length ":" bytes LF
 //! ```
 //!
+//! Where something was set on the command line, the first field is `systole configuration v2 with settings`,
+//! and what was set follows the file as one more field, a line each. The hash of what nobody set anything in
+//! stays what it was.
+//!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
 //! order of `Composition::schemas`: the core's, the envelope's, what was made of `payloads:`, those that
 //! the file names, the vocabularies of the house that it uses; so that an old configuration is judged by
@@ -20,6 +24,7 @@ use super::schemas::{Absent, PAYLOADS, Shelf};
 use crate::words::composition::Schema;
 
 const FORMAT: &[u8] = b"systole configuration v2";
+const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v2 with settings";
 const FORMAT_WITHOUT_BUDGETS: &[u8] = b"systole configuration v1";
 
 /// Which defaults hold for what a file leaves out.
@@ -35,10 +40,13 @@ impl Era {
 }
 
 /// Writes a source.
-pub(super) fn write(file: &str, schemas: &[Schema]) -> Vec<u8> {
+pub(super) fn write(file: &str, settings: &[String], schemas: &[Schema]) -> Vec<u8> {
     let mut out = Vec::new();
-    field(&mut out, FORMAT);
+    field(&mut out, if settings.is_empty() { FORMAT } else { FORMAT_WITH_SETTINGS });
     field(&mut out, file.as_bytes());
+    if !settings.is_empty() {
+        field(&mut out, settings.join("\n").as_bytes());
+    }
     for schema in schemas {
         field(&mut out, schema.name.as_bytes());
         field(&mut out, &schema.text);
@@ -57,6 +65,7 @@ fn field(out: &mut Vec<u8>, value: &[u8]) {
 pub(super) struct Stored {
     pub(super) era: Era,
     pub(super) file: Arc<str>,
+    pub(super) settings: Vec<String>,
     house: [Schema; 2],
     schemas: Vec<Schema>,
 }
@@ -66,19 +75,25 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let mut rest = source;
     let mut next = |what: &str| take(&mut rest).ok_or_else(|| [what, " is missing or cut off"].concat());
     let format = next("the format")?;
-    if format != FORMAT && format != FORMAT_WITHOUT_BUDGETS {
+    let has_settings = format == FORMAT_WITH_SETTINGS;
+    if format != FORMAT && !has_settings && format != FORMAT_WITHOUT_BUDGETS {
         return Err("it is no stored configuration of a format this version reads".to_owned());
     }
-    let era = Era { has_budgets: format == FORMAT };
+    let era = Era { has_budgets: format != FORMAT_WITHOUT_BUDGETS };
     let file = std::str::from_utf8(next("the organism's file")?)
         .map_err(|_| "the organism's file is not UTF-8")?
         .into();
+    let mut settings = Vec::new();
+    if has_settings {
+        let set = std::str::from_utf8(next("what was set")?).map_err(|_| "what was set is not UTF-8")?;
+        settings.extend(set.split('\n').map(str::to_owned));
+    }
     let house = [schema(&mut rest)?, schema(&mut rest)?];
     let mut schemas = Vec::new();
     while !rest.is_empty() {
         schemas.push(schema(&mut rest)?);
     }
-    Ok(Stored { era, file, house, schemas })
+    Ok(Stored { era, file, settings, house, schemas })
 }
 
 fn schema(rest: &mut &[u8]) -> Result<Schema, String> {

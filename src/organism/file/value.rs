@@ -55,6 +55,12 @@ pub(super) fn fields<'n>(
     table: &str,
     path: &str,
 ) -> Option<Fields<'n>> {
+    if let Value::Text { .. } | Value::List(_) = &node.value {
+        let names: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
+        let mend = no_blank(node, &names).unwrap_or_else(|| ["keys below it: ", &names.join(", ")].concat());
+        wrong_kind(desk, node, path, "a map", &mend);
+        return None;
+    }
     let entries = map(desk, node, at, path)?;
     let mut known = Vec::new();
     for entry in entries {
@@ -70,12 +76,21 @@ pub(super) fn fields<'n>(
     Some(Fields { path: path.to_owned(), at, entries: known })
 }
 
+/// The mend for `name:hello`, which is one text to YAML.
+fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
+    let Value::Text { text, plain: true } = &node.value else { return None };
+    let (key, value) = text.split_once(':')?;
+    let known = names.contains(&key) && !value.is_empty();
+    known.then(|| [key, ": ", value, ", with a blank behind the colon"].concat())
+}
+
 fn unknown_key(desk: &mut Desk, entry: &Entry, table: &str, path: &str) {
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let mend = match nearest(&entry.key, keys::under(table).map(|(name, _)| name)) {
-        Some(name) => name.to_owned(),
+        Some(name) if all.contains(&name) => name.to_owned(),
+        Some(later) => ["leave it out: `", later, "` is not built yet"].concat(),
         None => ["one of ", &all.join(", ")].concat(),
     };
     desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
@@ -95,15 +110,20 @@ pub(super) fn map<'n>(desk: &mut Desk, node: &'n Node, at: Span, path: &str) -> 
             None
         }
         Value::Told => None,
-        other => {
-            wrong_kind(desk, node, path, other, "a map");
+        Value::Text { .. } | Value::List(_) => {
+            wrong_kind(desk, node, path, "a map", "names below it, each with what belongs to it");
             None
         }
     }
 }
 
-fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, found: &Value, wanted: &str) {
-    let found = match found {
+/// The mend for a key that has to be there, and for one that need not.
+fn instead<'m>(path: &str, required: &'m str, optional: &'m str) -> &'m str {
+    if keys::is_required(path) { required } else { optional }
+}
+
+fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, wanted: &str, mend: &str) {
+    let found = match &node.value {
         Value::Nothing | Value::Told => "nothing",
         Value::Text { .. } => "a single value",
         Value::List(_) => "a list",
@@ -114,7 +134,7 @@ fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, found: &Value, wanted: &
         Code::ConfigKind,
         node.span,
         &[path, ": ", found, " stands where ", wanted, " is expected"].concat(),
-        None,
+        Some(mend),
     );
 }
 
@@ -122,17 +142,24 @@ fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, found: &Value, wanted: &
 pub(super) fn text(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
     match &node.value {
         Value::Text { text, .. } if text.contains('\0') => {
-            desk.tell(Code::ConfigValue, node.span, &[path, ": a NUL character stands in it"].concat(), None);
+            let told = [path, ": a NUL character stands in it"].concat();
+            desk.tell(Code::ConfigValue, node.span, &told, Some("the value without it"));
             None
         }
         Value::Text { text, .. } if !text.is_empty() => Some(At { at: node.span, value: text.clone() }),
         Value::Text { .. } | Value::Nothing => {
-            desk.tell(Code::ConfigValue, node.span, &[path, ": the value is empty"].concat(), None);
+            let told = [path, ": the value is empty"].concat();
+            desk.tell(
+                Code::ConfigValue,
+                node.span,
+                &told,
+                Some(instead(path, "a value", "a value, or leave the key out")),
+            );
             None
         }
         Value::Told => None,
-        other => {
-            wrong_kind(desk, node, path, other, "a single value");
+        Value::List(_) | Value::Map(_) => {
+            wrong_kind(desk, node, path, "a single value", "one value, without brackets");
             None
         }
     }
@@ -152,8 +179,9 @@ pub(super) fn texts(desk: &mut Desk, node: &Node, path: &str) -> Option<Vec<At<S
             None
         }
         Value::Told => None,
-        other => {
-            wrong_kind(desk, node, path, other, "a list");
+        Value::Nothing | Value::Map(_) => {
+            let mend = instead(path, "[one, two]", "[one, two], or leave the key out");
+            wrong_kind(desk, node, path, "a list", mend);
             None
         }
     }
@@ -218,12 +246,9 @@ pub(super) fn name(desk: &mut Desk, text: &str, at: Span, path: &str) -> Option<
         }
         Ok(name) => Some(name),
         Err(why) => {
-            desk.tell(
-                Code::ConfigValue,
-                at,
-                &[path, ": ", &why.to_string()].concat(),
-                suggestion(text).as_deref(),
-            );
+            let mend = suggestion(text);
+            let mend = mend.as_deref().unwrap_or("small letters, digits and -, a letter first");
+            desk.tell(Code::ConfigValue, at, &[path, ": ", &why.to_string()].concat(), Some(mend));
             None
         }
     }

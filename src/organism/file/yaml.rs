@@ -62,25 +62,35 @@ struct Open {
 
 enum Collection {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, key: Option<(String, Span)> },
+    Map { entries: Vec<Entry>, key: Option<Key> },
 }
 
-/// Builds the tree; none where there is none to go on with, which has then been told to the desk.
-pub(super) fn read(desk: &mut Desk) -> Option<Node> {
-    let text = desk.text();
-    let mut tree = Tree { text: &text, open: Vec::new(), root: None, documents: 0, aliased: false };
+/// A key whose value has not come yet.
+enum Key {
+    Named(String, Span),
+    /// One that cannot be a key, which has been told; its value is left out.
+    Told,
+}
+
+/// Builds the tree of a stretch of what lies on the desk; none where there is none to go on with, which has
+/// then been told.
+pub(super) fn read(desk: &mut Desk, stretch: Span) -> Option<Node> {
+    let whole = desk.text();
+    let text = whole.get(stretch.start..stretch.end)?;
+    let sheet = Sheet { text, base: stretch.start };
+    let mut tree = Tree { sheet, open: Vec::new(), root: None, documents: 0, aliased: false };
     let choices = options! { strict_indentation: true, disallow_directives: true, emit_comments: false };
-    for event in Parser::new_from_str_with_options(&text, choices) {
+    for event in Parser::new_from_str_with_options(text, choices) {
         match event {
             Ok((event, place)) => {
-                let span = bytes(&place, &text);
-                refuse_properties(desk, &event, &place, span);
+                let span = sheet.bytes(&place);
+                refuse_properties(desk, &event, &place, span, sheet);
                 if tree.take(desk, event, span).is_break() {
                     break;
                 }
             }
             Err(error) => {
-                syntax(desk, &text, &error, tree.open.last());
+                syntax(desk, sheet, &error, tree.open.last());
                 return None;
             }
         }
@@ -88,9 +98,27 @@ pub(super) fn read(desk: &mut Desk) -> Option<Node> {
     tree.root
 }
 
+/// A stretch of the text, and where it begins.
+#[derive(Clone, Copy)]
+struct Sheet<'t> {
+    text: &'t str,
+    base: usize,
+}
+
+impl Sheet<'_> {
+    /// The parser's place in bytes, without the white space and line breaks it may count in at the end.
+    fn bytes(self, place: &ParsedSpan) -> Span {
+        let offset = |m: Option<usize>| m.unwrap_or(0).min(self.text.len());
+        let start = offset(place.start.byte_offset());
+        let end = offset(place.end.byte_offset()).max(start);
+        let kept = self.text.get(start..end).map_or(0, |t| t.trim_end().len());
+        Span { start: self.base + start, end: self.base + start + kept }
+    }
+}
+
 /// The tree as far as it has grown.
 struct Tree<'t> {
-    text: &'t str,
+    sheet: Sheet<'t>,
     /// The lists and maps that are not closed, the outermost first.
     open: Vec<Open>,
     root: Option<Node>,
@@ -120,7 +148,20 @@ impl Tree<'_> {
                 Some(open) => close(open, span.end),
                 None => return ControlFlow::Break(()),
             },
-            Event::Scalar(text, style, ..) => Node { span, value: scalar(&text, style) },
+            Event::Scalar(text, style, ..) => {
+                // A stored configuration was run as it is; it may not be refused for what is told now.
+                let swallowed = if desk.is_stored() { None } else { self.goes_on(&style, span) };
+                let value = match swallowed {
+                    Some(at) => {
+                        let told = "what stands here is part of the value in the line above";
+                        let mend = Some("the `- ` of each entry in one column");
+                        desk.tell_seeing(Code::ConfigSyntax, at, told, mend, (span, "this value"));
+                        Value::Told
+                    }
+                    None => scalar(&text, style),
+                };
+                Node { span, value }
+            }
             Event::Alias(_) => {
                 if !std::mem::replace(&mut self.aliased, true) {
                     let told = "an alias stands here, and nothing in this file is expanded";
@@ -137,14 +178,37 @@ impl Tree<'_> {
         ControlFlow::Continue(())
     }
 
+    /// Where a plain value goes on with what looks like an entry of a list, and would silently swallow it.
+    fn goes_on(&self, style: &ScalarStyle, span: Span) -> Option<Span> {
+        if !matches!(style, ScalarStyle::Plain) {
+            return None;
+        }
+        let written = self.sheet.text.get(span.start - self.sheet.base..span.end - self.sheet.base)?;
+        let mut start = span.start;
+        for (nth, line) in written.split('\n').enumerate() {
+            let inner = line.trim_start();
+            if nth > 0 && inner.starts_with("- ") {
+                let at = start + line.len() - inner.len();
+                return Some(Span { start: at, end: start + line.trim_end().len() });
+            }
+            start += line.len() + 1;
+        }
+        None
+    }
+
     fn begin(&mut self, desk: &mut Desk, span: Span, what: Collection) -> ControlFlow<()> {
         if self.open.len() >= limits::CONFIG_DEPTH {
             let told = ["nested deeper than ", &limits::CONFIG_DEPTH.to_string(), " levels"].concat();
-            desk.tell(Code::ConfigValue, span, &told, None);
+            desk.tell(
+                Code::ConfigValue,
+                span,
+                &told,
+                Some("fewer brackets: no key has so many levels below it"),
+            );
             self.root = None;
             return ControlFlow::Break(());
         }
-        let bracket = self.text.as_bytes().get(span.start);
+        let bracket = self.sheet.text.as_bytes().get(span.start - self.sheet.base);
         self.open.push(Open { start: span.start, flow: matches!(bracket, Some(b'[' | b'{')), what });
         ControlFlow::Continue(())
     }
@@ -159,10 +223,10 @@ fn place_in(desk: &mut Desk, parent: &mut Open, node: Node) {
         }
         Collection::Map { entries, key } => match key.take() {
             None => *key = Some(key_of(desk, node)),
-            Some((key, at)) if room(desk, entries.len(), at) => {
+            Some(Key::Named(key, at)) if room(desk, entries.len(), at) => {
                 entry(desk, entries, Entry { key, at, value: node })
             }
-            Some(_) => {}
+            Some(Key::Named(..) | Key::Told) => {}
         },
     }
 }
@@ -175,7 +239,7 @@ fn room(desk: &mut Desk, length: usize, at: Span) -> bool {
             Code::ConfigValue,
             at,
             &["more than ", &most, " entries in one list or map"].concat(),
-            None,
+            Some(&[&most, " entries at most"].concat()),
         );
     }
     length <= limits::CONFIG_ENTRIES
@@ -186,18 +250,24 @@ fn entry(desk: &mut Desk, entries: &mut Vec<Entry>, new: Entry) {
         entries.push(new);
         return;
     };
-    let line = desk.line_of(first.start).to_string();
-    let told = ["`", &new.key, "` stands here a second time; the first is in line ", &line].concat();
-    desk.tell(Code::ConfigDuplicate, new.at, &told, Some("one of the two"));
+    let told = ["`", &new.key, "` stands here a second time"].concat();
+    desk.tell_seeing(Code::ConfigDuplicate, new.at, &told, Some("one of the two"), (first, "the first one"));
 }
 
-fn key_of(desk: &mut Desk, node: Node) -> (String, Span) {
+fn key_of(desk: &mut Desk, node: Node) -> Key {
     match node.value {
-        Value::Text { text, .. } => (text, node.span),
-        Value::Nothing | Value::Told => (String::new(), node.span),
+        Value::Text { text, .. } => Key::Named(text, node.span),
+        Value::Nothing => Key::Named(String::new(), node.span),
+        Value::Told => Key::Told,
         Value::List(_) | Value::Map(_) => {
-            desk.tell(Code::ConfigKind, node.span, "a list or a map stands as a key; keys are names", None);
-            (String::new(), node.span)
+            let mend = "a name before the colon; quotes around one that begins with [ or {";
+            desk.tell(
+                Code::ConfigKind,
+                node.span,
+                "a list or a map stands as a key; keys are names",
+                Some(mend),
+            );
+            Key::Told
         }
     }
 }
@@ -220,7 +290,7 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
 
 /// Anchors and tags have no use in a file whose every key has one meaning, and aliases can make a
 /// short file long; all three are told apart so that the words fit what was written.
-fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, span: Span) {
+fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, span: Span, sheet: Sheet<'_>) {
     let (anchor, tag) = match event {
         Event::Scalar(_, _, anchor, tag)
         | Event::SequenceStart(_, anchor, tag)
@@ -231,28 +301,22 @@ fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, spa
         desk.tell(Code::ConfigSyntax, span, "this value has an anchor", Some("the value without `&…`"));
     }
     if tag {
-        let at = place.tag_span().map_or(span, |t| bytes(&t, desk.text().as_ref()));
+        let at = place.tag_span().map_or(span, |t| sheet.bytes(&t));
         desk.tell(Code::ConfigSyntax, at, "this value has a tag", Some("the value without `!…`"));
     }
 }
 
-/// The parser's place in bytes, without the white space and line breaks it may count in at the end.
-fn bytes(place: &ParsedSpan, text: &str) -> Span {
-    let offset = |m: Option<usize>| m.unwrap_or(0).min(text.len());
-    let start = offset(place.start.byte_offset());
-    let end = offset(place.end.byte_offset()).max(start);
-    let kept = text.get(start..end).map_or(0, |t| t.trim_end().len());
-    Span { start, end: start + kept }
-}
+const BRACKETS: &str = "the closing bracket; a comma between entries; quotes around special signs";
 
-fn syntax(desk: &mut Desk, text: &str, error: &ScanError, innermost: Option<&Open>) {
+fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Option<&Open>) {
+    let text = sheet.text;
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
-    let span = Span { start: at, end: at };
+    let stretch = |start: usize, end: usize| Span { start: sheet.base + start, end: sheet.base + end };
     let line_start = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let line = text.get(line_start..).and_then(|t| t.lines().next()).unwrap_or_default();
     let indent = line.len() - line.trim_start().len();
     if let Some(tab) = line.get(..indent).and_then(|blank| blank.find('\t')) {
-        let span = Span { start: line_start + tab, end: line_start + tab + 1 };
+        let span = stretch(line_start + tab, line_start + tab + 1);
         desk.tell(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
         return;
     }
@@ -262,13 +326,39 @@ fn syntax(desk: &mut Desk, text: &str, error: &ScanError, innermost: Option<&Ope
     }
     if let Some(open) = innermost {
         let span = Span { start: open.start, end: open.start + 1 };
-        let line = desk.line_of(at).to_string();
-        let told = ["what this bracket opens goes wrong or stays open in line ", &line].concat();
-        let mend = "the closing bracket; a comma between entries; quotes around special signs";
-        desk.tell(Code::ConfigSyntax, span, &told, Some(mend));
+        let told = "what this bracket opens goes wrong or stays open";
+        let second = (stretch(at, at), "it goes wrong here");
+        desk.tell_seeing(Code::ConfigSyntax, span, told, Some(BRACKETS), second);
         return;
     }
     // The parser says what it found; its own line and column are left out, ours stand beside it.
     let words = error.kind().to_string();
-    desk.tell(Code::ConfigSyntax, span, &["not YAML from here on: ", &words].concat(), None);
+    let (told, mend) = wording(line, &words);
+    desk.tell(Code::ConfigSyntax, stretch(at, at), &told, Some(mend));
+}
+
+/// What is wrong with a line that is no YAML, and the mend, for the slips that are made most.
+fn wording(line: &str, words: &str) -> (String, &'static str) {
+    let told = ["not YAML from here on: ", words].concat();
+    let after = line.split_once(": ").map_or("", |(_, after)| after.trim_start());
+    let mend = if words.contains("misplaced bracket") {
+        "the line without this bracket, or what it closes opened"
+    } else if words.contains("bracket") {
+        BRACKETS
+    } else if words.contains("quoted") {
+        "the closing quote of the value that begins before"
+    } else if words.contains("directive") {
+        "the file without lines that begin with %"
+    } else if after.contains(": ") || after.ends_with(':') {
+        "quotes around a value with `: ` in it"
+    } else if after.starts_with(['@', '`', '%']) {
+        "quotes around a value that begins with such a sign"
+    } else if line.trim_start().starts_with("- ") {
+        "entries of a list at one indentation, below their key"
+    } else if line.trim_start().starts_with(['"', '\'']) || after.starts_with(['"', '\'']) {
+        "the closing quote, and nothing behind it"
+    } else {
+        "keys of one map at one indentation, each with `: ` behind it"
+    };
+    (told, mend)
 }

@@ -5,7 +5,7 @@ mod approvals;
 mod broadcast;
 mod budgets;
 mod carriers;
-mod cast;
+pub(crate) mod cast;
 mod contracts;
 mod introspection;
 mod log;

@@ -135,6 +135,11 @@ impl Model {
         self.schema.global_of(namespace, local).is_some()
     }
 
+    /// Line and column, both from 1, at which the document that was read declares a global element.
+    pub fn declared_at(&self, xsd: &[u8], element: &str) -> Option<(u64, u64)> {
+        self.schema.global(element).map(|declaration| tree::line_and_column(xsd, declaration.offset))
+    }
+
     /// The documentation of a global element, its white space collapsed.
     pub fn documentation(&self, element: &str) -> Option<&str> {
         self.schema.global(element)?.documentation.as_deref()

@@ -324,7 +324,8 @@ impl<'t> Reading<'t> {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
         let default = annotated(element).map(str::to_owned);
-        Declaration { name: name.to_owned(), namespace, of, documentation, dangerous, default, fragment }
+        let offset = element.span.start;
+        Declaration { name: name.to_owned(), namespace, of, documentation, offset, dangerous, default, fragment }
     }
 
     /// The type of an element: by name, or written inside it.

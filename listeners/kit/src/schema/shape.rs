@@ -67,6 +67,8 @@ pub(super) struct Declaration {
     pub(super) namespace: Arc<str>,
     pub(super) of: TypeId,
     pub(super) documentation: Option<String>,
+    /// The byte of the document at which the declaration begins.
+    pub(super) offset: usize,
     /// Whether it is annotated as dangerous.
     pub(super) dangerous: bool,
     /// What a reader supplies where it was left out.

@@ -1,0 +1,166 @@
+//! `systole check`: everything that is wrong with an organism's file, or what the organism is. The check
+//! is the loader's, the one that `run` goes through; nothing is started, and neither the environment nor the
+//! log is looked at.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::{plain, wrapped};
+use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
+use crate::words::composition::{Element, Listener};
+use crate::words::time::stretch;
+
+/// Checks the organism's file.
+///
+/// Shows every mistake at once, each with its place and the mend, or a few lines of what the organism
+/// is. `run` refuses exactly what this refuses. A warning hinders nothing.
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    #[command(flatten)]
+    place: Place,
+    /// Take a warning for a mistake
+    #[arg(long)]
+    strict: bool,
+    /// Print the JSON Schema of the file, for editors, and check nothing
+    #[arg(long)]
+    schema: bool,
+}
+
+impl Check {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        if self.schema {
+            screen.drawn(ORGANISM_JSON_SCHEMA.trim_end());
+            return Exit::Done;
+        }
+        match self.place.load() {
+            Err(refused) => {
+                tell(screen, &refused.0);
+                Exit::Configuration
+            }
+            Ok(file) => {
+                if !file.warnings.is_empty() {
+                    tell(screen, &file.warnings);
+                }
+                if screen.json {
+                    screen.value(&described(&file));
+                } else {
+                    summary(&file).iter().for_each(|line| screen.drawn(line));
+                }
+                if self.strict && !file.warnings.is_empty() { Exit::Configuration } else { Exit::Done }
+            }
+        }
+    }
+}
+
+fn tell(screen: Screen, all: &[Diagnostic]) {
+    if screen.json {
+        all.iter().for_each(|one| screen.value(&as_json(one)));
+        return;
+    }
+    screen.drawn(page(all, screen.colour).trim_end());
+    let mut codes: Vec<&str> = all.iter().map(|one| one.code.as_str()).collect();
+    codes.dedup();
+    if let [code] = codes.as_slice() {
+        screen.say(["systole explain ", code, " says more"].concat());
+    } else {
+        screen.say("systole explain CODE says more of each");
+    }
+}
+
+fn as_json(one: &Diagnostic) -> Value {
+    let (code, severity) = (one.code.as_str(), one.severity().as_str());
+    let mut told = json!({"code": code, "severity": severity, "message": one.message, "mend": one.mend});
+    let place = |place: &crate::organism::file::Place| {
+        // A file as a whole has no line.
+        let known = |number: usize| (place.line > 0).then_some(number);
+        let end = place.column + place.span.chars().count();
+        json!({"file": place.file, "line": known(place.line), "column": known(place.column),
+               "end": known(end), "text": known(0).map(|_| &place.text)})
+    };
+    let second = one.second.as_ref().map(|second| {
+        let mut told = place(&second.place);
+        merge(&mut told, json!({"words": second.words}));
+        told
+    });
+    merge(&mut told, place(&one.place));
+    merge(&mut told, json!({"second": second}));
+    told
+}
+
+fn merge(into: &mut Value, more: Value) {
+    if let (Value::Object(into), Value::Object(more)) = (into, more) {
+        into.extend(more);
+    }
+}
+
+fn described(file: &OrganismFile) -> Value {
+    let composition = &file.composition;
+    let names = |all: &[Element]| all.iter().map(|one| one.name.to_string()).collect::<Vec<_>>();
+    let listeners: Vec<Value> = (composition.listeners.values())
+        .map(|one| {
+            json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
+                   "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
+                   "turns": one.turns, "entry": one.entry})
+        })
+        .collect();
+    json!({"organism": composition.organism.as_str(), "hash": composition.hash.to_string(),
+           "listeners": listeners, "log": file.log, "warnings": file.warnings.len()})
+}
+
+/// What the organism is, in a few lines.
+fn summary(file: &OrganismFile) -> Vec<String> {
+    let composition = &file.composition;
+    let count = composition.listeners.len();
+    let noun = if count == 1 { " listener" } else { " listeners" };
+    let found = if file.warnings.is_empty() { "nothing is wrong".into() } else { counted(&file.warnings) };
+    let mut lines =
+        vec![[composition.organism.as_str(), ": ", &count.to_string(), noun, "; ", &found].concat()];
+    if let Some(description) = &file.description {
+        lines.extend(wrapped("  ", 2, &plain(description)));
+    }
+    let width = composition.listeners.keys().map(|name| name.as_str().len()).max().unwrap_or(0).min(24);
+    for one in composition.listeners.values() {
+        let blank = " ".repeat(width.saturating_sub(one.name.as_str().len()));
+        let lead = ["  ", one.name.as_str(), &blank, "  "].concat();
+        lines.extend(wrapped(&lead, lead.len(), &words(one)));
+    }
+    if let Some(budgets) = &composition.budgets {
+        let mut parts = vec![
+            [&budgets.messages.to_string(), " calls and spawns"].concat(),
+            [&budgets.depth.to_string(), " deep"].concat(),
+            [&budgets.children.to_string(), " children"].concat(),
+        ];
+        parts.extend(budgets.wall_ms.map(|ms| [&stretch(ms), " of work"].concat()));
+        parts.extend(budgets.tokens.map(|tokens| [&tokens.to_string(), " tokens"].concat()));
+        parts.extend(budgets.money.map(|money| money.to_string()));
+        lines.extend(wrapped("  a message from outside may use ", 4, &parts.join(", ")));
+    }
+    lines.extend(wrapped("  log ", 4, &plain(&file.log.display().to_string())));
+    lines
+}
+
+/// A listener in a few words.
+fn words(one: &Listener) -> String {
+    let local =
+        |all: &[Element]| all.iter().map(|one| one.name.local.to_string()).collect::<Vec<_>>().join(", ");
+    let mut parts = vec![["takes ", &local(&one.accepts)].concat()];
+    if !one.returns.is_empty() {
+        parts.push(["gives ", &local(&one.returns)].concat());
+    }
+    if !one.peers.is_empty() {
+        let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
+        let turns = [" in up to ", &one.turns.to_string(), " turns"].concat();
+        parts.push(["calls ", &peers.join(", "), &turns].concat());
+    }
+    if one.entry {
+        parts.push("open to the outside".to_owned());
+    }
+    if one.approval.always {
+        parts.push("a person approves everything".to_owned());
+    }
+    parts.join("; ")
+}

@@ -1,0 +1,107 @@
+//! `systole explain`: what a code means, what the house says where it is given out, and what to do about
+//! it. All of it stands in the one table of codes; nothing is run and no log is read.
+
+use clap::Args;
+use serde_json::json;
+use systole_kit::schema::nearest;
+
+use super::exit::Exit;
+use super::screen::Screen;
+use crate::audit::columns::wrapped;
+use crate::words::codes::Code;
+
+/// Says what a code means, with an example and the mend.
+///
+/// Without a code it lists all of them; a family, as `payload`, lists its own.
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    /// The code, as config.value, or a family, as config
+    code: Option<String>,
+    /// Print data as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(super) fn run(self) -> Exit {
+        let screen = Screen::of_process(self.json);
+        let Some(typed) = self.code.as_deref().map(str::trim) else {
+            return list(screen, Code::ALL.iter().copied());
+        };
+        if let Some(code) = Code::parse(typed) {
+            tell(screen, code);
+            return Exit::Done;
+        }
+        let family = typed.trim_end_matches(['.', '*']);
+        if Code::ALL.iter().any(|code| code.family() == family) {
+            return list(screen, Code::ALL.iter().copied().filter(|code| code.family() == family));
+        }
+        unknown(screen, typed)
+    }
+}
+
+/// A code, whole.
+fn tell(screen: Screen, code: Code) {
+    if screen.json {
+        return screen.value(&as_json(code));
+    }
+    let mut lines = wrapped(&[code.as_str(), ":"].concat(), 4, code.meaning());
+    let again = if code.is_warning() {
+        "a warning: it hinders nothing, unless `check --strict` is asked for"
+    } else if code.family() == "config" {
+        "the organism does not start with it"
+    } else if code.retry_allowed() {
+        "the same call, mended, may be sent at once"
+    } else {
+        "sending the same again does not help"
+    };
+    lines.extend(wrapped("  and then:", 4, again));
+    lines.extend(wrapped("  try:", 4, code.mend()));
+    if let Some(example) = code.example() {
+        lines.push(String::new());
+        lines.extend(example.lines().map(str::to_owned));
+    }
+    lines.iter().for_each(|line| screen.drawn(line));
+}
+
+fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> Exit {
+    let mut family = "";
+    for code in codes {
+        if screen.json {
+            screen.value(&as_json(code));
+            continue;
+        }
+        if code.family() != family && !family.is_empty() {
+            screen.drawn("");
+        }
+        family = code.family();
+        let lead = [code.as_str(), &" ".repeat(29_usize.saturating_sub(code.as_str().len()))].concat();
+        wrapped(&lead, 29, code.meaning()).iter().for_each(|line| screen.drawn(line));
+    }
+    Exit::Done
+}
+
+fn as_json(code: Code) -> serde_json::Value {
+    json!({"code": code.as_str(), "meaning": code.meaning(), "again": code.retry_allowed(),
+           "warning": code.is_warning(), "mend": code.mend(), "example": code.example()})
+}
+
+fn unknown(screen: Screen, typed: &str) -> Exit {
+    let exit = screen.fail(Exit::Usage, ["there is no code `", typed, "`"].concat());
+    let codes = || Code::ALL.iter().map(|code| code.as_str());
+    // Whoever left the family out means the one that ends so.
+    let name = |code: &'static str| code.split_once('.').map_or(code, |(_, name)| name);
+    let bare = nearest(typed, codes().map(name));
+    let bare = codes().find(|code| Some(name(code)) == bare);
+    let family = nearest(typed, Code::ALL.iter().map(|code| code.family()));
+    let near = match typed.contains('.') {
+        true => nearest(typed, codes()),
+        false => family.or(bare),
+    };
+    let mend = match near {
+        Some(near) => ["  try: systole explain ", near].concat(),
+        None => "  try: systole explain, which lists them all".to_owned(),
+    };
+    screen.say(mend);
+    exit
+}

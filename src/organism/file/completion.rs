@@ -1,0 +1,69 @@
+//! The JSON Schema of the organism's file, for editors: made from the table of keys, so that it names every
+//! key and no other. It says of each value what can be said of it alone; whatever joins two places, and the
+//! bounds of durations, sizes and amounts, stays with the loader. It never refuses what the loader takes.
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{self, Form, Key};
+
+/// The schema's text, as it lies in `schemas/organism.schema.json`.
+pub const ORGANISM_JSON_SCHEMA: &str = include_str!("../../../schemas/organism.schema.json");
+
+/// The schema, made from the table of keys.
+pub fn organism_json_schema() -> Value {
+    let mut schema = map("");
+    if let Value::Object(top) = &mut schema {
+        top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        top.insert("title".to_owned(), json!("organism.yaml of Systole"));
+    }
+    schema
+}
+
+/// A map of the keys below a place in the table.
+fn map(table: &str) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
+        properties.insert(name.to_owned(), described(key));
+        // A listener that a Rust program brings itself has none.
+        if key.default == "required" && key.path != "listeners.NAME.run" {
+            required.push(json!(name));
+        }
+    }
+    json!({"type": "object", "additionalProperties": false, "properties": properties, "required": required})
+}
+
+fn described(key: &Key) -> Value {
+    let mut schema = form(key);
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("description".to_owned(), json!([key.meaning, "; default: ", key.default].concat()));
+    }
+    schema
+}
+
+fn form(key: &Key) -> Value {
+    // A plain number or `true` is a text to the loader, and to an editor is not.
+    let text = json!({"type": ["string", "number", "boolean"], "minLength": 1});
+    match key.form {
+        Form::Later => json!(false),
+        Form::Map => map(key.path),
+        Form::Names(pattern) => {
+            let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
+            json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
+        }
+        Form::Payload => json!({"type": ["string", "object", "array"]}),
+        Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
+        Form::Text { empty: false } => text,
+        Form::List => json!({"type": "array", "items": text, "minItems": 1}),
+        Form::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
+        Form::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),
+        Form::Flag => json!({"type": "boolean"}),
+        Form::Count(least, most) => {
+            json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": "^[0-9]+$"})
+        }
+        Form::Words(words) => json!({"enum": words}),
+        Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),
+        Form::Name(pattern) => json!({"type": ["string", "boolean"], "pattern": pattern}),
+        Form::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
+    }
+}

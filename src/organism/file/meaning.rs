@@ -1,0 +1,289 @@
+//! What an organism means, beyond what each value says: whom no message can reach, what nobody sends or
+//! reads, whose item could go to two, who calls in a circle. None of it hinders a run, so all of it is a
+//! warning, each with a code of its own.
+//!
+//! In comes a declaration that has no mistake, with what was made of it; out come the warnings in order of
+//! place. It never refuses anything: what could not be delivered or told apart was refused before.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::compose::Composed;
+use super::declared::{Declared, Party};
+use super::desk::Desk;
+use super::diagnostic::Diagnostic;
+use super::schemas::PAYLOADS;
+use super::value::At;
+use super::yaml::Span;
+use crate::words::codes::Code;
+use crate::words::composition::Listener;
+
+/// Everything that may not be what the composer meant.
+pub(super) fn warnings(desk: &Desk, declared: &Declared, composed: &Composed) -> Vec<Diagnostic> {
+    let mut warnings = Warnings { desk, declared, composed, found: Vec::new() };
+    let called = warnings.called();
+    warnings.unreached(&called);
+    warnings.unread_answers(&called);
+    warnings.several_takers();
+    warnings.several_open();
+    warnings.circles();
+    warnings.unused_elements();
+    warnings.found.sort_by_key(|(order, _)| *order);
+    warnings.found.into_iter().map(|(_, warning)| warning).collect()
+}
+
+struct Warnings<'a> {
+    desk: &'a Desk,
+    declared: &'a Declared,
+    composed: &'a Composed,
+    found: Vec<(usize, Diagnostic)>,
+}
+
+/// A warning about a stretch of the file.
+struct Warning<'w> {
+    code: Code,
+    at: Span,
+    words: String,
+    mend: &'w str,
+    second: Option<(Span, &'w str)>,
+}
+
+impl<'a> Warnings<'a> {
+    fn warn(&mut self, warning: Warning<'_>) {
+        let place = self.desk.place(warning.at);
+        let mut told = Diagnostic::new(warning.code, place, &warning.words, Some(warning.mend));
+        if let Some((at, words)) = warning.second {
+            told = told.seeing(self.desk.place(at), words);
+        }
+        self.found.push((warning.at.start, told));
+    }
+
+    fn party(&self, name: &str) -> Option<&'a Party> {
+        self.declared.parties.iter().find(|party| party.key.value == name)
+    }
+
+    fn listener(&self, party: &Party) -> Option<&'a Listener> {
+        party.name.as_ref().and_then(|name| self.composed.listeners.get(name))
+    }
+
+    fn is_open(&self, party: &Party) -> bool {
+        self.listener(party).is_some_and(|listener| listener.entry)
+    }
+
+    /// Those whom a message can come to: from outside, or from somebody it can come to.
+    fn called(&self) -> BTreeSet<&'a str> {
+        let open = self.declared.parties.iter().filter(|party| self.is_open(party));
+        let mut waiting: VecDeque<&'a str> = open.map(|party| party.key.value.as_str()).collect();
+        let mut called = BTreeSet::new();
+        while let Some(name) = waiting.pop_front() {
+            if called.insert(name) {
+                let peers = self.party(name).map_or(&[][..], |party| &party.peers);
+                waiting.extend(peers.iter().map(|peer| peer.value.as_str()));
+            }
+        }
+        called
+    }
+
+    /// Whether somebody who can be called has that listener told of requests for approval.
+    fn is_told(&self, name: &str, called: &BTreeSet<&str>) -> bool {
+        let parties = self.declared.parties.iter();
+        let mut askers = parties.filter(|party| called.contains(party.key.value.as_str()));
+        askers.any(|party| party.approval.tell.iter().any(|told| told.value == name))
+    }
+
+    fn unreached(&mut self, called: &BTreeSet<&str>) {
+        if called.is_empty() {
+            let Some(first) = self.declared.parties.first() else { return };
+            let mend = ["entry: true at listeners.", &first.key.value, ", or another"].concat();
+            return self.warn(Warning {
+                code: Code::ConfigUnreached,
+                at: first.key.at,
+                words: "no listener takes messages from outside, so that nothing ever begins".to_owned(),
+                mend: &mend,
+                second: None,
+            });
+        }
+        for party in &self.declared.parties {
+            let name = party.key.value.as_str();
+            if called.contains(name) || self.is_told(name, called) {
+                continue;
+            }
+            let elements: Vec<&str> = party.accepts.iter().map(|element| element.value.as_str()).collect();
+            let words = ["listeners.", name, ": nobody can send it `", &elements.join("`, `"), "`"].concat();
+            self.warn(Warning {
+                code: Code::ConfigUnreached,
+                at: party.key.at,
+                words,
+                mend: "entry: true, or its name under `peers` of who sends to it",
+                second: None,
+            });
+        }
+    }
+
+    fn unread_answers(&mut self, called: &BTreeSet<&str>) {
+        for party in &self.declared.parties {
+            let name = party.key.value.as_str();
+            let told_only = !called.contains(name) && self.is_told(name, called);
+            if let Some(first) = party.returns.first().filter(|_| told_only) {
+                let words = ["listeners.", name, ".returns: it is only told of approvals, so nobody reads `"];
+                self.warn(Warning {
+                    code: Code::ConfigUnreadAnswer,
+                    at: first.at,
+                    words: [&words.concat(), first.value.as_str(), "`"].concat(),
+                    mend: "leave `returns` out, or its name under `peers` of who calls it",
+                    second: None,
+                });
+            }
+        }
+    }
+
+    /// Whose item, if it names nobody, could go to two.
+    fn several_takers(&mut self) {
+        for party in &self.declared.parties {
+            let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
+            for peer in &party.peers {
+                let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
+                    continue;
+                };
+                for element in taker.accepts.iter().map(|accepted| &accepted.name) {
+                    if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == *element) {
+                        continue;
+                    }
+                    let Some((_, first)) = seen.iter().find(|(known, _)| *known == element) else {
+                        seen.push((element, peer));
+                        continue;
+                    };
+                    let local = &*element.local;
+                    let lead = ["listeners.", &party.key.value, ".peers: `", &peer.value].concat();
+                    let words = [&lead, "` and `", &first.value, "` both take `", local, "`"].concat();
+                    let mend =
+                        ["`broadcast: {", local, ": all}`, or <to> in every item that is a `", local, "`"];
+                    self.warn(Warning {
+                        code: Code::ConfigSeveralTakers,
+                        at: peer.at,
+                        words,
+                        mend: &mend.concat(),
+                        second: Some((first.at, "it takes it too")),
+                    });
+                }
+            }
+        }
+    }
+
+    /// What comes from outside and, if it names nobody, could go to two.
+    fn several_open(&mut self) {
+        let mut seen: Vec<(&systole_kit::QName, &Party)> = Vec::new();
+        let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
+        for party in open {
+            let accepts = self.listener(party).map_or(&[][..], |listener| &listener.accepts);
+            for element in accepts.iter().map(|accepted| &accepted.name) {
+                let Some((_, first)) = seen.iter().find(|(known, _)| *known == element) else {
+                    seen.push((element, party));
+                    continue;
+                };
+                let at = |party: &Party| {
+                    let named = party.accepts.iter().find(|named| *named.value == *element.local);
+                    named.map_or(party.key.at, |named| named.at)
+                };
+                let lead = ["listeners.", &party.key.value, ".accepts: from outside `"].concat();
+                let words = [&lead, &*element.local, "` may go to `", &first.key.value, "` as well"].concat();
+                let mend = ["systole send --to ", &party.key.value, ", or different elements"].concat();
+                self.warn(Warning {
+                    code: Code::ConfigSeveralTakers,
+                    at: at(party),
+                    words,
+                    mend: &mend,
+                    second: Some((at(first), "it takes it too")),
+                });
+            }
+        }
+    }
+
+    /// Who can call itself through others, where only the budgets that hold for everybody end that.
+    fn circles(&mut self) {
+        if self.declared.has_budgets {
+            return;
+        }
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        for party in &self.declared.parties {
+            let name = party.key.value.as_str();
+            let Some(circle) = self.circle(party).filter(|_| !told.contains(name)) else { continue };
+            let names: Vec<&str> = circle.iter().map(|peer| peer.value.as_str()).collect();
+            told.extend(names.iter().copied());
+            let (Some(first), Some(last)) = (circle.first(), circle.last()) else { continue };
+            let way = [name, " -> ", &names.join(" -> ")].concat();
+            let words = ["listeners.", name, ".peers: a circle, ", &way, ", and no `budgets` end it"];
+            self.warn(Warning {
+                code: Code::ConfigCircle,
+                at: first.at,
+                words: words.concat(),
+                mend: "budgets: {messages: 500, depth: 6}, with the numbers that you mean",
+                second: (circle.len() > 1).then_some((last.at, "back again")),
+            });
+        }
+    }
+
+    /// The shortest way from a listener back to itself, as the peers that are named on it.
+    fn circle(&self, start: &'a Party) -> Option<Vec<&'a At<String>>> {
+        let mut ways: VecDeque<Vec<&'a At<String>>> = start.peers.iter().map(|peer| vec![peer]).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(way) = ways.pop_front() {
+            let last = way.last()?.value.as_str();
+            if last == start.key.value {
+                return Some(way);
+            }
+            if seen.insert(last) {
+                let peers = self.party(last).map_or(&[][..], |party| &party.peers);
+                ways.extend(peers.iter().map(|peer| way.iter().copied().chain([peer]).collect::<Vec<_>>()));
+            }
+        }
+        None
+    }
+
+    /// Root elements of the schemas that no listener takes or gives.
+    fn unused_elements(&mut self) {
+        let listeners = || self.composed.listeners.values();
+        let used = |namespace: &str, element: &str| {
+            listeners().any(|listener| {
+                let own = listener.own_namespace() == namespace && listener.name.as_str() == element;
+                own || listener.accepts.iter().chain(&listener.returns).any(|e| e.name.is(namespace, element))
+            })
+        };
+        let mut found = Vec::new();
+        for (name, outline) in self.composed.collected.outlines() {
+            for element in outline.elements.iter().filter(|element| !used(&outline.namespace, element)) {
+                let words = ["`", element, "` is accepted and returned by no listener"].concat();
+                if let Some(section) = self.declared.payloads.as_ref().filter(|_| name == PAYLOADS) {
+                    let at = section.place_of(element);
+                    let mend = "under `accepts` or `returns` of a listener, or out of the payloads";
+                    let place = self.desk.place(at);
+                    found.push((
+                        at.start,
+                        Diagnostic::new(Code::ConfigUnusedElement, place, &words, Some(mend)),
+                    ));
+                    continue;
+                }
+                let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
+                    continue;
+                };
+                let mend = "under `accepts` or `returns` of a listener, or out of the schema";
+                let told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
+                let told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                found.push((outline.named.start, told));
+            }
+        }
+        self.found.extend(found);
+    }
+
+    /// Whether some schema refers to that element from inside another.
+    fn is_part(&self, element: &str) -> bool {
+        let mut texts =
+            self.composed.collected.schemas.iter().map(|schema| String::from_utf8_lossy(&schema.text));
+        texts.any(|text| {
+            text.split("ref=").skip(1).any(|after| {
+                let value =
+                    after.get(1..).and_then(|rest| rest.split(['"', '\'']).next()).unwrap_or_default();
+                value.rsplit(':').next() == Some(element)
+            })
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! `systole check` and its warnings: what is told, as JSON and on a terminal, and that `run` refuses what
+//! `check` refuses, no more and no less.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use systole::organism::file::{self, Severity, page};
+
+use crate::program::{Ran, Running, systole};
+
+const BROKEN: &str = "tests/suite/golden/config";
+const WARNED: &str = "tests/suite/golden/warnings";
+
+/// The organism's files of a folder.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    files
+}
+
+/// Runs the real program where the goldens name their files from.
+fn here(arguments: &[&str]) -> Ran {
+    systole(Path::new(env!("CARGO_MANIFEST_DIR")), arguments)
+}
+
+#[test]
+fn h3_run_refuses_exactly_what_check_refuses() {
+    let broken = files(BROKEN);
+    assert!(broken.len() >= 40, "{} files", broken.len());
+    for path in &broken {
+        let name = path.to_str().unwrap();
+        let (checked, ran) = (here(&["check", "-f", name]), here(&["run", "-f", name]));
+        assert_eq!((checked.code, ran.code), (Some(3), Some(3)), "{name}\n{ran:?}");
+        assert_eq!(checked.stdout, ran.stderr, "{name}");
+        assert_eq!(checked.stdout, fs::read_to_string(path.with_extension("out")).unwrap(), "{name}");
+    }
+    for path in files(WARNED) {
+        let name = path.to_str().unwrap();
+        let checked = here(&["check", "-f", name]);
+        assert_eq!(checked.code, Some(0), "{name}\n{}", checked.stdout);
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("hello.db");
+        let arguments =
+            ["run", "-f", name, "--log", log.to_str().unwrap(), "--set", "console.listen=127.0.0.1:0"];
+        let mut running = Running::start(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments);
+        let told = running.says("systole check shows them");
+        let count = file::load(&path).unwrap().warnings.len();
+        assert!(told.starts_with(&format!("{count} warning")), "{name}: {told}");
+        running.says("its log is");
+        assert_eq!(running.interrupt().code, Some(130), "{name}");
+    }
+}
+
+#[test]
+fn warnings_are_told_as_written_down_and_hinder_nothing() {
+    let regenerate = std::env::var_os("SYSTOLE_GOLDEN").is_some();
+    let mut codes = std::collections::BTreeSet::new();
+    for path in files(WARNED) {
+        let loaded = file::load(&path).unwrap_or_else(|refused| panic!("{}: {refused}", path.display()));
+        let told = page(&loaded.warnings, false);
+        assert!(!loaded.warnings.is_empty(), "{}", path.display());
+        assert!(loaded.warnings.iter().all(|one| one.severity() == Severity::Warning), "{told}");
+        assert!(loaded.warnings.iter().all(|one| one.mend.is_some()), "{told}");
+        assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+        codes.extend(loaded.warnings.iter().map(|one| one.code));
+        let golden = path.with_extension("out");
+        if regenerate {
+            fs::write(&golden, &told).unwrap();
+        }
+        assert_eq!(told, fs::read_to_string(&golden).unwrap_or_default(), "{}", path.display());
+    }
+    let known = systole::words::codes::Code::ALL.iter().filter(|code| code.is_warning());
+    assert!(known.into_iter().all(|code| codes.contains(code)), "a warning that no file has: {codes:?}");
+}
+
+#[test]
+fn a_strict_check_takes_a_warning_for_a_mistake() {
+    let name = "tests/suite/golden/warnings/unreached.yaml";
+    assert_eq!(here(&["check", "-f", name]).code, Some(0));
+    assert_eq!(here(&["check", "--strict", "-f", name]).code, Some(3));
+    assert_eq!(here(&["check", "--strict", "-f", "config/beat/organism.yaml"]).code, Some(0));
+}
+
+/// Every mistake is a value of its own, with everything that the page has.
+#[test]
+fn as_json_each_mistake_is_a_line_with_its_places() {
+    let path = "tests/suite/golden/config/overlap.yaml";
+    let ran = here(&["check", "--json", "-f", path]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(3), ""));
+    let told: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(told.len(), 2, "{}", ran.stdout);
+    let [first, second] = &told[..] else { unreachable!("two") };
+    assert_eq!((&first["code"], &first["severity"]), (&"config.overlap".into(), &"error".into()));
+    assert_eq!((&first["file"], &first["second"]), (&path.into(), &Value::Null));
+    assert_eq!([&first["line"], &first["column"], &first["end"]], [&Value::from(7), &15.into(), &21.into()]);
+    assert_eq!(first["text"], "    returns: [search]");
+    assert_eq!(first["mend"], "another element, or another name for the listener");
+    let other = &second["second"];
+    assert_eq!([&other["line"], &other["column"], &other["end"]], [&Value::from(13), &15.into(), &21.into()]);
+    assert_eq!((&other["words"], &other["file"]), (&"accepted here".into(), &path.into()));
+    let whole = here(&["check", "--json", "-f", "tests/suite/golden/config/empty.yaml"]);
+    let whole: Value = serde_json::from_str(whole.stdout.trim()).unwrap();
+    assert!(whole["line"].is_null() && whole["text"].is_null() && whole["message"] == "the file is empty");
+}
+
+/// A good file is said in a few lines: who is there, who takes what, what it may use, where the log lies.
+#[test]
+fn a_good_file_is_told_as_what_it_is() {
+    let ran = here(&["check", "-f", "config/beat/organism.yaml", "--set", "budgets.wall=5m"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    for wanted in [
+        "beat: 4 listeners; nothing is wrong\n",
+        "  clerk    takes order; gives invoice; calls stock, courier, till in up to 8\n",
+        "  a message from outside may use 500 calls and spawns, 6 deep, 32 children,",
+        "config/beat/beat.db\n",
+    ] {
+        assert!(ran.stdout.contains(wanted), "{wanted:?}: {}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("5m"), "{}", ran.stdout);
+    let ran = here(&["check", "--json", "-f", "config/beat/organism.yaml"]);
+    let whole: Value = serde_json::from_str(ran.stdout.trim()).unwrap();
+    assert_eq!((&whole["organism"], &whole["warnings"]), (&"beat".into(), &0.into()));
+    assert_eq!(whole["listeners"].as_array().unwrap().len(), 4);
+    assert_eq!(whole["listeners"][0]["accepts"][0], "{https://xml-pipeline.org/ns/clerk/v1}order");
+}
+
+/// Row 44, the first half: each is refused with its file, line and column before anything starts, but a
+/// circle, which budgets end, and which is a mistake only to those who say so.
+#[test]
+fn row_44_a_broken_file_starts_nothing_and_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("search.xsd")).unwrap();
+    let good = "organism: {name: hello, entry: search}\nlisteners:\n  \
+                search: {run: [a], schema: search.xsd, accepts: [find], returns: [found]}\n";
+    let broken = [
+        (format!("{good}colour: blue\n"), "organism.yaml:4:1"),
+        (format!("{good}  search: {{run: [b]}}\n"), "organism.yaml:4:3"),
+        (good.replace("search.xsd", "serch.xsd"), "organism.yaml:3:30"),
+    ];
+    for (text, place) in broken {
+        fs::write(folder.path().join("organism.yaml"), text).unwrap();
+        let ran = systole(folder.path(), &["run"]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(ran.stderr.contains(place), "{place}: {}", ran.stderr);
+        assert!(!folder.path().join("organism.db").exists(), "a log was made");
+    }
+    let circle = here(&["check", "--strict", "-f", "tests/suite/golden/warnings/circle.yaml"]);
+    assert_eq!(circle.code, Some(3), "{circle:?}");
+    assert!(circle.stdout.contains("circle.yaml:3:88"), "{}", circle.stdout);
+}
+
+#[test]
+fn explain_knows_every_code_and_the_nearest_of_a_wrong_one() {
+    let all = here(&["explain"]);
+    for code in systole::words::codes::Code::ALL {
+        let ran = here(&["explain", code.as_str()]);
+        assert_eq!(ran.code, Some(0), "{code}");
+        assert!(
+            ran.stdout.starts_with(&format!("{code}:")) && ran.stdout.contains("\n  try: "),
+            "{}",
+            ran.stdout
+        );
+        assert!(all.stdout.contains(code.as_str()), "{code} is not listed");
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
+    }
+    let family = here(&["explain", "route"]);
+    assert_eq!(
+        family.stdout.lines().filter(|line| line.starts_with("route.")).count(),
+        3,
+        "{}",
+        family.stdout
+    );
+    for (typed, near) in
+        [("payload.invlid", "payload.invalid"), ("circel", "config.circle"), ("rout", "route")]
+    {
+        let ran = here(&["explain", typed]);
+        assert_eq!(ran.code, Some(2), "{typed}");
+        assert!(ran.stderr.contains(&format!("try: systole explain {near}\n")), "{typed}: {}", ran.stderr);
+    }
+    let json = here(&["explain", "--json", "timer.unknown"]);
+    let json: Value = serde_json::from_str(json.stdout.trim()).unwrap();
+    assert_eq!((&json["code"], &json["again"]), (&"timer.unknown".into(), &true.into()));
+}

@@ -1,0 +1,66 @@
+//! What is said about organism's files: the first diagnostic with each code in the goldens, as the file would
+//! be called where it is used.
+
+use std::fs;
+use std::path::Path;
+
+use systole::organism::file::{self, Diagnostic};
+use systole::words::codes::Code;
+
+use super::Book;
+
+/// A code, and the file among the goldens that shows it best.
+const SHOWN: [(Code, &str); 17] = [
+    (Code::ConfigUnreadable, "config/schema-missing"),
+    (Code::ConfigSyntax, "config/unclosed"),
+    (Code::ConfigUnknownKey, "config/unknown-key"),
+    (Code::ConfigNotBuilt, "config/not-built"),
+    (Code::ConfigMissing, "config/missing-keys"),
+    (Code::ConfigKind, "config/list-for-map"),
+    (Code::ConfigValue, "config/durations"),
+    (Code::ConfigDuplicate, "config/duplicate-keys"),
+    (Code::ConfigUnknownName, "config/unknown-peer"),
+    (Code::ConfigUnknownElement, "config/unknown-element"),
+    (Code::ConfigSchema, "config/schema-unfit"),
+    (Code::ConfigOverlap, "config/overlap"),
+    (Code::ConfigUnreached, "warnings/unreached"),
+    (Code::ConfigUnusedElement, "warnings/unused-element"),
+    (Code::ConfigUnreadAnswer, "warnings/told-only"),
+    (Code::ConfigSeveralTakers, "warnings/several-takers"),
+    (Code::ConfigCircle, "warnings/circle"),
+];
+
+pub(super) fn show(book: &mut Book) {
+    for (code, name) in SHOWN {
+        let path = format!("tests/suite/golden/{name}.yaml");
+        let told = match file::load(Path::new(&path)) {
+            Ok(file) => file.warnings,
+            Err(refused) => refused.0,
+        };
+        let first = told.into_iter().find(|one| one.code == code).unwrap_or_else(|| panic!("{code}: {path}"));
+        let first = called(first, &path);
+        book.write(code, "systole check", &first.to_string());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("a.xsd")).unwrap();
+    let path = folder.path().join("organism.yaml");
+    let text = "organism: {name: hello}\nlisteners: {a: {run: [a], schema: a.xsd, accepts: [find]}}\n";
+    fs::write(&path, text).unwrap();
+    let source = file::load(&path).unwrap().composition.source;
+    let cut = file::read_source(&source[..source.len() - 9], Path::new("/")).unwrap_err();
+    book.write(Code::ConfigSource, "a stored configuration that was cut off", &cut.0[0].to_string());
+}
+
+/// The diagnostic with the names that files have where they are used.
+fn called(mut one: Diagnostic, path: &str) -> Diagnostic {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let short = |file: &str| {
+        let inside = file.strip_prefix(folder).unwrap_or(file).trim_start_matches('/');
+        if file == path { "organism.yaml" } else { inside }.to_owned()
+    };
+    one.place.file = short(&one.place.file);
+    if let Some(second) = &mut one.second {
+        second.place.file = short(&second.place.file);
+    }
+    one
+}

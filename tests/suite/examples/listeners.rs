@@ -1,0 +1,105 @@
+//! What is said about listeners that fail, each in a way of its own.
+
+use systole::words::codes::Code;
+
+use super::Book;
+use crate::promises::cast::{BOSS, CRASH, ECHO, HANG, House, SILENT, cast, say};
+
+/// Says that it failed.
+const FAILS: &str = r#"
+for turn in turns():
+    print(f'<reply xmlns="urn:systole:listener:v1" delivery="{turn.delivery}"><failure code="upstream-down" retry="false">the service answered 503</failure></reply>', flush=True)
+"#;
+
+/// Answers a delivery that it was never given, so often as it is told, and then the one that it was given.
+const STALE: &str = r#"
+for turn in turns():
+    for n in range(int(turn.text)): reply("0" * 64, said(f"late {n}"))
+    reply(turn.delivery, said(ask("0" * 64, "<view/>")))
+"#;
+
+/// Begins a model call, and dies.
+const BUYER: &str = r#"
+for turn in turns():
+    print(f'<journal xmlns="urn:systole:listener:v1" id="1" delivery="{turn.delivery}" kind="model-started" model="m" prompt="{"0" * 64}"/>', flush=True)
+    sys.stdin.readline()
+    sys.exit("out of memory")
+"#;
+
+const ONCE: &str = "entry: true, retry: {attempts: 1, backoff: 1ms..1ms}";
+
+pub(super) async fn show(book: &mut Book) {
+    let slow = format!("{ONCE}, timeout: 300ms");
+    let paid = format!("{ONCE}, on_unknown: fail");
+    let parts = [
+        ("fails", ONCE, FAILS),
+        ("hangs", &slow, HANG),
+        ("crashes", ONCE, CRASH),
+        ("silent", ONCE, SILENT),
+        ("stale", ONCE, STALE),
+        ("buyer", &paid, BUYER),
+    ];
+    let house = House::open(&parts).await;
+    for (code, who, text, done) in [
+        (Code::ListenerFailed, "fails", "x", "a listener answers with a <failure>"),
+        (Code::ListenerTimeout, "hangs", "x", "a listener with `timeout: 300ms` that never answers"),
+        (Code::ListenerLost, "crashes", "x", "a program that dies over what it is asked"),
+        (Code::ListenerSilent, "silent", "x", "an empty reply where an answer is owed"),
+        (
+            Code::UnknownOutcome,
+            "buyer",
+            "x",
+            "a program that begins a model call and dies, with `on_unknown: fail`",
+        ),
+        (Code::StaleLease, "stale", "1", "a reply to a delivery that never was"),
+        (
+            Code::ListenerThrottled,
+            "stale",
+            "60",
+            "sixty replies to deliveries that never were, and a question",
+        ),
+    ] {
+        house.ask(code.as_str(), who, text).await;
+        book.take(&house.records(), code, done);
+    }
+    house.close().await;
+    down(book).await;
+    unavailable(book).await;
+}
+
+async fn down(book: &mut Book) {
+    let folder = cast(&[("gone", ONCE, ECHO)]);
+    let path = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&path).unwrap().replace("[python3, gone.py]", "[./gone]");
+    std::fs::write(&path, text).unwrap();
+    let house = House::in_folder(folder).await;
+    house.ask("down", "gone", "x").await;
+    book.take(&house.records(), Code::ListenerDown, "a listener whose program is not there");
+    house.close().await;
+}
+
+/// Somebody who is called is taken out of the file before the next start.
+async fn unavailable(book: &mut Book) {
+    let parts = [
+        ("boss", "peers: [mute, echo], turns: 9, entry: true", BOSS),
+        ("mute", "timeout: 1h", HANG),
+        ("echo", "", ECHO),
+    ];
+    let house = House::in_folder(cast(&parts)).await;
+    let receipt =
+        house.send("k", &say("boss", "[[say('mute', 'x')], everything]"), None, None).await.unwrap();
+    let called = |record: &systole::words::record::Record| {
+        record.header.to.as_ref().is_some_and(|to| to.as_str() == "mute")
+    };
+    house.until("mute is called", called).await;
+    let folder = house.close().await;
+    let path = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&path).unwrap().replace("peers: [mute, echo]", "peers: [echo]");
+    let text: String =
+        text.lines().filter(|line| !line.starts_with("  mute:")).flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(&path, text).unwrap();
+    let house = House::in_folder(folder).await;
+    house.outcomes(&[receipt]).await;
+    book.take(&house.records(), Code::Unavailable, "a listener is taken out of the file while it is called");
+    house.close().await;
+}

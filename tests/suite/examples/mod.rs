@@ -1,0 +1,148 @@
+//! The examples beside the table of codes: every code is brought about, and what the house says then is
+//! written down, `src/words/examples.txt`, from where `explain` and the page of codes take it.
+//! `SYSTOLE_GOLDEN=1` writes it anew; without it words that have changed are a failure.
+
+mod files;
+mod limits;
+mod listeners;
+mod outside;
+mod payloads;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use systole::audit::columns::{plain, wrapped};
+use systole::audit::glance::told;
+use systole::words::codes::Code;
+use systole::words::record::{Mark, Record};
+
+const EXAMPLES: &str = "src/words/examples.txt";
+
+/// Codes that nobody can bring about from outside: a log that is damaged between two reads of it, and one
+/// that cannot be written at the moment.
+const NOT_SHOWN: [Code; 2] = [Code::DamagedThread, Code::IngressUnavailable];
+
+/// What was brought about so far.
+#[derive(Default)]
+struct Book(BTreeMap<&'static str, String>);
+
+impl Book {
+    /// Takes the newest record that gives out that code, below a line of what was done.
+    fn take(&mut self, records: &[Record], code: Code, done: &str) {
+        let newest = || records.iter().rev();
+        let says = |record: &&Record| told(&record.body).is_some_and(|told| told.code == code.as_str());
+        let said = newest().find(says).map(|record| record.body.to_vec());
+        // What a program was told while it worked stands in what it said of it.
+        let said = said.or_else(|| newest().find_map(|record| quoted(code, record)));
+        let marked = || newest().find(|record| record.header.code == Some(Mark::Code(code)));
+        let body = said.or_else(|| marked().map(|record| record.body.to_vec()));
+        let body = body.unwrap_or_else(|| panic!("{code} was not given out: {}", lines(records)));
+        self.write(code, done, &words(code, &body));
+    }
+
+    /// Takes a text as it is.
+    fn write(&mut self, code: Code, done: &str, text: &str) {
+        let done = wrapped("", 0, &steady(done)).join("\n");
+        let page = [&done, ":\n\n", text.trim_end(), "\n"].concat();
+        assert!(self.0.insert(code.as_str(), page).is_none(), "{code} is shown twice");
+    }
+
+    /// The file: every code in the order of the table.
+    fn page(&self) -> String {
+        let mut page = String::new();
+        for code in Code::ALL {
+            match self.0.get(code.as_str()) {
+                Some(example) => page += &format!("== {code} ==\n{example}\n"),
+                None => assert!(NOT_SHOWN.contains(code), "{code} has no example"),
+            }
+        }
+        page
+    }
+}
+
+/// The error with that code that stands as text in a record.
+fn quoted(code: Code, record: &Record) -> Option<Vec<u8>> {
+    let text = crate::promises::cast::plain(record);
+    let error = text.get(text.find("<system-error")?..)?;
+    let tag = error.split_once('>')?.0;
+    let whole = if tag.ends_with('/') {
+        [tag, ">"].concat()
+    } else {
+        error.split_once("</system-error>")?.0.to_owned() + "</system-error>"
+    };
+    told(whole.as_bytes()).filter(|told| told.code == code.as_str()).map(|_| whole.into_bytes())
+}
+
+fn lines(records: &[Record]) -> String {
+    let line = |record: &Record| {
+        let body = String::from_utf8_lossy(&record.body).into_owned();
+        format!("\n{} {:?} {}", record.header.thread, record.header.code, &body[..body.len().min(300)])
+    };
+    records.iter().rev().take(12).map(line).collect()
+}
+
+/// What a record says, as a person reads it.
+fn words(code: Code, body: &[u8]) -> String {
+    let Some(told) = told(body) else {
+        return [&wrapped("", 2, &steady(&plain(&String::from_utf8_lossy(body)))).join("\n"), "\n"].concat();
+    };
+    let mut page = wrapped(&[code.as_str(), ":"].concat(), 4, &steady(&told.message));
+    let spot = told.place.map(|(line, column)| format!("line {line}, column {column}"));
+    let place: Vec<String> = told.path.into_iter().chain(spot).collect();
+    let parts = [
+        ("  at      ", Some(place.join(", ")).filter(|place| !place.is_empty())),
+        ("  expected", told.expected),
+        ("  received", told.received),
+        ("  try     ", told.mend),
+    ];
+    for (name, words) in parts {
+        let words = words.map(|words| steady(&words));
+        page.extend(words.into_iter().flat_map(|words| wrapped(name, 11, &words)));
+    }
+    page.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+/// A text without what is another at each run: ids of threads, how long a program lived, its process.
+fn steady(text: &str) -> String {
+    let mut steady = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("sess-") {
+        let digits = after.bytes().take_while(u8::is_ascii_hexdigit).count();
+        steady.push_str(before);
+        steady.push_str("sess-");
+        steady.push_str(if digits == 12 { "1f0c9a2b77d1" } else { &after[..digits] });
+        rest = &after[digits..];
+    }
+    let steady = replaced(&(steady + rest), "exited 1 after ", " s;", "0.2");
+    replaced(&steady, " from /", ":", "srv/hello")
+}
+
+/// The text with whatever stands between two others in it, where that is short, replaced.
+fn replaced(text: &str, before: &str, after: &str, by: &str) -> String {
+    let Some((head, rest)) = text.split_once(before) else { return text.to_owned() };
+    match rest.split_once(after).filter(|(between, _)| !between.contains(' ')) {
+        Some((_, tail)) => [head, before, by, after, tail].concat(),
+        None => text.to_owned(),
+    }
+}
+
+/// All of them in one run: what they say of each other's threads and listeners stays apart by their houses.
+#[tokio::test]
+async fn every_code_has_an_example_that_was_brought_about() {
+    let mut book = Book::default();
+    files::show(&mut book);
+    payloads::show(&mut book).await;
+    listeners::show(&mut book).await;
+    limits::show(&mut book).await;
+    outside::show(&mut book);
+    let page = book.page();
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        fs::write(EXAMPLES, &page).unwrap();
+    }
+    let kept = fs::read_to_string(EXAMPLES).unwrap_or_default();
+    let stale: Vec<&str> = page.split("\n== ").filter(|example| !kept.contains(example.trim_end())).collect();
+    assert!(stale.is_empty(), "SYSTOLE_GOLDEN=1 writes {EXAMPLES} again:\n{}", stale.join("\n"));
+    assert_eq!(page.len(), kept.len(), "an example is left over in {EXAMPLES}");
+    let wide: Vec<&str> = page.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "wider than a terminal: {wide:#?}");
+}

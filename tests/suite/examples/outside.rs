@@ -1,0 +1,103 @@
+//! What is said to clients and to those who decide: through the commands and the door of the real program.
+
+use std::path::Path;
+
+use serde_json::Value;
+use systole::audit::columns::wrapped;
+use systole::edges::log::sqlite;
+use systole::words::codes::Code;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::Record;
+
+use super::Book;
+use crate::program::{Answer, Running, ask_as, kept_from_events, run_file, systole};
+use crate::promises::cast::{ECHO, cast, say};
+
+const ALICE: &str = "alice-token-0123456789";
+
+pub(super) fn show(book: &mut Book) {
+    let parts = [
+        ("guard", "entry: true, approval: {when: always}", ECHO),
+        ("hasty", "entry: true, approval: {when: always, expires: 1s}", ECHO),
+    ];
+    let folder = cast(&parts);
+    let file = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + "clients: {alice: {token_env: ALICE_TOKEN}}\n").unwrap();
+    let organism = Running::organism_with(folder.path(), &[("ALICE_TOKEN", ALICE)]);
+    approvals(folder.path(), book);
+    door(folder.path(), book);
+    organism.interrupt();
+}
+
+fn records(folder: &Path) -> Vec<Record> {
+    let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
+    reader.after(Position(0), 100_000).unwrap().into_iter().map(|(_, record)| record).collect()
+}
+
+fn sent(folder: &Path, key: &str, who: &str) -> Option<i32> {
+    std::fs::write(folder.join("say.xml"), say(who, "drop the table")).unwrap();
+    systole(folder, &["send", "--file", "say.xml", "--key", key]).code
+}
+
+fn approvals(folder: &Path, book: &mut Book) {
+    assert_eq!(sent(folder, "k", "guard"), Some(6));
+    let mut refused = |code: Code, arguments: &[&str]| {
+        let ran = systole(folder, arguments);
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        let told = ran.stderr.trim_end().replace("refused: ", "");
+        let typed = arguments.iter().map(|word| if word.len() == 64 { "5feceb66…" } else { word });
+        let done = ["systole ", &typed.collect::<Vec<_>>().join(" ")].concat();
+        book.write(code, &done, &without_hashes(&told));
+    };
+    refused(Code::UnknownApproval, &["approve", "a9"]);
+    refused(Code::MismatchedApproval, &["approve", "a1", "--hash", &"0".repeat(64)]);
+    assert_eq!(systole(folder, &["reject", "a1", "--note", "not on a Friday"]).code, Some(0));
+    refused(Code::DecidedApproval, &["approve", "a1"]);
+    book.take(&records(folder), Code::RejectedApproval, "systole reject a1 --note 'not on a Friday'");
+    // It waits until nobody decides any more.
+    assert_eq!(sent(folder, "h", "hasty"), Some(6));
+    while systole(folder, &["send", "--file", "say.xml", "--key", "h"]).code == Some(6) {}
+    book.take(&records(folder), Code::ExpiredApproval, "nobody decides, with `approval: {expires: 1s}`");
+}
+
+fn door(folder: &Path, book: &mut Book) {
+    let asks = |token: &str, method: &str, path: &str, body: &str| {
+        let bearer = format!("Bearer {token}");
+        ask_as(&run_file(folder), method, path, &[("Authorization", &bearer)], body)
+    };
+    let told = |answer: &Answer, status: u16| {
+        assert_eq!(answer.status, status, "{answer:?}");
+        let (code, message) = (&answer.json["code"], &answer.json["message"]);
+        let lead = format!("{}:", code.as_str().unwrap());
+        let mut page = wrapped(&lead, 4, message.as_str().unwrap()).join("\n") + "\n";
+        if let Value::String(mend) = &answer.json["try"] {
+            page += &format!("  try      {mend}\n");
+        }
+        page
+    };
+    let stranger = asks("nobody", "GET", "/v1/events", "");
+    book.write(
+        Code::IngressUnauthorized,
+        "GET /v1/events with a token that nobody has",
+        &told(&stranger, 401),
+    );
+    let foreign = kept_from_events(&run_file(folder), ALICE, "?from=0");
+    book.write(
+        Code::IngressForbidden,
+        "GET /v1/events, the whole log, as a client without a role",
+        &told(&foreign, 403),
+    );
+    for _ in 0..20 {
+        assert_eq!(asks(ALICE, "POST", "/v1/messages", "<say").status, 422);
+    }
+    let many =
+        (0..9).map(|_| asks(ALICE, "POST", "/v1/messages", "<say")).find(|answer| answer.status == 429);
+    let many = many.expect("a bucket is empty at some time");
+    book.write(Code::IngressThrottled, "more than twenty refused messages at once", &told(&many, 429));
+}
+
+/// The text without hashes, which are another where a word is another.
+fn without_hashes(text: &str) -> String {
+    text.lines().filter(|line| !line.contains("kept as")).flat_map(|line| [line, "\n"]).collect()
+}

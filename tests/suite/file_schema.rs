@@ -1,0 +1,219 @@
+//! The JSON Schema of the organism's file, judged by a validator that is not ours: it takes what the loader
+//! takes, refuses unknown keys, and cannot drift from the table of keys it is made from.
+
+use std::fs;
+use std::path::Path;
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use serde_json::Value;
+use systole::organism::file::{self, Form, KEYS, ORGANISM_JSON_SCHEMA, organism_json_schema};
+
+const SCHEMA: &str = "schemas/organism.schema.json";
+
+/// Values of every kind, some of which each key takes and some of which it does not.
+const VALUES: [&str; 44] = [
+    "x",
+    "x1",
+    "true",
+    "false",
+    "yes",
+    "'true'",
+    "0",
+    "1",
+    "2",
+    "17",
+    "1000",
+    "1001",
+    "-1",
+    "1.5",
+    "'3'",
+    "30s",
+    "1ms",
+    "1d",
+    "30",
+    "5 s",
+    "1KiB",
+    "64KiB",
+    "1MiB",
+    "1MB",
+    "50%",
+    "50",
+    "1s..30s",
+    "3..5",
+    "5",
+    "200k",
+    "1M",
+    "2 USD",
+    "2",
+    "2 usd",
+    "stay",
+    "once",
+    "all",
+    "first",
+    "127.0.0.1:80",
+    "'[::1]:80'",
+    "localhost:80",
+    "[x1]",
+    "[]",
+    "{x1: x1}",
+];
+
+struct Judge {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Judge {
+    fn new() -> Judge {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        let schema: Value = serde_json::from_str(ORGANISM_JSON_SCHEMA).unwrap();
+        compiler.add_resource("organism.json", schema).unwrap();
+        let index = compiler.compile("organism.json", &mut schemas).unwrap();
+        Judge { schemas, index }
+    }
+
+    /// What is wrong with a file, if anything is.
+    fn why_not(&self, yaml: &str) -> Option<String> {
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let value: Value = serde_saphyr::from_str_with_options(yaml, options).unwrap();
+        self.schemas.validate(&value, self.index).err().map(|error| error.to_string())
+    }
+}
+
+#[test]
+fn the_schema_is_the_table_of_keys() {
+    let text = serde_json::to_string_pretty(&organism_json_schema()).unwrap() + "\n";
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        fs::write(SCHEMA, &text).unwrap();
+    }
+    assert_eq!(fs::read_to_string(SCHEMA).unwrap(), text, "SYSTOLE_GOLDEN=1 writes {SCHEMA} again");
+}
+
+#[test]
+fn every_file_that_the_loader_takes_is_taken() {
+    let judge = Judge::new();
+    let mut files = vec!["docs/reference/organism-file.md".into()];
+    for folder in ["config", "tests/suite/golden/warnings"] {
+        collect(Path::new(folder), &mut files);
+    }
+    let mut judged = 0;
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let text = match text.split_once("```yaml\n").and_then(|(_, after)| after.split_once("```")) {
+            Some((first, _)) => first.to_owned(),
+            None => text,
+        };
+        assert_eq!(judge.why_not(&text), None, "{}", path.display());
+        judged += 1;
+    }
+    assert!(judged > 8, "{judged}");
+}
+
+fn collect(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn unknown_keys_and_keys_of_a_later_version_are_refused() {
+    let judge = Judge::new();
+    let good = "organism: {name: hello}\nlisteners:\n  search: {run: [a], schema: a.xsd, accepts: [find]}\n";
+    assert_eq!(judge.why_not(good), None);
+    for (good_part, bad_part) in [
+        ("organism:", "colour: blue\norganism:"),
+        ("{name:", "{nam: x, name:"),
+        ("{run:", "{turnz: 3, run:"),
+        ("{run:", "{retry: {atempts: 3}, run:"),
+        ("{run:", "{nats: true, run:"),
+        ("search:", "Search:"),
+        ("{name: hello}", "{description: x}"),
+        ("accepts: [find]", "returns: [find]"),
+    ] {
+        let bad = good.replacen(good_part, bad_part, 1);
+        assert!(judge.why_not(&bad).is_some(), "{bad}");
+    }
+}
+
+/// At every place that one value may stand, each of many values: what the loader takes there the schema
+/// takes. Where the schema can say as much as the loader, it refuses the same as well.
+#[test]
+fn the_schema_refuses_nothing_that_the_loader_takes_and_most_of_what_it_does_not() {
+    let (judge, folder) = (Judge::new(), tempfile::tempdir().unwrap());
+    fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("x1")).unwrap();
+    let path = folder.path().join("organism.yaml");
+    let (mut both, mut loader_alone) = (0, Vec::new());
+    for key in KEYS.iter().filter(|key| key.built) {
+        // What stands inside a map is told with a place of its own.
+        let is_map = matches!(key.form, Form::Map | Form::Names(_));
+        for value in VALUES.into_iter().filter(|value| !(is_map && value.starts_with('{'))) {
+            let text = file_with(key.path, value);
+            fs::write(&path, &text).unwrap();
+            let place = key.path.replace("NAME", "x1");
+            let told: Vec<&str> = match file::load(&path) {
+                Ok(_) => Vec::new(),
+                Err(ref refused) => told_at(refused, &place),
+            };
+            // What joins two places, as a name that nobody bears, no editor can know.
+            let of_form =
+                told.iter().any(|code| ["config.kind", "config.value", "config.missing"].contains(code));
+            match (told.is_empty(), of_form, judge.why_not(&text)) {
+                (true, _, Some(why)) if is_of(&why, &place) => {
+                    panic!("{text}\nis taken by the loader: {why}")
+                }
+                (_, true, None) => loader_alone.push((key, value)),
+                (_, true, Some(_)) => both += 1,
+                _ => {}
+            }
+        }
+    }
+    // Bounds of durations, sizes and amounts, and lists of names, are the loader's alone.
+    let exact = |form: Form| matches!(form, Form::Flag | Form::Count(..) | Form::Words(_) | Form::Map);
+    let lost: Vec<_> = loader_alone
+        .iter()
+        .filter(|(key, _)| exact(key.form))
+        .map(|(key, value)| (key.path, value))
+        .collect();
+    assert!(lost.iter().all(|(_, value)| **value == "'true'" || **value == "'3'"), "{lost:?}");
+    assert!(
+        both > 10 * loader_alone.len(),
+        "{both} refused by both, {} by the loader alone",
+        loader_alone.len()
+    );
+}
+
+/// The codes that the loader gives for what stands at that place.
+fn told_at(refused: &file::Refused, place: &str) -> Vec<&'static str> {
+    let at_it = |message: &str| {
+        message
+            .strip_prefix(place)
+            .is_some_and(|rest| rest.starts_with(": ") || rest.starts_with(" is empty"))
+    };
+    refused.0.iter().filter(|told| at_it(&told.message)).map(|told| told.code.as_str()).collect()
+}
+
+/// Whether what the schema says is about that place, and not about what a bare file lacks.
+fn is_of(why: &str, place: &str) -> bool {
+    why.contains(&format!("'/{}", place.replace('.', "/")))
+}
+
+/// A file in which that value stands at that place, and whatever else has to be there.
+fn file_with(key: &str, value: &str) -> String {
+    let place = key.replace("NAME", "x1");
+    let depth = place.split('.').count();
+    let one = place.replace('.', ": {") + ": " + value + &"}".repeat(depth - 1) + "\n";
+    ["organism: {name: hello}\n", "listeners: {a: {run: [a], schema: x1, accepts: [find]}}\n"]
+        .iter()
+        .filter(|needed| !one.starts_with(needed.split(':').next().unwrap()))
+        .fold(one.clone(), |text, needed| text + needed)
+}
+
+#[test]
+fn check_prints_it_and_init_can_name_it() {
+    let ran = crate::program::systole(Path::new("/"), &["check", "--schema"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), fs::read_to_string(SCHEMA).unwrap().as_str()));
+}
