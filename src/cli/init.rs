@@ -11,7 +11,11 @@ use super::examples::{ALL, Example, FIRST};
 use super::exit::Exit;
 use super::fresh::{self, Fresh};
 use super::screen::Screen;
+use crate::organism::file::ORGANISM_JSON_SCHEMA;
 use crate::words::ids::Name;
+
+/// The JSON Schema of an organism's file, beside it.
+const EDITORS: &str = "organism.schema.json";
 
 /// Writes an organism that runs and answers, without a model.
 ///
@@ -72,7 +76,13 @@ fn files(example: &Example, name: &str) -> Vec<Fresh> {
         let from = ["name: ", FIRST.name].concat();
         if ours { text.replacen(&from, &["name: ", name].concat(), 1) } else { text.to_owned() }
     };
-    example.files.iter().map(|(path, text)| Fresh::new(path, named(path, text))).collect()
+    let mut files: Vec<Fresh> =
+        example.files.iter().map(|(path, text)| Fresh::new(path, named(path, text))).collect();
+    // Named by the first line of the file: an editor that knows YAML then completes and underlines.
+    if files.iter().any(|file| file.text.contains(EDITORS)) {
+        files.push(Fresh::new(EDITORS, ORGANISM_JSON_SCHEMA.to_owned()));
+    }
+    files
 }
 
 /// A path as a shell reads it.

@@ -21,6 +21,11 @@ fn from_an_empty_folder_to_an_answer() {
     assert_eq!(shell.run(next(&said)), "Hello. You said: Who is there?\n");
     let yaml = std::fs::read_to_string(shell.folder().join("first/organism.yaml")).unwrap();
     assert!(yaml.contains("organism: {name: first, entry: greeter}"), "{yaml}");
+    // An editor finds the schema of the file that its first line names.
+    let schema =
+        yaml.lines().next().and_then(|line| line.strip_prefix("# yaml-language-server: $schema=")).unwrap();
+    let beside = std::fs::read_to_string(shell.folder().join("first").join(schema)).unwrap();
+    assert_eq!(beside.trim_end(), shell.run("systole check --schema").trim_end());
 }
 
 #[test]
@@ -47,7 +52,9 @@ fn an_example_is_written_whole() {
         // Under the name of the example nothing is named anew.
         shell.run(&["systole init ", example, " --example ", example].concat());
         shell.run(&["cd ", example].concat());
-        let differs = shell.run(&["diff -r . '", root.join(example).to_str().unwrap(), "'"].concat());
+        let differs = shell.run(
+            &["diff -r -x organism.schema.json . '", root.join(example).to_str().unwrap(), "'"].concat(),
+        );
         assert_eq!(differs, "", "{example}");
     }
 }

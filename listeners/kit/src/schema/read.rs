@@ -325,7 +325,16 @@ impl<'t> Reading<'t> {
         let dangerous = mark_of_danger(element) == Some("true");
         let default = annotated(element).map(str::to_owned);
         let offset = element.span.start;
-        Declaration { name: name.to_owned(), namespace, of, documentation, offset, dangerous, default, fragment }
+        Declaration {
+            name: name.to_owned(),
+            namespace,
+            of,
+            documentation,
+            offset,
+            dangerous,
+            default,
+            fragment,
+        }
     }
 
     /// The type of an element: by name, or written inside it.
