@@ -9,6 +9,7 @@ pub mod chains;
 pub mod columns;
 pub mod finding;
 pub mod glance;
+pub mod graph;
 pub mod narrate;
 pub mod posts;
 pub mod roll;

@@ -10,7 +10,7 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
 use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
-use crate::words::composition::Listener;
+use crate::words::composition::{Element, Listener};
 use crate::words::time::stretch;
 
 /// Checks the organism's file.
@@ -99,7 +99,7 @@ fn merge(into: &mut Value, more: Value) {
 
 fn described(file: &OrganismFile) -> Value {
     let composition = &file.composition;
-    let names = |all: &[systole_kit::QName]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let names = |all: &[Element]| all.iter().map(|element| element.name.to_string()).collect::<Vec<_>>();
     let listeners: Vec<Value> = (composition.listeners.values())
         .map(|one| {
             json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
@@ -145,8 +145,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
 
 /// A listener in a few words.
 fn words(one: &Listener) -> String {
-    let local =
-        |all: &[systole_kit::QName]| all.iter().map(|q| q.local.to_string()).collect::<Vec<_>>().join(", ");
+    let local = |all: &[Element]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
     let mut parts = vec![["takes ", &local(&one.accepts)].concat()];
     if !one.returns.is_empty() {
         parts.push(["gives ", &local(&one.returns)].concat());

@@ -2,15 +2,22 @@
 //! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
 
 mod approve;
+mod ask;
 mod awaited;
 mod cancel;
 mod check;
+mod completions;
 mod demo;
 mod doctor;
 mod end;
+mod examples;
 mod exit;
 mod explain;
+mod fresh;
+mod graph;
 mod here;
+mod init;
+mod listener;
 mod live;
 mod log;
 mod looking;
@@ -19,6 +26,7 @@ mod place;
 mod ps;
 mod refused;
 mod run;
+mod schema;
 mod screen;
 mod send;
 pub mod soak;
@@ -35,11 +43,11 @@ use exit::Exit;
 
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "check", "run", "send"]),
+    ("start", &["demo", "init", "check", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["explain", "doctor"]),
+    ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -53,10 +61,14 @@ struct Arguments {
 enum Command {
     /// See a message go all the way, killed and come back
     Demo(demo::Demo),
+    /// Write an organism that runs and answers
+    Init(init::Init),
     /// Say everything that is wrong with the organism's file
     Check(check::Check),
     /// Run the organism until it is stopped
     Run(run::Run),
+    /// Ask the organism a question
+    Ask(ask::Ask),
     /// Send a payload and wait for its answer
     Send(send::Send),
     /// List the newest threads
@@ -87,8 +99,17 @@ enum Command {
     Soak(soak::Soak),
     /// Say what a code means, and what to do about it
     Explain(explain::Explain),
+    /// Show what judges a payload, with an example and its prompt
+    Schema(schema::Schema),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
+    /// Draw who may address whom, with what
+    Graph(graph::Graph),
+    /// Write a listener, or try one alone
+    #[command(subcommand)]
+    Listener(listener::Listener),
+    /// Print the script by which a shell completes commands
+    Completions(completions::Completions),
 }
 
 /// Runs the command that the arguments name.
@@ -104,8 +125,10 @@ impl Command {
     fn run(self) -> Exit {
         match self {
             Command::Demo(demo) => demo.run(),
+            Command::Init(init) => init.run(),
             Command::Check(check) => check.run(),
             Command::Run(run) => run.run(),
+            Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
             Command::Why(why) => why.run(),
@@ -121,7 +144,11 @@ impl Command {
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => doctor.run(),
+            Command::Graph(graph) => graph.run(),
+            Command::Listener(listener) => listener.run(),
+            Command::Completions(completions) => completions.run(grouped(Arguments::command())),
         }
     }
 }
@@ -135,7 +162,7 @@ fn grouped(command: clap::Command) -> clap::Command {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             page.push_str(
-                &["  ", name, &" ".repeat(10_usize.saturating_sub(name.len())), &about, "\n"].concat(),
+                &["  ", name, &" ".repeat(13_usize.saturating_sub(name.len())), &about, "\n"].concat(),
             );
         }
     }

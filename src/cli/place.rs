@@ -1,7 +1,7 @@
 //! Where a command works: the organism's file and its log. Reads the file only when it is needed, so
 //! that a log can be spoken of without it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -59,6 +59,21 @@ impl Place {
         let exit = screen.fail(Exit::Usage, words);
         screen.say("  try: leave --set out, or stop that process first");
         Err(exit)
+    }
+
+    /// Refuses settings for a command that writes the organism's file: what it writes is what the file says.
+    pub(super) fn write_what_is_said(&self, screen: Screen) -> Result<(), Exit> {
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let exit = screen.fail(Exit::Usage, "this writes the organism's file, in which --set says nothing");
+        screen.say("  try: leave --set out, and write into the file what it is to say");
+        Err(exit)
+    }
+
+    /// The organism's file, as it was typed.
+    pub(super) fn file(&self) -> &Path {
+        &self.organism_file
     }
 
     /// The folder of the organism's file, where its programs run.

@@ -4,6 +4,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
@@ -23,7 +24,8 @@ use crate::words::codes::Code;
 use crate::words::ids::{Key, Malformed, Name};
 use crate::words::limits;
 
-mod through;
+mod spoken;
+pub(super) mod through;
 
 /// Sends a payload and waits for its answer.
 ///
@@ -54,13 +56,17 @@ pub(super) struct Send {
 }
 
 /// What is sent, and how long its answer is waited for.
-struct Parcel {
+pub(super) struct Parcel {
     document: Vec<u8>,
     key: Key,
-    to: Option<Name>,
-    thread: Option<String>,
+    pub(super) to: Option<Name>,
+    pub(super) thread: Option<String>,
     wait: bool,
     timeout: Option<Duration>,
+    /// Whether only the words of the answer are printed, and nothing of the way.
+    pub(super) spoken: bool,
+    /// The thread that it opened or joined, once it is taken.
+    opened: OnceLock<String>,
 }
 
 impl Send {
@@ -80,8 +86,13 @@ impl Send {
             None | Some("new") => None,
             Some(text) => Some(thread_name::find(screen, &log, text)?.to_string()),
         };
-        let parcel =
-            Parcel { document, key, to: self.to, thread, wait: !self.no_wait, timeout: self.timeout };
+        let parcel = Parcel {
+            to: self.to,
+            thread,
+            wait: !self.no_wait,
+            timeout: self.timeout,
+            ..Parcel::of(document, key)
+        };
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
             let client = Client::of(&run);
@@ -97,7 +108,26 @@ impl Send {
 }
 
 impl Parcel {
-    fn post(&self, client: &Client) -> Result<Result<Receipt, Box<Refusal>>, Unheard> {
+    /// A payload that is for whoever takes it, and whose answer is waited for.
+    pub(super) fn of(document: Vec<u8>, key: Key) -> Parcel {
+        Parcel {
+            document,
+            key,
+            to: None,
+            thread: None,
+            wait: true,
+            timeout: None,
+            spoken: false,
+            opened: OnceLock::new(),
+        }
+    }
+
+    /// The thread that it opened or joined.
+    pub(super) fn opened(&self) -> Option<String> {
+        self.opened.get().cloned()
+    }
+
+    pub(super) fn post(&self, client: &Client) -> Result<Result<Receipt, Box<Refusal>>, Unheard> {
         client.send(&Letter {
             key: self.key.as_str(),
             to: self.to.as_ref().map(Name::as_str),
@@ -126,12 +156,12 @@ pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, E
     Ok(document)
 }
 
-fn drawn() -> Result<Key, String> {
+pub(super) fn drawn() -> Result<Key, String> {
     let hex = random_hex().map_err(|error| error.to_string())?;
     Key::parse(&hex).map_err(|malformed: Malformed| malformed.to_string())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     let read = units.iter().find_map(|(unit, ms)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
@@ -157,6 +187,7 @@ struct Came<'a> {
 struct Waiter<'a> {
     screen: Screen,
     receipt: &'a Receipt,
+    spoken: bool,
     live: Live,
     /// Tells whether only a person can go on.
     halted: Box<dyn Fn() -> bool + std::marker::Send + 'a>,
@@ -168,16 +199,17 @@ impl<'a> Waiter<'a> {
     fn new(
         screen: Screen,
         receipt: &'a Receipt,
+        spoken: bool,
         halted: impl Fn() -> bool + std::marker::Send + 'a,
     ) -> Waiter<'a> {
         let live = Live::new(screen.for_talk());
-        Waiter { screen, receipt, live, halted: Box::new(halted), asked: None }
+        Waiter { screen, receipt, spoken, live, halted: Box::new(halted), asked: None }
     }
 
     /// Takes the next record. Once it is the one that was waited for, prints it and gives the exit.
     fn take(&mut self, record: &Record) -> Option<Exit> {
         let Some(ending) = ending(self.receipt, record) else {
-            if !self.screen.json {
+            if !self.screen.json && !self.spoken {
                 self.live.mention(record);
             }
             if may_halt(record) {
@@ -193,6 +225,8 @@ impl<'a> Waiter<'a> {
         if self.screen.json {
             let (receipt, record) = (Some(self.receipt), Some(record));
             self.screen.value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
+        } else if self.spoken {
+            spoken::show(self.screen, &ending, record);
         } else {
             if let Ending::Failed(_) = ending {
                 self.live.mention(record);
@@ -221,11 +255,13 @@ impl Waiter<'_> {
 }
 
 /// Says that the payload is on disk.
-fn taken(screen: Screen, receipt: &Receipt, wait: bool) {
-    if screen.json && !wait {
+fn taken(screen: Screen, receipt: &Receipt, parcel: &Parcel) {
+    // It is taken once.
+    let _known_already = parcel.opened.set(receipt.thread.clone());
+    if screen.json && !parcel.wait {
         return screen.value(&Came { receipt: Some(receipt), outcome: None, record: None, refusal: None });
     }
-    if screen.json {
+    if screen.json || parcel.spoken {
         return;
     }
     let again = if receipt.repeated { "taken before" } else { "taken" };

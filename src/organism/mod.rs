@@ -10,5 +10,6 @@ pub mod keyring;
 pub mod order;
 pub mod runfile;
 pub mod running;
+pub mod trying;
 pub mod validators;
 pub mod waiting;

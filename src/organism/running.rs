@@ -15,7 +15,7 @@ use super::front::{Front, Reading, Ways};
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
-use crate::edges::delivery::{Answering, Carriers, Equipment, Pace, Surroundings};
+use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
@@ -194,7 +194,7 @@ impl Organism {
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
         let (steps, pace) = (plan.steps.clone(), Pace::default());
-        let equipment = Equipment { inline, surroundings, pace, steps };
+        let equipment = Equipment { inline, surroundings, pace, steps, ear: Arc::new(Deaf) };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
         let (writer, written) = start_writer(log.writer).map_err(machine)?;

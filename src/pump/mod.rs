@@ -22,7 +22,7 @@ mod looping;
 pub mod pausing;
 mod primitives;
 mod purse;
-mod replying;
+pub mod replying;
 mod reserving;
 pub mod run;
 mod showing;

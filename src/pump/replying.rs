@@ -212,6 +212,12 @@ fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {
     close_failed(d, turn.thread, turn.path, &silent(turn));
 }
 
+/// Why a final among several steps is refused.
+pub fn not_alone() -> Refusal {
+    let words = "a final must be the only item beside notes; the other items go on";
+    Refusal::new(Code::FinalNotAlone, words).mended_by("send it again when the other items are answered")
+}
+
 fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
     let mut fact = Fact::core(Kind::Outcome, Mark::Handled, core_payload::handled())
         .to(&turn.caller)
@@ -224,9 +230,14 @@ fn handled(d: &mut Draft<'_>, turn: &Turn<'_>) {
 }
 
 fn silent(turn: &Turn<'_>) -> Refusal {
+    silence(&turn.sender, turn.listener)
+}
+
+/// What whoever waits is told when a listener ends its turn without the answer that it owes.
+pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
     let returns: Vec<&str> =
-        turn.listener.map_or(Vec::new(), |l| l.returns.iter().map(|q| &*q.local).collect());
-    let words = [turn.sender.as_str(), " ended its turn without an answer"].concat();
+        listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
+    let words = [name.as_str(), " ended its turn without an answer"].concat();
     Refusal::new(Code::ListenerSilent, words).expecting(["one of: ", &returns.join(", ")].concat())
 }
 
@@ -252,10 +263,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
                 if steps == 1 {
                     answer = Some((ordinal, admitted));
                 } else {
-                    let words = "a final must be the only item beside notes; the other items go on";
-                    let refusal = Refusal::new(Code::FinalNotAlone, words)
-                        .mended_by("send it again when the other items are answered");
-                    let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
+                    let refusal = refuse_item(d, turn, ordinal, not_alone(), Some(admitted.bytes()));
                     turn.keep(&mut first_refusal, refusal);
                 }
             }
@@ -281,7 +289,7 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
 }
 
 /// What is answered by being recorded, and may stand beside a final.
-pub(super) fn is_kept(what: &What) -> bool {
+pub fn is_kept(what: &What) -> bool {
     matches!(what, What::Note | What::Primitive(Primitive::Todo))
 }
 

@@ -33,7 +33,7 @@ pub enum Case {
     /// `<list-capabilities>`.
     ListCapabilities,
     /// The sender's own root tag.
-    Note,
+    Note(SchemaId),
     /// It is in the sender's `returns`, or a `<final-report>`.
     Final(SchemaId),
     /// A peer accepts it.
@@ -52,10 +52,10 @@ pub fn of_item(
     }
     if to.is_none() {
         if element.is(&sender.own_namespace(), sender.name.as_str()) {
-            return Ok(Case::Note);
+            return sender.note.map(Case::Note).ok_or_else(|| no_notes(element));
         }
-        if sender.returns.contains(element) {
-            return Ok(Case::Final(sender.schema));
+        if let Some(schema) = sender.returned(element) {
+            return Ok(Case::Final(schema));
         }
     }
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
@@ -117,6 +117,12 @@ pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Re
     addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
 }
 
+fn no_notes(element: &QName) -> Refusal {
+    Refusal::new(Code::NoSuchElement, "no schema declares the root tag of your notes")
+        .of_element(&*element.local)
+        .mended_by("a final, or a call to a peer; for notes, a schema of your own that declares the tag")
+}
+
 fn addressee(
     reachable: Vec<&Listener>,
     element: &QName,
@@ -124,13 +130,13 @@ fn addressee(
     who: &str,
 ) -> Result<(Name, SchemaId), Refusal> {
     let named = |l: &&&Listener| to.is_none_or(|to| l.name.as_str() == to);
-    let takers: Vec<&&Listener> =
-        reachable.iter().filter(named).filter(|l| l.accepts.contains(element)).collect();
+    let takers: Vec<(&Listener, SchemaId)> =
+        reachable.iter().filter(named).filter_map(|l| Some((*l, l.accepted(element)?))).collect();
     match takers.as_slice() {
-        [one] => Ok((one.name.clone(), one.schema)),
+        [(one, schema)] => Ok((one.name.clone(), *schema)),
         [] => Err(nobody(&reachable, element, who)),
-        [first, ..] => {
-            let names: Vec<&str> = takers.iter().map(|l| l.name.as_str()).collect();
+        [(first, _), ..] => {
+            let names: Vec<&str> = takers.iter().map(|(l, _)| l.name.as_str()).collect();
             let words = ["more than one of them takes this element: ", &names.join(", ")].concat();
             Err(Refusal::new(Code::Ambiguous, words)
                 .of_element(&*element.local)
@@ -141,7 +147,7 @@ fn addressee(
 
 fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     let mut known: Vec<String> =
-        reachable.iter().flat_map(|l| l.accepts.iter()).map(|q| q.to_string()).collect();
+        reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| e.name.to_string()).collect();
     known.sort();
     known.dedup();
     let expected = if known.is_empty() {
@@ -150,7 +156,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
         [who, ": ", &known.join(", ")].concat()
     };
     let received = element.to_string();
-    let mut taken = reachable.iter().flat_map(|l| l.accepts.iter());
+    let mut taken = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name);
     // An element that somebody reachable takes was addressed to somebody else: it is not misspelt.
     let misspelt = taken.clone().any(|q| q.ns == element.ns) && !taken.any(|q| q == element);
     let (code, words) = if misspelt {

@@ -158,11 +158,11 @@ codes! {
         try "one of the two";
     ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares"
         try "a name that the file declares; the diagnostic shows the nearest";
-    ConfigUnknownElement "config.unknown-element" false "the listener's schema has no root element of this name"
-        try "a root element that the schema has; the diagnostic shows the nearest";
+    ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or the vocabularies of the house"
+        try "a payload that is declared; the diagnostic shows the nearest";
     ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace"
         try "what the diagnostic says of that line of the schema";
-    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, so that nobody could tell which"
+    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or stands in several schemas, so that nobody could tell which"
         try "different elements for an answer, a call and a note";
     ConfigSource "config.source" false "a stored configuration cannot be read back"
         try "the version that wrote it, or a backup of the log";

@@ -1,8 +1,9 @@
 //! What every listener stands on: the gate that bytes pass, the payload cut out of them, the documents of the
 //! listener protocol, and the one writer through which XML leaves.
 //!
-//! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump. Bytes come in;
-//! values, or a [`Fault`] that says how to mend them, go out.
+//! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump; only [`stdio`], which makes
+//! a program of a function, touches the streams of its process. Bytes come in; values, or a [`Fault`] that says how to
+//! mend them, go out.
 //!
 //! ```
 //! use systole_kit::reply::{Item, Said, Word};
@@ -28,6 +29,7 @@ pub mod ask;
 pub mod attributes;
 pub mod characters;
 pub mod codes;
+pub mod compact;
 pub mod elements;
 pub mod envelope;
 pub mod framing;
@@ -43,6 +45,7 @@ pub mod place;
 pub mod reply;
 pub mod schema;
 mod scope;
+pub mod stdio;
 pub mod told;
 pub mod writer;
 

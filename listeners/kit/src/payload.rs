@@ -118,6 +118,46 @@ impl Payload {
         is_there && self.attribute(local).is_some_and(|value| matches!(value.trim(), "true" | "1"))
     }
 
+    /// Writes a payload: an element in a namespace, and in it what `inside` writes.
+    #[must_use]
+    pub fn write(ns: &str, element: &'static str, inside: impl FnOnce(&mut writer::Writer)) -> Self {
+        let mut writer = writer::Writer::with_capacity(256);
+        writer.open(element).xmlns(ns).content(inside);
+        Self::composed(writer.finish(), QName::new(ns, element))
+    }
+
+    /// The text of its root element, up to where another element stands in it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.text_at(None).unwrap_or_default()
+    }
+
+    /// The text of the first element of that local name in its root.
+    #[must_use]
+    pub fn text_of(&self, child: &str) -> Option<String> {
+        self.text_at(Some(child))
+    }
+
+    fn text_at(&self, child: Option<&str>) -> Option<String> {
+        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP).ok()?;
+        gate.step().ok()?;
+        if let Some(child) = child {
+            loop {
+                match gate.step().ok()? {
+                    Step::Open(tag) if tag.local == child => break,
+                    Step::Open(_) => gate.skip().ok()?,
+                    Step::Close | Step::Done => return None,
+                    Step::Text(_) | Step::Instruction => {}
+                }
+            }
+        }
+        let mut value = String::new();
+        while let Step::Text(text) = gate.step().ok()? {
+            text.append_to(&mut value);
+        }
+        Some(value)
+    }
+
     /// The payload that stands in its root's first child element, as the initial payload of a thread does.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
+use crate::cli::examples::BEAT;
 use crate::organism::runfile::RunFile;
 
 /// How long the demo waits for the next thing to happen.
@@ -15,18 +16,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The file that says whose folder it is.
 const SIGN: &str = ".systole-demo";
 
-/// The organism, as it stands in `config/beat`.
-const FILES: &[(&str, &str)] = &[
-    ("organism.yaml", include_str!("../../../config/beat/organism.yaml")),
-    ("schemas/clerk.xsd", include_str!("../../../config/beat/schemas/clerk.xsd")),
-    ("schemas/stock.xsd", include_str!("../../../config/beat/schemas/stock.xsd")),
-    ("schemas/till.xsd", include_str!("../../../config/beat/schemas/till.xsd")),
-    ("schemas/courier.xsd", include_str!("../../../config/beat/schemas/courier.xsd")),
-    ("listeners/clerk.py", include_str!("../../../config/beat/listeners/clerk.py")),
-    ("listeners/stock.sh", include_str!("../../../config/beat/listeners/stock.sh")),
-    ("listeners/courier.sh", include_str!("../../../config/beat/listeners/courier.sh")),
-    ("listeners/till.sh", include_str!("../../../config/beat/listeners/till.sh")),
-];
 /// The door takes any free port: an organism of the reader's own may have the usual one.
 const DOOR: &str = "console: {listen: 127.0.0.1:0}\n";
 
@@ -36,7 +25,7 @@ const EXPIRES_IN_FILE: &str = "expires: 30s";
 /// How long where there is none.
 const EXPIRES_SOON: &str = "expires: 3s";
 
-/// The folder.
+/// The folder, with the organism of `config/beat`.
 pub(super) struct Stage {
     folder: PathBuf,
     program: PathBuf,
@@ -63,7 +52,7 @@ impl Stage {
         }
         fs::DirBuilder::new().mode(0o700).create(&folder).map_err(told)?;
         fs::write(folder.join(SIGN), "").map_err(told)?;
-        for (name, text) in FILES {
+        for (name, text) in BEAT.files {
             let path = folder.join(name);
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(told)?;

@@ -19,7 +19,7 @@ use crate::words::ids::{Name, ThreadId};
 use crate::words::ports::Position;
 
 /// The rest of the way through an organism that runs elsewhere and has answered.
-pub(super) fn elsewhere(
+pub(in crate::cli) fn elsewhere(
     screen: Screen,
     log: &Path,
     client: &Client,
@@ -30,14 +30,14 @@ pub(super) fn elsewhere(
         Ok(receipt) => receipt,
         Err(refusal) => return not_taken(screen, &refusal),
     };
-    taken(screen, &receipt, parcel.wait);
+    taken(screen, &receipt, parcel);
     if !parcel.wait {
         return Exit::Done;
     }
     // A log that cannot be read here is only followed: then a person is waited for like anybody.
     let reader = sqlite::open_reading(log).ok();
     let halted = || reader.as_ref().is_some_and(|reader| waits_for_a_person(reader, &receipt.thread));
-    let mut waiter = Waiter::new(screen, &receipt, halted);
+    let mut waiter = Waiter::new(screen, &receipt, parcel.spoken, halted);
     if reader.as_ref().is_some_and(|reader| is_paused(reader, &receipt.thread))
         && let Some(exit) = waiter.halt()
     {
@@ -68,7 +68,7 @@ pub(super) fn elsewhere(
 }
 
 /// The whole way through an organism in this process.
-pub(super) fn here(screen: Screen, place: &Place, parcel: &Parcel) -> Exit {
+pub(in crate::cli) fn here(screen: Screen, place: &Place, parcel: &Parcel) -> Exit {
     process::with_runtime(screen, async {
         Box::pin(whole(screen, place, parcel)).await.unwrap_or_else(|e| e)
     })
@@ -78,30 +78,38 @@ async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, E
     let file = place.organism(screen)?;
     let mut signals = Signals::listen(screen)?;
     let organism = Box::pin(process::start(screen, place, file)).await?;
-    let exit = match ask(&organism, parcel).await {
-        Ok(receipt) => {
-            taken(screen, &receipt, parcel.wait);
-            if parcel.wait {
-                let waiting = wait(screen, &organism, &receipt);
-                tokio::select! {
-                    exit = within(parcel.timeout, waiting) => exit.unwrap_or_else(|| too_late(screen, &receipt)),
-                    _ = signals.next() => {
-                        screen.say("stopping; the thread goes on at the next start");
-                        Exit::Stopped
-                    }
-                }
-            } else {
-                Exit::Done
-            }
-        }
-        Err(Some(refusal)) => not_taken(screen, &refusal),
-        Err(None) => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
-    };
+    let exit = Box::pin(one(screen, &organism, parcel, &mut signals)).await;
     // What else was out may land; nobody waits for it longer than that.
     let grace = if parcel.wait { process::GRACE } else { Duration::ZERO };
     tokio::select! {
         ended = organism.stop(grace) => Ok(process::ended(screen, &ended).unwrap_or(exit)),
         _ = signals.next() => Err(Exit::Stopped),
+    }
+}
+
+/// Hands it to an organism in this process and waits for its answer.
+pub(in crate::cli) async fn one(
+    screen: Screen,
+    organism: &Organism,
+    parcel: &Parcel,
+    signals: &mut Signals,
+) -> Exit {
+    let receipt = match ask(organism, parcel).await {
+        Ok(receipt) => receipt,
+        Err(Some(refusal)) => return not_taken(screen, &refusal),
+        Err(None) => return screen.fail(Exit::Unavailable, "the organism ended before it answered"),
+    };
+    taken(screen, &receipt, parcel);
+    if !parcel.wait {
+        return Exit::Done;
+    }
+    let waiting = wait(screen, organism, &receipt, parcel.spoken);
+    tokio::select! {
+        exit = within(parcel.timeout, waiting) => exit.unwrap_or_else(|| too_late(screen, &receipt)),
+        _ = signals.next() => {
+            screen.say("stopping; the thread goes on at the next start");
+            Exit::Stopped
+        }
     }
 }
 
@@ -135,9 +143,10 @@ async fn ask(organism: &Organism, parcel: &Parcel) -> Result<Receipt, Option<Ref
 }
 
 /// Follows the log until the answer is there.
-async fn wait(screen: Screen, organism: &Organism, receipt: &Receipt) -> Exit {
+async fn wait(screen: Screen, organism: &Organism, receipt: &Receipt, spoken: bool) -> Exit {
     let front = organism.front();
-    let mut waiter = Waiter::new(screen, receipt, || waits_for_a_person(&**front.reader(), &receipt.thread));
+    let halted = || waits_for_a_person(&**front.reader(), &receipt.thread);
+    let mut waiter = Waiter::new(screen, receipt, spoken, halted);
     if is_paused(&**front.reader(), &receipt.thread)
         && let Some(exit) = waiter.halt()
     {

@@ -5,11 +5,13 @@
 //! into one bounded queue; while that is full nothing is read from any listener.
 
 mod desk;
+mod ear;
 mod inline;
 mod pace;
 mod post;
 mod process;
 
+pub use ear::{Deaf, Ear};
 pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
 pub use process::Surroundings;
@@ -39,6 +41,8 @@ pub struct Equipment {
     pub pace: Pace,
     /// Who watches steps.
     pub steps: Arc<dyn Steps>,
+    /// Who hears what programs say aside.
+    pub ear: Arc<dyn Ear>,
 }
 
 /// A listener that is to be reached in this process, and for which no value was given.
@@ -61,7 +65,7 @@ impl Carriers {
         equipment: Equipment,
         reports: mpsc::Sender<Heard>,
     ) -> Result<Carriers, NoValue> {
-        let Equipment { inline, surroundings, pace, steps } = equipment;
+        let Equipment { inline, surroundings, pace, steps, ear } = equipment;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
@@ -73,6 +77,7 @@ impl Carriers {
                 desk: Arc::new(Desk::new(listener.in_flight)),
                 pace,
                 steps: steps.clone(),
+                ear: ear.clone(),
                 reports: reports.clone(),
                 stop: is_stopped.clone(),
             };

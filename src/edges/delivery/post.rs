@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::desk::Desk;
+use super::ear::Ear;
 use super::pace::Pace;
 use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
@@ -20,6 +21,7 @@ pub(super) struct Post {
     pub(super) desk: Arc<Desk>,
     pub(super) pace: Pace,
     pub(super) steps: Arc<dyn Steps>,
+    pub(super) ear: Arc<dyn Ear>,
     pub(super) reports: mpsc::Sender<Heard>,
     pub(super) stop: watch::Receiver<bool>,
 }

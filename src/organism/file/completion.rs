@@ -53,6 +53,7 @@ fn form(key: &Key) -> Value {
         }
         Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
         Form::Text { empty: false } => text,
+        Form::Compact => json!({"type": ["string", "array", "object"]}),
         Form::List => json!({"type": "array", "items": text, "minItems": 1}),
         Form::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
         Form::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),

@@ -114,13 +114,13 @@ impl Desk {
         }
     }
 
-    pub(super) fn is_clean(&self) -> bool {
-        self.found.is_empty()
+    /// How many mistakes were noted so far.
+    pub(super) fn mistakes(&self) -> usize {
+        self.found.len()
     }
 
-    /// How much was told so far.
-    pub(super) fn told(&self) -> usize {
-        self.found.len()
+    pub(super) fn is_clean(&self) -> bool {
+        self.found.is_empty()
     }
 
     /// Everything found, in order of place.

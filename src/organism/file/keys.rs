@@ -28,6 +28,8 @@ pub enum Form {
     Map,
     /// A map of names that fit a pattern, or of any, each with what stands below `NAME`.
     Names(&'static str),
+    /// A payload in the compact form, which has a grammar of its own.
+    Compact,
     /// One value, and whether it may be empty.
     Text {
         /// Whether it may be.
@@ -96,11 +98,11 @@ pub const KEYS: &[Key] = &[
     ).of(Form::List),
     key(
         "listeners.NAME.schema",
-        "required",
-        "the XSD that judges its payloads, a path from this file's folder",
+        "none",
+        "an XSD that declares its payloads, looked at before `payloads` and `schemas`; a path from this file's folder",
     ).of(TEXT),
-    key("listeners.NAME.accepts", "required", "root elements of the schema that it takes as requests").of(SET),
-    key("listeners.NAME.returns", "[]", "root elements of the schema that answer a call to it").of(SET),
+    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name").of(SET),
+    key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
     key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
     key(
@@ -187,8 +189,9 @@ pub const KEYS: &[Key] = &[
         "[]",
         "`read`: threads of others; `operate`: going on with, cancelling and pausing them; `approve`: deciding about what waits for a person",
     ).of(Form::SetOf(&["read", "operate", "approve"])),
-    later("payloads", "payloads in the compact form"),
-    later("schemas", "schemas that several parties share"),
+    key("payloads", "none", "payloads in the compact form, by name").of(Form::Names("")),
+    key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(Form::Compact),
+    key("schemas", "[]", "XSDs that every listener may name elements of, paths from this file's folder").of(SET),
     later("models", "models by name"),
     later("agents", "listeners that think"),
     key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),

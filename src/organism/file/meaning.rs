@@ -144,14 +144,14 @@ impl<'a> Warnings<'a> {
                     continue;
                 };
                 for element in &taker.accepts {
-                    if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == *element) {
+                    if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == element.name) {
                         continue;
                     }
-                    let Some((_, first)) = seen.iter().find(|(known, _)| *known == element) else {
-                        seen.push((element, peer));
+                    let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
+                        seen.push((&element.name, peer));
                         continue;
                     };
-                    let local = &*element.local;
+                    let local = &*element.name.local;
                     let lead = ["listeners.", &party.key.value, ".peers: `", &peer.value].concat();
                     let words = [&lead, "` and `", &first.value, "` both take `", local, "`"].concat();
                     let mend =
@@ -174,16 +174,17 @@ impl<'a> Warnings<'a> {
         let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
         for party in open {
             for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
-                let Some((_, first)) = seen.iter().find(|(known, _)| *known == element) else {
-                    seen.push((element, party));
+                let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
+                    seen.push((&element.name, party));
                     continue;
                 };
                 let at = |party: &Party| {
-                    let named = party.accepts.iter().find(|named| *named.value == *element.local);
+                    let named = party.accepts.iter().find(|named| *named.value == *element.name.local);
                     named.map_or(party.key.at, |named| named.at)
                 };
                 let lead = ["listeners.", &party.key.value, ".accepts: from outside `"].concat();
-                let words = [&lead, &*element.local, "` may go to `", &first.key.value, "` as well"].concat();
+                let words =
+                    [&lead, &*element.name.local, "` may go to `", &first.key.value, "` as well"].concat();
                 let mend = ["systole send --to ", &party.key.value, ", or different elements"].concat();
                 self.warn(Warning {
                     code: Code::ConfigSeveralTakers,
@@ -243,7 +244,7 @@ impl<'a> Warnings<'a> {
         let used = |namespace: &str, element: &str| {
             listeners().any(|listener| {
                 let own = listener.own_namespace() == namespace && listener.name.as_str() == element;
-                own || listener.accepts.iter().chain(&listener.returns).any(|q| q.is(namespace, element))
+                own || listener.accepts.iter().chain(&listener.returns).any(|e| e.name.is(namespace, element))
             })
         };
         let mut found = Vec::new();

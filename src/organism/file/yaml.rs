@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span as ParsedSpan, options};
 
 use super::desk::Desk;
+use super::traps;
 use crate::words::codes::Code;
 use crate::words::limits;
 
@@ -319,7 +320,11 @@ fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Optio
         desk.tell(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
         return;
     }
-    if let Some(open) = innermost.filter(|open| open.flow) {
+    let innermost = innermost.filter(|open| open.flow);
+    if traps::in_broken(desk, innermost.map_or(at, |open| open.start), at) {
+        return;
+    }
+    if let Some(open) = innermost {
         let span = Span { start: open.start, end: open.start + 1 };
         let told = "what this bracket opens goes wrong or stays open";
         let second = (stretch(at, at), "it goes wrong here");

@@ -1,24 +1,22 @@
 //! What lies beyond the profile: why a construct is refused, and what to write instead.
 //!
-//! The name of a construct comes in, words go out. What belongs to later work says so.
-
-/// Shown where a construct belongs to later work.
-pub(super) const NOT_BUILT: &str = "not built yet";
+//! The name of a construct comes in, words go out.
 
 /// Why a construct is refused and what to write instead.
 pub(super) fn construct_words(local: &str) -> (&'static str, &'static str) {
     match local {
-        "import" => ("several namespaces in one schema are not built yet", "leave xs:import out"),
+        "import" => ("an import stands at the top of xs:schema", "move it to the top"),
         "include" | "redefine" => {
             ("a schema never fetches another", "copy the definitions into this document")
         }
-        "union" | "list" => (NOT_BUILT, "restrict one built-in type, or repeat an element"),
         "key" | "keyref" | "unique" => ("identity constraints are not taken", "check it in the listener"),
         "group" | "attributeGroup" => ("groups by name are not taken", "write the members where they belong"),
-        "complexContent" => ("inheritance of complex types is not built yet", "write the type out"),
+        "complexContent" => {
+            ("inheritance of complex types is not taken", "write the type out, with the members of its base")
+        }
         "anyAttribute" => ("attributes by wildcard are not taken", "declare each attribute"),
         "notation" => ("notations are not taken", "leave it out"),
-        "attribute" => ("a global attribute is not built yet", "declare the attribute in its type"),
+        "attribute" => ("global attributes are not taken", "declare the attribute in its type"),
         "all" => ("xs:all stands alone and not inside a group", "use xs:sequence"),
         "sequence" | "choice" | "simpleContent" => {
             ("a type has one content", "put both into one xs:sequence")
@@ -32,7 +30,7 @@ pub(super) fn attribute_words(name: &str) -> (&'static str, &'static str) {
     match name {
         "fixed" => ("fixed values are not taken", "use an xs:enumeration with one value"),
         "default" => ("default values of elements are not taken", "annotate it with systole:default"),
-        "nillable" => ("nillable is not built yet", "use minOccurs=\"0\""),
+        "nillable" => ("nillable is not taken", "use minOccurs=\"0\""),
         "abstract" | "substitutionGroup" => {
             ("abstract types and substitution groups are not taken", "use xs:choice")
         }
@@ -40,6 +38,7 @@ pub(super) fn attribute_words(name: &str) -> (&'static str, &'static str) {
             ("derivation control is not taken", "leave it out")
         }
         "schemaLocation" => ("a location is never fetched", "leave it out"),
+        "ref" => ("global attributes are not taken", "declare the attribute here, with name and type"),
         _ => ("it has no place here in the profile", "leave it out"),
     }
 }

@@ -4,7 +4,7 @@
 //! fits nowhere, and what could have stood there. Unique attribution, which the judge's compiler
 //! demands, and the ban on nested counters make one greedy pass without backtracking right.
 
-use super::shape::{Declaration, Particle, Term, Wildcard};
+use super::shape::{Declaration, Particle, Term};
 use super::tree::Element;
 
 /// What one child was taken for.
@@ -37,8 +37,8 @@ pub(super) struct Laid<'m> {
     pub(super) stop: Option<Stop<'m>>,
 }
 
-pub(super) fn lay<'m>(particle: &'m Particle, target: &str, children: &[&Element]) -> Laid<'m> {
-    let mut laying = Laying { target, children, taken: Vec::new(), candidates: Vec::new() };
+pub(super) fn lay<'m>(particle: &'m Particle, children: &[&Element]) -> Laid<'m> {
+    let mut laying = Laying { children, taken: Vec::new(), candidates: Vec::new() };
     let complete = laying.particle(particle) && laying.taken.len() == children.len();
     let Laying { taken, candidates, .. } = laying;
     let stop = (!complete).then_some(Stop { at: taken.len(), candidates });
@@ -46,7 +46,6 @@ pub(super) fn lay<'m>(particle: &'m Particle, target: &str, children: &[&Element
 }
 
 struct Laying<'m, 'c> {
-    target: &'c str,
     children: &'c [&'c Element],
     taken: Vec<Taken<'m>>,
     /// What was looked for at the current child in vain.
@@ -110,7 +109,7 @@ impl<'m> Laying<'m, '_> {
 
     fn starts(&self, term: &Term) -> bool {
         let Some(child) = self.children.get(self.taken.len()) else { return false };
-        can_start(term, self.target, child)
+        can_start(term, child)
     }
 
     /// Notes the elements that a particle could have begun with here.
@@ -139,17 +138,14 @@ impl<'m> Laying<'m, '_> {
     }
 }
 
-fn can_start(term: &Term, target: &str, child: &Element) -> bool {
+fn can_start(term: &Term, child: &Element) -> bool {
     match term {
-        Term::Element(declaration) => child.name.is(target, &declaration.name),
-        Term::Wildcard(Wildcard::Any) => true,
-        Term::Wildcard(Wildcard::Other) => {
-            !child.name.namespace.is_empty() && *child.name.namespace != *target
-        }
-        Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, target, child)),
+        Term::Element(declaration) => child.name.is(&declaration.namespace, &declaration.name),
+        Term::Wildcard(wildcard) => wildcard.takes(&child.name.namespace),
+        Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, child)),
         Term::Sequence(parts) => {
             for part in parts {
-                if can_start(&part.term, target, child) {
+                if can_start(&part.term, child) {
                     return true;
                 }
                 if !part.may_be_absent() {

@@ -3,6 +3,8 @@
 //! A declaration comes in, XML goes out, written by the writer of the XML library. No instance comes
 //! out where a type demands itself without end, or where no value is known for a pattern.
 
+use std::sync::Arc;
+
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::writer::Writer;
 
@@ -18,15 +20,26 @@ const TRIES: usize = 10_000;
 
 pub(super) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
     let declaration = schema.global(element)?;
-    let mut writing = Writing::new(schema, "");
-    writing.element(declaration, Some(&schema.namespace), 0)?;
+    let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
+    writing.element(declaration, 0)?;
     Some(writing.writer.into_inner())
 }
 
-/// An element to stand inside a document whose elements carry `prefix` (with its colon, or empty).
-pub(super) fn inner(schema: &Schema, declaration: &Declaration, prefix: &str) -> Option<String> {
-    let mut writing = Writing::new(schema, prefix);
-    writing.element(declaration, None, 1)?;
+/// What is declared where an element is to stand.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'s> {
+    /// The prefix of the element around it, with its colon, or empty.
+    pub(super) prefix: &'s str,
+    /// What that prefix is bound to.
+    pub(super) bound: &'s str,
+    /// The namespace of elements without a prefix.
+    pub(super) default: &'s str,
+}
+
+/// An element to stand inside a document.
+pub(super) fn inner(schema: &Schema, declaration: &Declaration, at: Surroundings<'_>) -> Option<String> {
+    let mut writing = Writing::new(schema, at);
+    writing.element(declaration, 1)?;
     String::from_utf8(writing.writer.into_inner()).ok()
 }
 
@@ -43,33 +56,50 @@ pub(super) fn plain(tag: &str, attributes: &[(String, String)], text: &str) -> O
 
 struct Writing<'m> {
     schema: &'m Schema,
-    prefix: &'m str,
+    at: Surroundings<'m>,
+    /// The default namespace inside the element that is being written.
+    default: Arc<str>,
     writer: Writer<Vec<u8>>,
     tries: usize,
 }
 
 impl<'m> Writing<'m> {
-    fn new(schema: &'m Schema, prefix: &'m str) -> Self {
-        Self { schema, prefix, writer: Writer::new(Vec::new()), tries: 0 }
+    fn new(schema: &'m Schema, at: Surroundings<'m>) -> Self {
+        Self { schema, at, default: Arc::from(at.default), writer: Writer::new(Vec::new()), tries: 0 }
     }
 
-    fn element(&mut self, declaration: &Declaration, namespace: Option<&str>, depth: usize) -> Option<()> {
+    fn element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
         self.tries = self.tries.saturating_add(1);
         if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
             return None;
         }
-        let tag = [self.prefix, &declaration.name].concat();
+        let outer = Arc::clone(&self.default);
+        let prefixed = !self.at.prefix.is_empty() && *declaration.namespace == *self.at.bound;
+        let tag = [if prefixed { self.at.prefix } else { "" }, &declaration.name].concat();
         let mut start = BytesStart::new(tag.as_str());
-        if let Some(namespace) = namespace {
-            start.push_attribute(("xmlns", namespace));
+        if !prefixed && declaration.namespace != outer {
+            start.push_attribute(("xmlns", &*declaration.namespace));
+            self.default = Arc::clone(&declaration.namespace);
         }
+        let written = self.typed(declaration, start, &tag, depth);
+        self.default = outer;
+        written
+    }
+
+    fn typed(
+        &mut self,
+        declaration: &Declaration,
+        mut start: BytesStart<'_>,
+        tag: &str,
+        depth: usize,
+    ) -> Option<()> {
         match self.schema.of(declaration.of) {
-            Type::Simple(simple) => self.wrap(start, &tag, |w| w.text(simple)),
+            Type::Simple(simple) => self.wrap(start, tag, |w| w.text(simple)),
             Type::Complex(complex) => {
                 push_required(&mut start, &complex.attributes)?;
-                self.wrap(start, &tag, |w| w.content(complex, depth))
+                self.wrap(start, tag, |w| w.content(complex, depth))
             }
-            Type::Anything => self.wrap(start, &tag, |_| Some(())),
+            Type::Anything => self.wrap(start, tag, |_| Some(())),
         }
     }
 
@@ -104,7 +134,7 @@ impl<'m> Writing<'m> {
 
     fn term(&mut self, term: &Term, depth: usize) -> Option<()> {
         match term {
-            Term::Element(declaration) => self.element(declaration, None, depth.saturating_add(1)),
+            Term::Element(declaration) => self.element(declaration, depth.saturating_add(1)),
             Term::Sequence(parts) | Term::All(parts) => {
                 parts.iter().try_for_each(|p| self.particle(p, depth))
             }

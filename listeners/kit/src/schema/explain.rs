@@ -98,11 +98,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Below a lax wildcard only elements that the schema declares are looked at.
+    /// Below a lax wildcard only elements that the schema, or one that it imports, declares are looked at.
     fn lax(&self, spot: &Spot<'_>) -> Option<Finding> {
         let element = spot.element;
-        let ours = *element.name.namespace == *self.schema.namespace;
-        match self.schema.global(&element.name.local).filter(|_| ours) {
+        match self.schema.global_of(&element.name.namespace, &element.name.local) {
             Some(declaration) => self.element(spot, Role { declaration, min: 0, max: None }),
             None => {
                 let siblings: Vec<&Element> = element.children().collect();
@@ -168,7 +167,7 @@ impl Walk<'_> {
 
     fn children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<Finding> {
         let siblings: Vec<&Element> = spot.element.children().collect();
-        let laid = content::lay(particle, &self.schema.namespace, &siblings);
+        let laid = content::lay(particle, &siblings);
         let mut taken = laid.taken.iter();
         for part in &spot.element.parts {
             let child = match part {

@@ -5,7 +5,7 @@
 
 use super::Finding;
 use super::content::{Candidate, Stop, Taken};
-use super::example;
+use super::example::{self, Surroundings};
 use super::explain::{Role, Said, Spot, Walk};
 use super::nearest::nearest;
 use super::shape::{Declaration, Particle, Term};
@@ -19,8 +19,8 @@ const LISTED: usize = 12;
 /// A root element that the schema does not declare.
 pub(super) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
     let root = spot.element;
-    let (name, target) = (root.name.local.as_str(), walk.schema.namespace.as_str());
-    let names = || walk.schema.elements.iter().map(|element| element.name.as_str());
+    let (name, target) = (root.name.local.as_str(), &*walk.schema.namespace);
+    let names = || walk.schema.own().map(|element| element.name.as_str());
     let ours = *root.name.namespace == *target;
     let known = walk.schema.global(name);
     let near = known.map(|d| d.name.as_str()).or_else(|| nearest(name, names()));
@@ -66,9 +66,10 @@ fn retagged(element: &Element, name: &str) -> String {
     }
 }
 
-/// A copy of the element in the right namespace: declared on it under the prefix that it has.
+/// A copy of the element in the right namespace: declared on it under the prefix that it has. Without a
+/// namespace there is no prefix either.
 fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
-    let tag = retagged(element, name);
+    let tag = if target.is_empty() { name.to_owned() } else { retagged(element, name) };
     let key = match tag.split_once(':') {
         Some((prefix, _)) => ["xmlns:", prefix].concat(),
         None => "xmlns".to_owned(),
@@ -77,7 +78,7 @@ fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option
         attributes.retain(|(known, _)| *known != key);
         attributes.insert(0, (key, target.to_owned()));
     })?;
-    if name == element.name.local {
+    if tag == element.tag {
         return Some(moved);
     }
     // The namespace is mended first, the name then in the copy, so that both stay one replacement.
@@ -139,9 +140,10 @@ impl<'m> Misfit<'_, 'm> {
         let Some(child) = self.siblings.get(self.stop.at) else { return self.missing(None) };
         let name = child.name.local.as_str();
         let known = self.declared.iter().copied().find(|d| d.name == name);
-        let ours = *child.name.namespace == *self.walk.schema.namespace;
         match known {
-            Some(declaration) if !ours => self.foreign(child, declaration),
+            Some(declaration) if *child.name.namespace != *declaration.namespace => {
+                self.foreign(child, declaration)
+            }
             Some(declaration) => self.misplaced(child, declaration),
             None => match self.meant(name) {
                 Some(meant) => self.misspelt(child, meant),
@@ -195,8 +197,14 @@ impl<'m> Misfit<'_, 'm> {
 
     /// A new element of this declaration, under the prefix that its parent has.
     fn made(&self, declaration: &Declaration) -> Option<String> {
-        let prefix = self.spot.element.tag.split_once(':').map(|(prefix, _)| [prefix, ":"].concat());
-        example::inner(self.walk.schema, declaration, &prefix.unwrap_or_default())
+        let parent = self.spot.element;
+        let prefix = parent.tag.split_once(':').map(|(prefix, _)| [prefix, ":"].concat());
+        let at = Surroundings {
+            prefix: &prefix.unwrap_or_default(),
+            bound: &parent.name.namespace,
+            default: &parent.default_namespace(),
+        };
+        example::inner(self.walk.schema, declaration, at)
     }
 
     fn parent_name(&self) -> &str {
@@ -218,14 +226,18 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     fn foreign(&self, child: &Element, declaration: &'m Declaration) -> Finding {
-        let target = &self.walk.schema.namespace;
+        let target = &declaration.namespace;
+        let wanted = if target.is_empty() { "none" } else { target };
         let fixed = moved(self.walk, child, &declaration.name, target);
         let said = Said {
-            message: [&declaration.name, ": ", &namespace_words(child), ", expected ", target].concat(),
+            message: [&declaration.name, ": ", &namespace_words(child), ", expected ", wanted].concat(),
             expected: self.expected_of(declaration),
             received: self.walk.source.shown(child),
             schema: declaration.fragment.clone(),
-            fix: fixed.unwrap_or_else(|| ["put <", &declaration.name, "> into ", target].concat()),
+            fix: fixed.unwrap_or_else(|| match &**target {
+                "" => ["take <", &declaration.name, "> out of its namespace"].concat(),
+                target => ["put <", &declaration.name, "> into ", target].concat(),
+            }),
         };
         self.at_child(child, said)
     }
@@ -233,7 +245,7 @@ impl<'m> Misfit<'_, 'm> {
     fn misspelt(&self, child: &Element, meant: &'m Declaration) -> Finding {
         let name = &child.name.local;
         let parent = self.parent_name();
-        let fixed = self.walk.source.renamed(child, &self.prefixed(&meant.name));
+        let fixed = self.rewritten(child, meant);
         let said = Said {
             message: [name, ": is not known in ", parent, ", did you mean ", &meant.name].concat(),
             expected: self.expected_of(meant),
@@ -244,8 +256,16 @@ impl<'m> Misfit<'_, 'm> {
         self.at_child(child, said)
     }
 
-    fn prefixed(&self, name: &str) -> String {
-        retagged(self.spot.element, name)
+    /// A copy of a child as the element that it was meant to be.
+    fn rewritten(&self, child: &Element, meant: &Declaration) -> Option<String> {
+        let parent = self.spot.element;
+        if *meant.namespace == *parent.name.namespace {
+            self.walk.source.renamed(child, &retagged(parent, &meant.name))
+        } else if *meant.namespace == *child.name.namespace {
+            self.walk.source.renamed(child, &retagged(child, &meant.name))
+        } else {
+            moved(self.walk, child, &meant.name, &meant.namespace)
+        }
     }
 
     fn unexpected(&self, child: &Element) -> Finding {
@@ -253,7 +273,7 @@ impl<'m> Misfit<'_, 'm> {
         let required = self.required();
         let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
         let other_wanted = self.stop.candidates.iter().any(|c| c.required && wildcard(c));
-        let ours = *child.name.namespace == *self.walk.schema.namespace;
+        let ours = *child.name.namespace == *self.spot.element.name.namespace;
         let mut message = [name, ": is not known in ", self.parent_name()].concat();
         if other_wanted {
             message = [name, ": an element of another namespace is needed in its place"].concat();
@@ -284,8 +304,7 @@ impl<'m> Misfit<'_, 'm> {
         let required = self.required();
         let others: Vec<_> = required.iter().copied().filter(|d| d.name != name).collect();
         let later = self.siblings.get(self.stop.at..).unwrap_or_default();
-        let comes_later =
-            |d: &&&Declaration| later.iter().any(|e| e.name.is(&self.walk.schema.namespace, &d.name));
+        let comes_later = |d: &&&Declaration| later.iter().any(|e| e.name.is(&d.namespace, &d.name));
         if let Some(first) = others.iter().find(comes_later) {
             let message = [name, ": comes too early, ", &first.name, " stands before it"].concat();
             return self.order(
@@ -326,7 +345,7 @@ impl<'m> Misfit<'_, 'm> {
 
     fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> Finding {
         let name = &declaration.name;
-        let namespace = &self.walk.schema.namespace;
+        let namespace = &declaration.namespace;
         let all = self.siblings.iter().filter(|sibling| sibling.name.is(namespace, name)).count();
         let most =
             if max == 1 { "once is allowed".to_owned() } else { [&max.to_string(), " are allowed"].concat() };

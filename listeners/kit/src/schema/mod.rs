@@ -6,11 +6,14 @@
 //! words for a refusal the caller falls back to libxml2's. It never fetches anything.
 
 mod ambiguity;
+mod amend;
+mod among;
 mod automaton;
 mod beyond;
 mod builtin;
 mod calendar;
 mod content;
+mod describe;
 mod example;
 mod explain;
 mod misfit;
@@ -20,6 +23,7 @@ mod prompt;
 mod read;
 mod read_content;
 mod read_simple;
+mod read_variety;
 mod shape;
 mod tree;
 mod uri;
@@ -31,6 +35,8 @@ pub use nearest::nearest;
 /// A construct that the profile leaves out, or that is wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
+    /// The document that it stands in, by the name it was offered under; none for the schema itself.
+    pub document: Option<String>,
     /// Line of the construct in the schema document, from 1.
     pub line: u64,
     /// Column of the construct in the schema document, in characters from 1.
@@ -68,16 +74,23 @@ pub struct Finding {
     pub fix: String,
 }
 
-/// What one schema document allows.
+/// What one schema document allows, with the documents that it imports.
 #[derive(Clone, Debug)]
 pub struct Model {
     schema: shape::Schema,
 }
 
 impl Model {
-    /// Reads a schema document, or lists everything in it that the profile leaves out.
+    /// Reads a schema document that stands alone, or lists everything in it that the profile leaves out.
     pub fn read(xsd: &[u8]) -> Result<Self, Vec<Unfit>> {
-        read::schema(xsd).map(|schema| Self { schema })
+        Self::read_among(xsd, &[])
+    }
+
+    /// Reads a schema document whose imports are looked for among others, each under the name by which
+    /// refusals speak of it. An import names a namespace; exactly one of the others must declare it. The
+    /// schema itself may be among them.
+    pub fn read_among(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Self, Vec<Unfit>> {
+        read::schema(xsd, others).map(|schema| Self { schema })
     }
 
     /// The namespace whose elements the schema declares.
@@ -85,9 +98,24 @@ impl Model {
         &self.schema.namespace
     }
 
+    /// The namespaces that the document itself imports, in its order.
+    pub fn imports(&self) -> impl Iterator<Item = &str> {
+        self.schema.imports.iter().map(AsRef::as_ref)
+    }
+
+    /// The documents that imports, and imports of those, have drawn in: their places among the others.
+    pub fn drawn_in(&self) -> &[usize] {
+        &self.schema.drawn_in
+    }
+
     /// The global elements by local name, in the order of the schema document.
     pub fn elements(&self) -> impl Iterator<Item = &str> {
-        self.schema.elements.iter().map(|element| element.name.as_str())
+        self.schema.own().map(|element| element.name.as_str())
+    }
+
+    /// Whether the schema, or one that it draws in, declares a global element of this name.
+    pub fn declares(&self, namespace: &str, local: &str) -> bool {
+        self.schema.global_of(namespace, local).is_some()
     }
 
     /// Line and column, both from 1, at which the document that was read declares a global element.

@@ -365,7 +365,7 @@ impl Reader {
             '\\' | '|' | '.' | '-' | '^' | '?' | '*' | '+' | '{' | '}' | '(' | ')' | '[' | ']' => {
                 Member::Char(c)
             }
-            'p' | 'P' => return Err("Unicode properties (\\p) are not built yet".to_owned()),
+            'p' | 'P' => return Err("Unicode properties (\\p) are not taken".to_owned()),
             other => return Err(["\\", &other.to_string(), " is no escape of XSD"].concat()),
         })
     }

@@ -62,5 +62,10 @@ fn parameter(schema: &Schema, declaration: &Declaration, particle: &Particle, re
             .unwrap_or_default(),
     };
     let of = wording::of_type(schema, schema.of(declaration.of));
-    ["<", &declaration.name, ">(", &of, ", ", how, &times, ")"].concat()
+    // Whoever writes the payload has to know where an element is of another namespace than its own.
+    let namespace = match &*declaration.namespace {
+        namespace if *namespace == *schema.namespace => String::new(),
+        namespace => [" xmlns=\"", namespace, "\""].concat(),
+    };
+    ["<", &declaration.name, &namespace, ">(", &of, ", ", how, &times, ")"].concat()
 }

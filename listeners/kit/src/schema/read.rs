@@ -1,13 +1,14 @@
 //! Reads a schema document into the model's shapes and lists what the profile leaves out.
 //!
 //! XSD bytes come in; a `Schema`, or every unfit construct with line, column and mend, goes out. It never
-//! follows a location: whatever names one is unfit. Complex types are read in
-//! `read_content`, simple types in `read_simple`.
+//! follows a location: whatever names one is unfit. What imports lead to is found in `among`, complex types
+//! are read in `read_content`, simple types in `read_simple`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Unfit;
+use super::among::{self, Paper};
 use super::beyond::{attribute_words, construct_words};
 use super::builtin::Builtin;
 use super::nearest::nearest;
@@ -21,62 +22,106 @@ pub(super) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 const ANNOTATIONS: [&str; 3] = ["dangerous", "default", "sensitive"];
 
 /// Largest schema document, the same limit as for a message.
-const BYTES: usize = 1 << 20;
+pub(super) const BYTES: usize = 1 << 20;
 
 /// Longest fragment of a schema that is quoted whole.
 const QUOTED: usize = 160;
 
-pub(super) fn schema(xsd: &[u8]) -> Result<Schema, Vec<Unfit>> {
-    let tree = tree::read(xsd);
-    let mut reading = Reading::new(xsd);
-    match &tree {
-        _ if xsd.len() > BYTES => {
-            let mend = "split it over several listeners";
-            reading.unfit(0, "document", "the schema is larger than 1 MiB", mend);
-        }
-        Ok(root) => reading.root(root),
-        Err(fault) => {
-            reading.unfit(fault.offset, "document", &fault.words, "write plain, well-formed UTF-8 XML");
-        }
+pub(super) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<Unfit>> {
+    let alone =
+        |offset, message: &str, mend: &str| vec![unfit((None, xsd), offset, "document", message, mend)];
+    if xsd.len() > BYTES {
+        return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
     }
+    let papers = among::papers(xsd, others)
+        .map_err(|fault| alone(fault.offset, &fault.words, "write plain, well-formed UTF-8 XML"))?;
+    let Some(first) = papers.first() else { return Ok(Schema::default()) };
+    let mut reading = Reading::new(&papers, first);
+    reading.all();
     let Reading { schema, mut unfit, .. } = reading;
     // A named type that is unfit is met again wherever it is used.
-    unfit.sort_by_key(|unfit| (unfit.line, unfit.column));
+    unfit.sort_by(|a, b| (&a.document, a.line, a.column).cmp(&(&b.document, b.line, b.column)));
     unfit.dedup();
     if unfit.is_empty() { Ok(schema) } else { Err(unfit) }
 }
 
-/// A global type that is read when it is first needed.
-pub(super) struct Named<'t> {
-    pub(super) element: &'t Element,
-    pub(super) id: TypeId,
-    pub(super) simple: Option<Arc<Simple>>,
+fn unfit(
+    (document, xsd): (Option<&str>, &[u8]),
+    offset: usize,
+    construct: &str,
+    message: &str,
+    mend: &str,
+) -> Unfit {
+    let (line, column) = tree::line_and_column(xsd, offset);
+    Unfit {
+        document: document.map(str::to_owned),
+        line,
+        column,
+        construct: construct.to_owned(),
+        message: message.to_owned(),
+        mend: mend.to_owned(),
+    }
 }
 
-/// A schema being read; `'t` is the life of its tree.
+/// A global type that is read when it is first needed.
+pub(super) struct Named<'t> {
+    pub(super) name: &'t str,
+    pub(super) element: &'t Element,
+    pub(super) id: TypeId,
+    pub(super) simple: Simply,
+}
+
+/// How far the reading of a global simple type has come.
+#[derive(Clone)]
+pub(super) enum Simply {
+    Unread,
+    /// It is being read: whoever needs it now is part of itself.
+    Open,
+    /// Read, or found unfit.
+    Read(Option<Arc<Simple>>),
+}
+
+/// A schema being read with all that it imports; `'t` is the life of the trees.
 pub(super) struct Reading<'t> {
-    xsd: &'t [u8],
+    papers: &'t [Paper<'t>],
+    /// The paper that is being read, and its place.
+    paper: &'t Paper<'t>,
+    pub(super) at: usize,
     unfit: Vec<Unfit>,
     schema: Schema,
-    pub(super) named: HashMap<&'t str, Named<'t>>,
+    pub(super) named: HashMap<(usize, &'t str), Named<'t>>,
     built_in: Vec<(Builtin, TypeId)>,
 }
 
 impl<'t> Reading<'t> {
-    fn new(xsd: &'t [u8]) -> Self {
-        let schema = Schema::default();
-        Self { xsd, unfit: Vec::new(), schema, named: HashMap::new(), built_in: Vec::new() }
+    fn new(papers: &'t [Paper<'t>], paper: &'t Paper<'t>) -> Self {
+        let mut schema = Schema::default();
+        schema.namespace = Arc::clone(&paper.namespace);
+        schema.imports = among::imported(&paper.tree).map(Arc::from).collect();
+        schema.drawn_in = among::places(papers);
+        let (unfit, named, built_in) = (Vec::new(), HashMap::new(), Vec::new());
+        Self { papers, paper, at: 0, unfit, schema, named, built_in }
+    }
+
+    /// The paper that is being read.
+    pub(super) fn paper(&self) -> &'t Paper<'t> {
+        self.paper
+    }
+
+    /// Does something in another paper and comes back.
+    pub(super) fn within<T>(&mut self, at: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+        let was = (self.at, self.paper);
+        if let Some(paper) = self.papers.get(at) {
+            (self.at, self.paper) = (at, paper);
+        }
+        let done = work(self);
+        (self.at, self.paper) = was;
+        done
     }
 
     pub(super) fn unfit(&mut self, offset: usize, construct: &str, message: &str, mend: &str) {
-        let (line, column) = tree::line_and_column(self.xsd, offset);
-        self.unfit.push(Unfit {
-            line,
-            column,
-            construct: construct.to_owned(),
-            message: message.to_owned(),
-            mend: mend.to_owned(),
-        });
+        let paper = self.paper();
+        self.unfit.push(unfit((paper.name, paper.xsd), offset, construct, message, mend));
     }
 
     pub(super) fn unfit_at(&mut self, element: &Element, message: &str, mend: &str) {
@@ -85,8 +130,9 @@ impl<'t> Reading<'t> {
 
     /// The element as it stands in the schema, or only its start tag where it is long.
     pub(super) fn fragment(&self, element: &Element) -> String {
-        let whole = self.xsd.get(element.span.clone()).unwrap_or_default();
-        let head = self.xsd.get(element.span.start..element.head_end).unwrap_or_default();
+        let xsd = self.paper().xsd;
+        let whole = xsd.get(element.span.clone()).unwrap_or_default();
+        let head = xsd.get(element.span.start..element.head_end).unwrap_or_default();
         let shown = if whole.len() <= QUOTED { whole } else { head };
         String::from_utf8_lossy(shown).split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -131,29 +177,47 @@ impl<'t> Reading<'t> {
         members
     }
 
-    fn root(&mut self, root: &'t Element) {
+    /// Reads all papers. Global elements and types get their places first, in every paper, so that a type
+    /// may refer to them, or to itself, and two schemas to one another.
+    fn all(&mut self) {
+        let mut globals = Vec::new();
+        for at in 0..self.papers.len() {
+            let found = self.within(at, |reading| reading.root(&reading.paper().tree));
+            globals.push(found);
+        }
+        self.read_named();
+        for (at, found) in globals.iter().enumerate() {
+            self.within(at, |reading| reading.read_globals(found));
+        }
+    }
+
+    /// The head of one paper; its global elements come out.
+    fn root(&mut self, root: &'t Element) -> Vec<(&'t Element, TypeId)> {
         if !root.name.is(XSD, "schema") {
             let message = "the root element is not xs:schema of XML Schema 1.0";
             self.unfit(root.span.start, &root.tag, message, "begin with xs:schema");
-            return;
+            return Vec::new();
         }
         let known = ["targetNamespace", "elementFormDefault", "attributeFormDefault", "version"];
         self.only_attributes(root, &known);
-        match root.attribute("targetNamespace") {
-            Some(namespace) if !namespace.is_empty() => self.schema.namespace = namespace.to_owned(),
-            _ => self.unfit_at(root, "there is no targetNamespace", "add targetNamespace=\"…\""),
+        if self.target().is_empty() {
+            self.unfit_at(root, "there is no targetNamespace", "add targetNamespace=\"…\"");
         }
-        if root.attribute("elementFormDefault") != Some("qualified") {
-            let mend = "add elementFormDefault=\"qualified\"";
-            self.unfit_at(root, "elementFormDefault is not \"qualified\"", mend);
+        if !matches!(root.attribute("elementFormDefault"), Some("qualified" | "unqualified")) {
+            let message = "elementFormDefault is neither \"qualified\" nor \"unqualified\"";
+            self.unfit_at(root, message, "add elementFormDefault=\"qualified\"");
         }
         if root.attribute("attributeFormDefault").is_some_and(|form| form != "unqualified") {
             let mend = "leave attributeFormDefault out";
-            self.unfit_at(root, "attributes of a namespace are not built yet", mend);
+            self.unfit_at(root, "attributes of a namespace are not taken", mend);
         }
         let members = self.members(root);
-        for member in &members {
+        for (at, member) in members.iter().enumerate() {
             match member.name.local.as_str() {
+                "import" if members.iter().take(at).any(|before| before.name.local != "import") => {
+                    self.unfit_at(member, "it stands behind a declaration", "move it to the top");
+                }
+                "import" => self.import(member),
                 "element" => {}
                 "complexType" | "simpleType" => self.name_type(member),
                 other => {
@@ -162,17 +226,13 @@ impl<'t> Reading<'t> {
                 }
             }
         }
-        // Global elements get their places first, so that a type may refer to them, or to itself.
         let globals = self.declare_globals(&members);
-        self.read_named();
-        self.read_globals(&globals);
-        if self.schema.elements.is_empty() {
-            self.unfit_at(
-                root,
-                "no global element is declared",
-                "declare the payload as a global xs:element",
-            );
+        let at = self.at;
+        if globals.is_empty() && !self.named.keys().any(|(paper, _)| *paper == at) {
+            let message = "it declares neither a global element nor a type";
+            self.unfit_at(root, message, "declare the payload as a global xs:element");
         }
+        globals
     }
 
     fn name_type(&mut self, element: &'t Element) {
@@ -181,7 +241,7 @@ impl<'t> Reading<'t> {
             return;
         };
         let id = self.reserve();
-        if self.named.insert(name, Named { element, id, simple: None }).is_some() {
+        if self.named.insert((self.at, name), Named { name, element, id, simple: Simply::Unread }).is_some() {
             self.unfit_at(element, &["the type ", name, " is defined twice"].concat(), "rename one of them");
         }
     }
@@ -198,14 +258,17 @@ impl<'t> Reading<'t> {
     }
 
     fn read_named(&mut self) {
-        let mut named: Vec<_> = self.named.values().map(|named| (named.element, named.id)).collect();
-        named.sort_by_key(|(element, _)| element.span.start);
-        for (element, id) in named {
+        let mut named: Vec<_> =
+            self.named.iter().map(|((at, name), named)| (*at, *name, named.element, named.id)).collect();
+        named.sort_by_key(|(at, _, element, _)| (*at, element.span.start));
+        for (at, name, element, id) in named {
             let read = if element.name.local == "simpleType" {
-                self.simple_named(element.attribute("name").unwrap_or_default(), 0).map(Type::Simple)
+                self.simple_named(at, name, 0).map(Type::Simple)
             } else {
-                self.only_attributes(element, &["name", "mixed"]);
-                self.complex(element).map(Type::Complex)
+                self.within(at, |reading| {
+                    reading.only_attributes(element, &["name", "mixed"]);
+                    reading.complex(element).map(Type::Complex)
+                })
             };
             if let Some(read) = read {
                 self.settle(id, read);
@@ -221,16 +284,15 @@ impl<'t> Reading<'t> {
                 self.unfit_at(global, "a global element has no name", "add name=\"…\"");
                 continue;
             };
-            if self.schema.global(name).is_some() {
-                self.unfit_at(global, &["the element ", name, " is declared twice"].concat(), "rename one");
-            }
             let of = self.reserve();
             if let Some(other) = mark_of_danger(global).filter(|value| !matches!(*value, "true" | "false")) {
                 let message = ["systole:dangerous is `", other, "`"].concat();
                 self.unfit_at(global, &message, "systole:dangerous=\"true\", or leave it out");
             }
-            let declaration = self.declaration(global, name, of);
-            self.schema.elements.push(declaration);
+            let declaration = self.declaration(global, (self.target(), name), of);
+            if !self.schema.declare(declaration) {
+                self.unfit_at(global, &["the element ", name, " is declared twice"].concat(), "rename one");
+            }
             declared.push((*global, of));
         }
         declared
@@ -245,11 +307,16 @@ impl<'t> Reading<'t> {
         }
     }
 
-    pub(super) fn declaration(&self, element: &Element, name: &str, of: TypeId) -> Declaration {
+    pub(super) fn declaration(
+        &self,
+        element: &Element,
+        (namespace, name): (Arc<str>, &str),
+        of: TypeId,
+    ) -> Declaration {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
         let offset = element.span.start;
-        Declaration { name: name.to_owned(), of, documentation, offset, dangerous, fragment }
+        Declaration { name: name.to_owned(), namespace, of, documentation, offset, dangerous, fragment }
     }
 
     /// The type of an element: by name, or written inside it.
@@ -297,18 +364,9 @@ impl<'t> Reading<'t> {
                 self.built_in.push((built_in, id));
                 Some(id)
             }
-            Some(name) if *name.namespace == *self.schema.namespace => {
-                let found = self.named.get(name.local.as_str()).map(|named| named.id);
-                if found.is_none() {
-                    let message = ["the type ", written, " is not defined in this schema"].concat();
-                    self.unfit_at(element, &message, "define it, or correct its name");
-                }
-                found
-            }
-            Some(_) => {
-                let message = ["the type ", written, " is of another namespace: not built yet"].concat();
-                self.unfit_at(element, &message, "define the type in this schema");
-                None
+            Some(name) => {
+                let at = self.defined(element, written, &name)?;
+                self.named.get(&(at, name.local.as_str())).map(|named| named.id)
             }
             None => {
                 let message = ["the prefix of ", written, " is not declared"].concat();
@@ -318,8 +376,14 @@ impl<'t> Reading<'t> {
         }
     }
 
-    pub(super) fn target(&self) -> &str {
-        &self.schema.namespace
+    /// The target namespace of the paper that is being read.
+    pub(super) fn target(&self) -> Arc<str> {
+        Arc::clone(&self.paper().namespace)
+    }
+
+    /// Whether local elements of this paper have its namespace, where they do not say so themselves.
+    pub(super) fn is_qualified(&self) -> bool {
+        self.paper().tree.attribute("elementFormDefault") != Some("unqualified")
     }
 
     /// How many constructs were found unfit so far.
@@ -327,13 +391,9 @@ impl<'t> Reading<'t> {
         self.unfit.len()
     }
 
-    pub(super) fn is_global_dangerous(&self, name: &str) -> bool {
-        self.schema.global(name).is_some_and(|declaration| declaration.dangerous)
-    }
-
-    /// The type that a global element will have.
-    pub(super) fn promised(&self, name: &str) -> Option<TypeId> {
-        self.schema.global(name).map(|declaration| declaration.of)
+    /// A global element of any paper.
+    pub(super) fn global(&self, namespace: &str, name: &str) -> Option<&Declaration> {
+        self.schema.global_of(namespace, name)
     }
 }
 

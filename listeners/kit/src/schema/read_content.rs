@@ -4,11 +4,12 @@
 //! refuses what a greedy match could not decide: nested counters, and one name with two types.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::beyond::{NOT_BUILT, construct_words};
+use super::beyond::construct_words;
 use super::read::{Reading, mark_of_danger};
-use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, TypeId, Wildcard};
-use super::tree::Element;
+use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, Wildcard};
+use super::tree::{Element, Name};
 
 /// Largest finite count: libxml2 keeps a counter state per count.
 const OCCURS: u32 = 10_000;
@@ -48,7 +49,7 @@ impl<'t> Reading<'t> {
             (true, Content::Empty) => Content::Free,
             (true, _) => {
                 let mend = "leave mixed out, or put the text into an element of its own";
-                self.unfit_at(element, "text between elements (mixed) is not built yet", mend);
+                self.unfit_at(element, "text between elements (mixed) is not taken", mend);
                 return None;
             }
         };
@@ -66,7 +67,8 @@ impl<'t> Reading<'t> {
             return None;
         };
         if extension.name.local != "extension" {
-            self.unfit_at(extension, NOT_BUILT, "define a restricted simple type and extend that");
+            let message = "xs:simpleContent is one xs:extension";
+            self.unfit_at(extension, message, "define a restricted simple type and extend that");
             return None;
         }
         self.only_attributes(extension, &["base"]);
@@ -163,25 +165,50 @@ impl<'t> Reading<'t> {
 
     fn local_element(&mut self, element: &'t Element) -> Option<Declaration> {
         self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
-        if element.attribute("form").is_some_and(|form| form != "qualified") {
-            self.unfit(element.span.start, "form", "local elements are qualified", "leave form out");
-        }
         self.no_part_is_dangerous(element);
         if let Some(written) = element.attribute("ref") {
-            let name = element.qualified(written).filter(|name| *name.namespace == *self.target());
-            let Some(of) = name.as_ref().and_then(|name| self.promised(&name.local)) else {
-                let message = ["the element ", written, " is not declared in this schema"].concat();
-                self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
-                return None;
-            };
-            return Some(self.declaration(element, &name?.local, of));
+            return self.referred(element, written);
         }
         let Some(name) = element.attribute("name") else {
             self.unfit_at(element, "an element has neither name nor ref", "add name=\"…\"");
             return None;
         };
+        let namespace = match element.attribute("form") {
+            None if self.is_qualified() => self.target(),
+            None | Some("unqualified") => Arc::from(""),
+            Some("qualified") => self.target(),
+            Some(_) => {
+                let message = "form is neither qualified nor unqualified";
+                self.unfit(element.span.start, "form", message, "leave form out");
+                return None;
+            }
+        };
         let of = self.type_of(element)?;
-        Some(self.declaration(element, name, of))
+        Some(self.declaration(element, (namespace, name), of))
+    }
+
+    /// A global element of this namespace or of an imported one, as it stands in a content.
+    fn referred(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
+        let Some(name) = element.qualified(written) else {
+            let message = ["the prefix of ", written, " is not declared"].concat();
+            self.unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
+            return None;
+        };
+        if ["name", "type", "form"].iter().any(|other| element.attribute(other).is_some())
+            || !self.members(element).is_empty()
+        {
+            let message = "beside ref stand only minOccurs and maxOccurs";
+            self.unfit(element.span.start, "ref", message, "leave the rest out, or leave ref out");
+            return None;
+        }
+        self.paper_of(element, written, &name.namespace)?;
+        let Some(of) = self.global(&name.namespace, &name.local).map(|global| global.of) else {
+            let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
+            let message = ["the element ", written, " is not declared in ", place].concat();
+            self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
+            return None;
+        };
+        Some(self.declaration(element, (Arc::from(&*name.namespace), &name.local), of))
     }
 
     /// A person approves whole payloads. A part marked as dangerous would go by unasked.
@@ -191,10 +218,14 @@ impl<'t> Reading<'t> {
             let message =
                 "systole:dangerous stands on a part of a payload; a person is asked about whole ones";
             self.unfit_at(element, message, "put it on the global element that this is part of");
-        } else if referred.is_some_and(|name| self.is_global_dangerous(&name.local)) {
+        } else if referred.is_some_and(|name| self.is_dangerous(&name)) {
             let message = "a payload of its own that is marked as dangerous would go by unasked as a part";
             self.unfit_at(element, message, "write its type out here, and mark the element around it");
         }
+    }
+
+    fn is_dangerous(&self, name: &Name) -> bool {
+        self.global(&name.namespace, &name.local).is_some_and(|global| global.dangerous)
     }
 
     fn wildcard(&mut self, element: &Element) -> Option<Wildcard> {
@@ -202,7 +233,7 @@ impl<'t> Reading<'t> {
         let lax = element.attribute("processContents") == Some("lax");
         match element.attribute("namespace").unwrap_or("##any") {
             "##any" if lax => Some(Wildcard::Any),
-            "##other" if lax => Some(Wildcard::Other),
+            "##other" if lax => Some(Wildcard::Other(self.target())),
             _ => {
                 let mend = "write namespace=\"##other\" processContents=\"lax\"";
                 self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", mend);
@@ -254,19 +285,26 @@ impl<'t> Reading<'t> {
             let mend = "put the xs:any directly into one xs:sequence that comes once";
             self.unfit_at(element, "xs:any stands in a choice, an inner group or a repeated one", mend);
         }
-        if wildcards.contains(&Wildcard::Any) && !all.is_empty() && !ends_in_wildcard(particle) {
-            let message = "xs:any with ##any stands beside elements whose number is not fixed";
-            self.unfit_at(element, message, "write ##other, or give the xs:any a parent of its own");
+        if wildcards.iter().any(|wildcard| competes(particle, wildcard)) {
+            let message = "xs:any would take elements that stand beside it, whose number is not fixed";
+            let mend =
+                "write ##other where they are of this namespace, or give the xs:any a parent of its own";
+            self.unfit_at(element, message, mend);
         }
     }
 
-    /// Two elements of one name in one content must have one type: the path alone must tell what is meant.
+    /// Two elements of one name in one content must be one and the same: the path alone must tell what is
+    /// meant.
     fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
         let mut all = Vec::new();
         particle.term.elements(&mut all);
-        let mut seen: HashMap<&str, TypeId> = HashMap::new();
+        let mut seen: HashMap<&str, &Declaration> = HashMap::new();
         for declaration in all {
-            if *seen.entry(&declaration.name).or_insert(declaration.of) != declaration.of {
+            let first = *seen.entry(&declaration.name).or_insert(declaration);
+            if first.namespace != declaration.namespace {
+                let message = [&declaration.name, " is declared twice, in two namespaces"].concat();
+                self.unfit_at(element, &message, "give one of them a parent of its own");
+            } else if first.of != declaration.of {
                 let message = [&declaration.name, " is declared twice with different types"].concat();
                 self.unfit_at(element, &message, "give both the same named type");
             }
@@ -284,7 +322,7 @@ fn holds_nothing(particle: &Particle) -> bool {
 
 fn wildcards_in(term: &Term, found: &mut Vec<Wildcard>) {
     match term {
-        Term::Wildcard(wildcard) => found.push(*wildcard),
+        Term::Wildcard(wildcard) => found.push(wildcard.clone()),
         Term::Element(_) => {}
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().for_each(|part| wildcards_in(&part.term, found));
@@ -298,13 +336,19 @@ fn has_direct_wildcard(particle: &Particle) -> bool {
     once && parts.iter().any(|part| matches!(part.term, Term::Wildcard(_)))
 }
 
-/// One sequence of elements that come a fixed number of times, with a wildcard behind them.
-fn ends_in_wildcard(particle: &Particle) -> bool {
-    let Term::Sequence(parts) = &particle.term else { return false };
-    let Some((last, before)) = parts.split_last() else { return false };
-    let fixed = |part: &Particle| matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
-    let once = (particle.min, particle.max) == (1, Some(1));
-    once && matches!(last.term, Term::Wildcard(_)) && before.iter().all(fixed)
+/// Whether a wildcard could take an element that another particle of its sequence wants. It cannot where all
+/// such elements stand before it and come a fixed number of times.
+fn competes(particle: &Particle, wildcard: &Wildcard) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return true };
+    let mut before = true;
+    parts.iter().any(|part| {
+        let mut elements = Vec::new();
+        part.term.elements(&mut elements);
+        let is_wanted = elements.iter().any(|element| wildcard.takes(&element.namespace));
+        before &= !matches!(part.term, Term::Wildcard(_));
+        let is_fixed = before && matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
+        is_wanted && !is_fixed
+    })
 }
 
 /// Whether a term holds a counter that a repetition around it would make ambiguous: any repetition

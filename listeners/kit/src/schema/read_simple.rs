@@ -1,16 +1,19 @@
-//! Reads simple types: restrictions of built-in types, with every derivation step folded into one.
+//! Reads simple types: restrictions, with every derivation step folded into one.
 //!
 //! A part of the schema's tree comes in; a `Simple` goes out, or unfit constructs are noted with the
-//! reading. A facet that its base does not know, or whose value is none of the base's, is unfit.
+//! reading. A facet that its base does not know, or whose value is none of the base's, is unfit. Lists and
+//! unions are read in `read_variety`.
 
 use std::sync::Arc;
 
-use super::beyond::{NOT_BUILT, construct_words};
+use super::beyond::construct_words;
 use super::builtin::{Builtin, Family, WhiteSpace};
+use super::nearest::nearest;
 use super::pattern::Pattern;
-use super::read::{Reading, XSD};
-use super::shape::{Bound, Faceted, Simple};
+use super::read::{Reading, Simply, XSD};
+use super::shape::{Bound, Faceted, Simple, Variety};
 use super::tree::Element;
+use super::value;
 
 /// Longest chain of restrictions of restrictions.
 const STEPS: usize = 32;
@@ -20,17 +23,18 @@ impl<'t> Reading<'t> {
     pub(super) fn built_in(&mut self, element: &Element, local: &str) -> Option<Builtin> {
         let found = Builtin::named(local);
         if found.is_none() {
+            let near = nearest(local, Builtin::NAMES.iter().copied()).map(|near| ["xs:", near].concat());
             let mend = match local {
                 "QName" | "NOTATION" => "use xs:string",
                 "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" => {
                     "use xs:NCName and check it in the listener"
                 }
-                "NMTOKENS" => "repeat an element of type xs:NMTOKEN",
+                "NMTOKENS" => "use an xs:list of xs:NMTOKEN",
                 "anyType" | "anySimpleType" => "name the type, or use xs:any with processContents=\"lax\"",
                 "gYear" | "gMonth" | "gDay" | "gYearMonth" | "gMonthDay" => {
                     "use xs:date, or xs:string with a pattern"
                 }
-                _ => "use a built-in type of the profile, as xs:string",
+                _ => near.as_deref().unwrap_or("use a built-in type of the profile, as xs:string"),
             };
             let message = ["the type xs:", local, " is not in the profile"].concat();
             self.unfit(element.span.start, &["xs:", local].concat(), &message, mend);
@@ -49,40 +53,48 @@ impl<'t> Reading<'t> {
             Some(name) if *name.namespace == *XSD => {
                 self.built_in(element, &name.local).map(|base| Arc::new(Simple::plain(base)))
             }
-            Some(name) if *name.namespace == *self.target() => match self.named.get(name.local.as_str()) {
-                Some(named) if named.element.name.local == "simpleType" => {
-                    self.simple_named(&name.local, step)
+            Some(name) => {
+                let at = self.defined(element, written, &name)?;
+                match self.named.get(&(at, name.local.as_str())) {
+                    Some(named) if matches!(named.simple, Simply::Open) => {
+                        let message = ["the type ", written, " is part of itself"].concat();
+                        self.unfit_at(element, &message, "build it from other types");
+                        None
+                    }
+                    Some(named) if named.element.name.local == "simpleType" => {
+                        self.simple_named(at, named.name, step)
+                    }
+                    _ => {
+                        let message = [written, " is no simple type"].concat();
+                        self.unfit_at(element, &message, "name a simple type");
+                        None
+                    }
                 }
-                Some(_) => {
-                    self.unfit_at(element, &[written, " is no simple type"].concat(), "name a simple type");
-                    None
-                }
-                None => {
-                    let message = ["the type ", written, " is not defined in this schema"].concat();
-                    self.unfit_at(element, &message, "define it, or correct its name");
-                    None
-                }
-            },
-            _ => {
-                let message = ["the type ", written, " is of another namespace: not built yet"].concat();
-                self.unfit_at(element, &message, "define the type in this schema");
+            }
+            None => {
+                let message = ["the prefix of ", written, " is not declared"].concat();
+                self.unfit_at(element, &message, "declare the prefix on xs:schema");
                 None
             }
         }
     }
 
-    pub(super) fn simple_named(&mut self, name: &str, step: usize) -> Option<Arc<Simple>> {
-        let named = self.named.get(name)?;
-        if let Some(read) = &named.simple {
-            return Some(Arc::clone(read));
+    pub(super) fn simple_named(&mut self, at: usize, name: &'t str, step: usize) -> Option<Arc<Simple>> {
+        let named = self.named.get_mut(&(at, name))?;
+        match &named.simple {
+            Simply::Read(read) => return read.clone(),
+            Simply::Open => return None,
+            Simply::Unread => named.simple = Simply::Open,
         }
         let element = named.element;
-        self.only_attributes(element, &["name"]);
-        let read = self.simple(element, step.saturating_add(1))?;
-        if let Some(named) = self.named.get_mut(name) {
-            named.simple = Some(Arc::clone(&read));
+        let read = self.within(at, |reading| {
+            reading.only_attributes(element, &["name"]);
+            reading.simple(element, step.saturating_add(1))
+        });
+        if let Some(named) = self.named.get_mut(&(at, name)) {
+            named.simple = Simply::Read(read.clone());
         }
-        Some(read)
+        read
     }
 
     pub(super) fn simple(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
@@ -92,15 +104,24 @@ impl<'t> Reading<'t> {
             return None;
         }
         let members = self.members(element);
-        let [restriction] = members.as_slice() else {
-            self.unfit_at(element, "a simple type is one xs:restriction", "restrict a built-in type");
+        let [made] = members.as_slice() else {
+            let message = "a simple type is one xs:restriction, xs:list or xs:union";
+            self.unfit_at(element, message, "restrict a built-in type");
             return None;
         };
-        if restriction.name.local != "restriction" {
-            let (message, mend) = construct_words(&restriction.name.local);
-            self.unfit_at(restriction, message, mend);
-            return None;
+        match made.name.local.as_str() {
+            "restriction" => self.restriction(made, step),
+            "list" => self.list(made, step),
+            "union" => self.union(made, step),
+            other => {
+                let (message, mend) = construct_words(other);
+                self.unfit_at(made, message, mend);
+                None
+            }
         }
+    }
+
+    fn restriction(&mut self, restriction: &'t Element, step: usize) -> Option<Arc<Simple>> {
         self.only_attributes(restriction, &["base"]);
         let mut facets = self.members(restriction);
         let base = match (restriction.attribute("base"), facets.first().copied()) {
@@ -126,9 +147,9 @@ impl<'t> Reading<'t> {
         for facet in spaces.into_iter().chain(others) {
             self.only_attributes(facet, &["value"]);
             let name = facet.name.local.as_str();
-            if !applies(name, simple.base) {
+            if !applies(name, &simple.variety) {
                 let mend = "leave the facet out, or change the base";
-                self.unfit_at(facet, &["it does not apply to xs:", simple.base.name()].concat(), mend);
+                self.unfit_at(facet, &["it does not apply to ", &base_name(simple)].concat(), mend);
                 continue;
             }
             let value = facet.attribute("value").unwrap_or_default();
@@ -163,15 +184,29 @@ impl<'t> Reading<'t> {
 
     fn enumerated(&mut self, facet: &Element, simple: &Simple, value: &str) -> Option<Faceted<String>> {
         let value = simple.space.normalize(value);
-        if !simple.base.spells(&value) {
-            self.foreign_value(facet, simple.base, &value);
+        let known = match &simple.variety {
+            Variety::Atomic(base) => base.spells(&value),
+            _ => value::admits(simple, &value),
+        };
+        if !known {
+            self.foreign_value(facet, simple, &value);
+            return None;
+        }
+        let is_list = |one: &Simple| matches!(one.variety, Variety::List(_));
+        let may_be_list = match &simple.variety {
+            Variety::Union(members) => members.iter().any(|member| is_list(member)),
+            _ => is_list(simple),
+        };
+        if may_be_list && value.trim().is_empty() {
+            let mend = "leave it out; where the list may be empty, leave out the element that holds it";
+            self.unfit_at(facet, "libxml2 cannot enumerate the empty list", mend);
             return None;
         }
         Some(Faceted { value, fragment: self.fragment(facet) })
     }
 
-    fn foreign_value(&mut self, facet: &Element, base: Builtin, value: &str) {
-        let message = [value, " is no value of xs:", base.name()].concat();
+    fn foreign_value(&mut self, facet: &Element, simple: &Simple, value: &str) {
+        let message = [value, " is no value of ", &base_name(simple)].concat();
         self.unfit_at(facet, &message, "correct the value, or change the base");
     }
 
@@ -189,8 +224,9 @@ impl<'t> Reading<'t> {
 
     fn bound(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
         let value = simple.space.normalize(value);
-        if !simple.base.spells(&value) || value == "NaN" {
-            self.foreign_value(facet, simple.base, &value);
+        let spelt = matches!(simple.variety, Variety::Atomic(base) if base.spells(&value));
+        if !spelt || value == "NaN" {
+            self.foreign_value(facet, simple, &value);
             return;
         }
         let name = facet.name.local.as_str();
@@ -215,13 +251,29 @@ impl<'t> Reading<'t> {
             "maxLength" => simple.max_length = read,
             "totalDigits" => simple.total_digits = read,
             "fractionDigits" => simple.fraction_digits = read,
-            _ => self.unfit_at(facet, NOT_BUILT, "leave it out"),
+            _ => self.unfit_at(facet, "it is no facet of XSD 1.0", "leave it out"),
         }
     }
 }
 
-fn applies(facet: &str, base: Builtin) -> bool {
-    let family = base.family();
+/// The base of a restriction by its own name, or by what it is.
+fn base_name(simple: &Simple) -> String {
+    match &simple.variety {
+        Variety::Atomic(base) => ["xs:", base.name()].concat(),
+        Variety::List(_) => "a list".to_owned(),
+        Variety::Union(_) => "a union".to_owned(),
+    }
+}
+
+fn applies(facet: &str, variety: &Variety) -> bool {
+    let family = match variety {
+        Variety::Atomic(base) => base.family(),
+        Variety::List(_) => {
+            let known = ["pattern", "enumeration", "whiteSpace", "length", "minLength", "maxLength"];
+            return known.contains(&facet);
+        }
+        Variety::Union(_) => return ["pattern", "enumeration"].contains(&facet),
+    };
     match facet {
         "pattern" | "whiteSpace" => true,
         "enumeration" => family != Family::Truth,

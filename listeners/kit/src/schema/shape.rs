@@ -3,6 +3,7 @@
 //! Types lie in one table and refer to each other by `TypeId`, because a type may contain itself. Nothing
 //! here reads, judges or words anything.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::builtin::{Builtin, WhiteSpace};
@@ -12,17 +13,43 @@ use super::pattern::Pattern;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TypeId(pub(super) usize);
 
-/// A schema document, read.
+/// A schema document, read together with the documents that it imports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Schema {
-    pub(super) namespace: String,
+    pub(super) namespace: Arc<str>,
+    /// The namespaces that the document itself imports, in its order.
+    pub(super) imports: Vec<Arc<str>>,
+    /// The documents drawn in by imports of imports, by their place among those that were offered.
+    pub(super) drawn_in: Vec<usize>,
+    /// The global elements of all these documents, its own first.
     pub(super) elements: Vec<Declaration>,
     pub(super) types: Vec<Type>,
+    /// Where a global element stands in `elements`, by namespace and local name.
+    places: HashMap<Arc<str>, HashMap<String, usize>>,
 }
 
 impl Schema {
+    /// A global element of the document's own namespace.
     pub(super) fn global(&self, local: &str) -> Option<&Declaration> {
-        self.elements.iter().find(|element| element.name == local)
+        self.global_of(&self.namespace, local)
+    }
+
+    /// A global element of this namespace or of an imported one.
+    pub(super) fn global_of(&self, namespace: &str, local: &str) -> Option<&Declaration> {
+        self.elements.get(*self.places.get(namespace)?.get(local)?)
+    }
+
+    /// The global elements of the document's own namespace, in its order.
+    pub(super) fn own(&self) -> impl Iterator<Item = &Declaration> {
+        self.elements.iter().filter(|element| element.namespace == self.namespace)
+    }
+
+    /// Adds a global element; `false` if there is one of this name already.
+    pub(super) fn declare(&mut self, declaration: Declaration) -> bool {
+        let places = self.places.entry(Arc::clone(&declaration.namespace)).or_default();
+        let is_new = places.insert(declaration.name.clone(), self.elements.len()).is_none();
+        self.elements.push(declaration);
+        is_new
     }
 
     /// The type behind an id. Ids come from reading the same schema, so none is ever unknown; were one,
@@ -36,6 +63,8 @@ impl Schema {
 #[derive(Clone, Debug)]
 pub(super) struct Declaration {
     pub(super) name: String,
+    /// The namespace that its instances have; empty for none.
+    pub(super) namespace: Arc<str>,
     pub(super) of: TypeId,
     pub(super) documentation: Option<String>,
     /// The byte of the document at which the declaration begins.
@@ -96,10 +125,20 @@ pub(super) enum Term {
 }
 
 /// `xs:any`, always lax.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wildcard {
     Any,
-    Other,
+    /// Any namespace but this one, which is that of the document it stands in, and but none.
+    Other(Arc<str>),
+}
+
+impl Wildcard {
+    pub(super) fn takes(&self, namespace: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Other(own) => !namespace.is_empty() && *namespace != **own,
+        }
+    }
 }
 
 impl Particle {
@@ -130,10 +169,20 @@ impl Term {
     }
 }
 
-/// A restriction of a built-in type, all derivation steps folded into one.
+/// What a simple type is built from.
+#[derive(Clone, Debug)]
+pub(super) enum Variety {
+    Atomic(Builtin),
+    /// Items parted by blanks, all of this type, which is no list.
+    List(Arc<Simple>),
+    /// The first of these that admits a value reads it. None of them is a union.
+    Union(Vec<Arc<Simple>>),
+}
+
+/// A restriction of a built-in type, a list or a union, all derivation steps folded into one.
 #[derive(Clone, Debug)]
 pub(super) struct Simple {
-    pub(super) base: Builtin,
+    pub(super) variety: Variety,
     pub(super) space: WhiteSpace,
     /// One entry per derivation step that has patterns: of each step one must match.
     pub(super) patterns: Vec<Vec<Faceted<Pattern>>>,
@@ -149,9 +198,28 @@ pub(super) struct Simple {
 
 impl Simple {
     pub(super) fn plain(base: Builtin) -> Self {
+        Self::of(Variety::Atomic(base), base.white_space())
+    }
+
+    pub(super) fn list(item: Arc<Simple>) -> Self {
+        Self::of(Variety::List(item), WhiteSpace::Collapse)
+    }
+
+    /// White space is left to the member that reads a value.
+    pub(super) fn union(members: Vec<Arc<Simple>>) -> Self {
+        Self::of(Variety::Union(members), WhiteSpace::Preserve)
+    }
+
+    /// Whether restrictions have added anything to the variety.
+    pub(super) fn has_facets(&self) -> bool {
+        let counted = [&self.length, &self.min_length, &self.max_length];
+        !self.patterns.is_empty() || !self.values.is_empty() || counted.iter().any(|facet| facet.is_some())
+    }
+
+    fn of(variety: Variety, space: WhiteSpace) -> Self {
         Self {
-            base,
-            space: base.white_space(),
+            variety,
+            space,
             patterns: Vec::new(),
             values: Vec::new(),
             length: None,

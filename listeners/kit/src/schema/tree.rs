@@ -104,6 +104,11 @@ impl Element {
         self.attributes.iter().find(|a| a.name.is("", local)).map(|a| a.value.as_str())
     }
 
+    /// The namespace that elements without a prefix have inside this one.
+    pub(super) fn default_namespace(&self) -> Rc<str> {
+        resolve(self.scope.as_ref(), "").unwrap_or_else(|| Rc::from(""))
+    }
+
     /// Reads `prefix:local` as it stands in an attribute value of this element.
     pub(super) fn qualified(&self, value: &str) -> Option<Name> {
         let value = value.trim_matches([' ', '\t', '\r', '\n']);

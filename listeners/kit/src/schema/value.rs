@@ -1,22 +1,23 @@
-//! Judges one text value against a simple type, describes the type, and finds a value that fits.
+//! Judges one text value against a simple type.
 //!
 //! A value as written comes in; what is wrong with it goes out in words, with the facet that says so and
-//! a value to write instead. The suggestion is always checked against the same type before it is made.
+//! a value to write instead, which `amend` finds and which is always checked against the same type. The
+//! words of what a type allows are made in `describe`.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::builtin::{self, Builtin, Family};
 use super::nearest::nearest;
-use super::shape::{Bound, Simple};
+use super::shape::{Simple, Variety};
 
-/// Longest value that is quoted in words.
-const QUOTED: usize = 60;
+pub(super) use super::amend::sample;
+use super::amend::suggestion;
+use super::describe::{article, counted, kind, listed};
+pub(super) use super::describe::{describe, quoted};
 
 /// Longest value that patterns are tried on; beyond it the judge's own words must do.
-const MATCHED: usize = 16 * 1024;
-
-/// Most values of an enumeration that are listed.
-const LISTED: usize = 24;
+pub(super) const MATCHED: usize = 16 * 1024;
 
 /// What is wrong with a value, worded to follow the name of its element or attribute.
 #[derive(Debug)]
@@ -28,15 +29,46 @@ pub(super) struct Wrong {
     pub(super) instead: Option<String>,
 }
 
+/// The words of a rule that is broken, and the facet that holds it.
+type Fault = (String, Option<String>);
+
 pub(super) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
     let value = simple.space.normalize(written);
     let Some((words, fragment)) = fault(simple, &value) else { return blanks_fault(simple, written, value) };
     Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
 }
 
-/// A value that is right but for the blanks around it.
+/// Whether a value, its white space normalized, breaks no rule.
+pub(super) fn admits(simple: &Simple, value: &str) -> bool {
+    // Without the words: a list asks this of every item, and the nearest of many values is dear.
+    match &simple.variety {
+        Variety::Atomic(base) => {
+            base.spells(value) && is_among(simple, value) && limits_fault(simple, *base, value).is_none()
+        }
+        Variety::List(item) => items(value).all(|one| admits(item, one)) && of_list(simple, value).is_none(),
+        Variety::Union(members) => {
+            reader(members, value).is_some_and(|read| of_union(simple, members, &read).is_none())
+        }
+    }
+}
+
+/// The items of a list whose white space is normalized.
+pub(super) fn items(value: &str) -> impl Iterator<Item = &str> {
+    value.split(' ').filter(|item| !item.is_empty())
+}
+
+/// The member of a union that reads a value, and the value as that member normalizes it.
+fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
+    members.iter().find_map(|member| {
+        let value = member.space.normalize(value);
+        admits(member, &value).then_some((member.as_ref(), value))
+    })
+}
+
+/// A value that is right but for the blanks around it. Inside lists and unions the judge takes them off.
 fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
-    let (before, behind) = simple.base.refuses_blanks(&value);
+    let Variety::Atomic(base) = simple.variety else { return None };
+    let (before, behind) = base.refuses_blanks(&value);
     let blanks = (before && !written.starts_with(value.get(..1)?))
         || (behind && !written.ends_with(value.chars().next_back()?));
     let met = simple.patterns.is_empty() && simple.values.is_empty();
@@ -47,42 +79,143 @@ fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> 
 }
 
 /// The first rule that the value breaks, and the facet that holds it.
-fn fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
-    if !simple.base.spells(value) {
+fn fault(simple: &Simple, value: &str) -> Option<Fault> {
+    match &simple.variety {
+        Variety::Atomic(base) => atomic_fault(simple, *base, value),
+        Variety::List(item) => list_fault(simple, item, value),
+        Variety::Union(members) => match reader(members, value) {
+            Some(read) => of_union(simple, members, &read),
+            None => Some(union_fault(simple, members, value)),
+        },
+    }
+}
+
+fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+    if !base.spells(value) {
         let words = if value.is_empty() {
-            join(&["is empty, ", article(simple.base), kind(simple.base), " is needed"])
+            join(&["is empty, ", article(base), kind(base), " is needed"])
         } else {
-            join(&[&quoted(value), " is not ", article(simple.base), kind(simple.base)])
+            join(&[&quoted(value), " is not ", article(base), kind(base)])
         };
         return Some((words, None));
     }
-    if !simple.values.is_empty() && !simple.values.iter().any(|v| simple.base.same(&v.value, value)) {
-        let near = nearest(value, simple.values.iter().map(|v| v.value.as_str()));
-        let fragment =
-            simple.values.iter().find(|v| Some(v.value.as_str()) == near).or(simple.values.first());
-        let words = if value.is_empty() {
-            join(&["is empty, one of ", &listed(simple), " is needed"])
-        } else {
-            join(&[&quoted(value), " is not one of ", &listed(simple)])
-        };
-        return Some((words, fragment.map(|v| v.fragment.clone())));
-    }
-    bounds_fault(simple, value)
-        .or_else(|| limits_fault(simple.base, value))
-        .or_else(|| length_fault(simple, value))
-        .or_else(|| digits_fault(simple, value))
+    values_fault(simple, value).or_else(|| limits_fault(simple, base, value))
+}
+
+/// All rules but spelling and enumeration.
+fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+    bounds_fault(simple, base, value)
+        .or_else(|| range_fault(base, value))
+        .or_else(|| length_fault(simple, base.length(value)))
+        .or_else(|| digits_fault(simple, base, value))
         .or_else(|| pattern_fault(simple, value))
 }
 
-fn bounds_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
+/// The first item that is wrong, else what the list says of itself.
+fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
+    let wrong = items(value).enumerate().find(|(_, one)| !admits(item, one));
+    let Some((at, one)) = wrong else { return of_list(simple, value) };
+    let (words, fragment) = fault(item, one)?;
+    Some((join(&["item ", &at.saturating_add(1).to_string(), ": ", &words]), fragment))
+}
+
+/// What a list says of items that are all right.
+fn of_list(simple: &Simple, value: &str) -> Option<Fault> {
+    values_fault(simple, value)
+        .or_else(|| length_fault(simple, items(value).count()))
+        .or_else(|| pattern_fault(simple, value))
+}
+
+/// What a union says of a value that one of its members reads.
+fn of_union(simple: &Simple, members: &[Arc<Simple>], (member, value): &(&Simple, String)) -> Option<Fault> {
+    let is_it = |known: &str| {
+        reader(members, known).is_some_and(|(other, known)| same_of(other, &known, member, value))
+    };
+    if !simple.values.is_empty() && !simple.values.iter().any(|known| is_it(&known.value)) {
+        return Some(unlisted(simple, value));
+    }
+    pattern_fault(simple, value)
+}
+
+/// No member reads the value: the words of one member where only one comes near, else of all.
+fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
+    let shown = if value.trim().is_empty() { "an empty value".to_owned() } else { quoted(value.trim()) };
+    let mut spelt = members.iter().filter(|member| is_spelt(member, value));
+    if let (Some(meant), None) = (spelt.next(), spelt.next())
+        && let Some((words, fragment)) = fault(meant, &meant.space.normalize(value))
+    {
+        return (words, fragment);
+    }
+    (join(&[&shown, " is none of what is allowed: ", &describe(simple)]), None)
+}
+
+/// Whether a value has the form of this type: a number that is too large is still one.
+fn is_spelt(simple: &Simple, value: &str) -> bool {
+    match &simple.variety {
+        // Any text is spelt as text is; that says nothing of what was meant.
+        Variety::Atomic(base) => base.family() != Family::Text && base.spells(&simple.space.normalize(value)),
+        Variety::List(item) => items(&simple.space.normalize(value)).all(|one| is_spelt(item, one)),
+        Variety::Union(_) => false,
+    }
+}
+
+/// Whether a value is one of those enumerated, where any are.
+fn is_among(simple: &Simple, value: &str) -> bool {
+    simple.values.is_empty() || simple.values.iter().any(|known| same(simple, &known.value, value))
+}
+
+/// Whether two values that the type admits are one and the same value.
+fn same(simple: &Simple, left: &str, right: &str) -> bool {
+    match &simple.variety {
+        Variety::Atomic(base) => base.same(left, right),
+        Variety::List(item) => {
+            let count = items(left).count() == items(right).count();
+            count && items(left).zip(items(right)).all(|(left, right)| same(item, left, right))
+        }
+        Variety::Union(members) => match (reader(members, left), reader(members, right)) {
+            (Some((one, left)), Some((other, right))) => same_of(one, &left, other, &right),
+            _ => false,
+        },
+    }
+}
+
+/// Whether values that were read as these types are the same: only values of one kind are.
+fn same_of(one: &Simple, left: &str, other: &Simple, right: &str) -> bool {
+    match (&one.variety, &other.variety) {
+        (Variety::Atomic(a), Variety::Atomic(b)) => {
+            let number = |base: &Builtin| matches!(base.family(), Family::Whole | Family::Decimal);
+            let kin = a.family() == b.family() || (number(a) && number(b));
+            kin && a.same(left, right)
+        }
+        (Variety::List(_), Variety::List(_)) => same(one, left, right),
+        _ => false,
+    }
+}
+
+fn values_fault(simple: &Simple, value: &str) -> Option<Fault> {
+    (!is_among(simple, value)).then(|| unlisted(simple, value))
+}
+
+fn unlisted(simple: &Simple, value: &str) -> Fault {
+    let near = nearest(value, simple.values.iter().map(|v| v.value.as_str()));
+    let fragment = simple.values.iter().find(|v| Some(v.value.as_str()) == near).or(simple.values.first());
+    let words = if value.is_empty() {
+        join(&["is empty, one of ", &listed(simple), " is needed"])
+    } else {
+        join(&[&quoted(value), " is not one of ", &listed(simple)])
+    };
+    (words, fragment.map(|v| v.fragment.clone()))
+}
+
+fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     let shown = quoted(value);
-    let (below, above, smallest, largest) = if simple.base.family() == Family::Moment {
+    let (below, above, smallest, largest) = if base.family() == Family::Moment {
         (" is before ", " after ", ", the earliest allowed", ", the latest allowed")
     } else {
         (" is less than ", " more than ", ", the smallest allowed", ", the largest allowed")
     };
     if let Some(least) = &simple.least {
-        let order = simple.base.compare(value, &least.value)?;
+        let order = base.compare(value, &least.value)?;
         if order == Ordering::Less || (order == Ordering::Equal && !least.inclusive) {
             let words = if least.inclusive {
                 join(&[&shown, below, &least.value, smallest])
@@ -93,7 +226,7 @@ fn bounds_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)
         }
     }
     let most = simple.most.as_ref()?;
-    let order = simple.base.compare(value, &most.value)?;
+    let order = base.compare(value, &most.value)?;
     if order == Ordering::Less || (order == Ordering::Equal && most.inclusive) {
         return None;
     }
@@ -105,7 +238,8 @@ fn bounds_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)
     Some((words, Some(most.fragment.clone())))
 }
 
-fn limits_fault(base: Builtin, value: &str) -> Option<(String, Option<String>)> {
+/// The range that a built-in type has by itself.
+fn range_fault(base: Builtin, value: &str) -> Option<Fault> {
     let (least, most) = base.limits();
     let beyond =
         |limit: Option<&'static str>, order| limit.filter(|limit| base.compare(value, limit) == Some(order));
@@ -116,8 +250,7 @@ fn limits_fault(base: Builtin, value: &str) -> Option<(String, Option<String>)> 
     Some((join(&[&quoted(value), " is more than ", most, ", the largest allowed"]), None))
 }
 
-fn length_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
-    let length = simple.base.length(value);
+fn length_fault(simple: &Simple, length: usize) -> Option<Fault> {
     let has = || {
         if length == 0 { "is empty".to_owned() } else { join(&["has ", &counted(simple, length)]) }
     };
@@ -135,9 +268,9 @@ fn length_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)
     Some((words, Some(most.fragment.clone())))
 }
 
-fn digits_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
+fn digits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     let read = builtin::counted_digits(value);
-    let number = matches!(simple.base.family(), Family::Whole | Family::Decimal);
+    let number = matches!(base.family(), Family::Whole | Family::Decimal);
     if number && read > builtin::DIGITS {
         let (read, most) = (read.to_string(), builtin::DIGITS.to_string());
         return Some((
@@ -157,7 +290,7 @@ fn digits_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)
     Some((worded(behind, " digits behind the point", most.value), Some(most.fragment.clone())))
 }
 
-fn pattern_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>)> {
+fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {
     if value.len() > MATCHED {
         return None;
     }
@@ -169,229 +302,10 @@ fn pattern_fault(simple: &Simple, value: &str) -> Option<(String, Option<String>
     Some((words, Some(first.fragment.clone())))
 }
 
-/// A value to write instead: as near to what was meant as can be told, and always one that fits.
-fn suggestion(simple: &Simple, value: &str) -> Option<String> {
-    let mut tries = Vec::new();
-    if !value.is_empty() {
-        tries.extend(nearest(value, simple.values.iter().map(|v| v.value.as_str())).map(str::to_owned));
-        tries.extend(respelt(simple.base, value));
-    }
-    if let Some(most) = simple.length.as_ref().or(simple.max_length.as_ref()) {
-        tries.push(value.chars().take(most.value).collect());
-    }
-    let inclusive = |bound: &Option<Bound>| bound.as_ref().filter(|b| b.inclusive).map(|b| b.value.clone());
-    let above = |bound: &Option<Bound>| {
-        let spelt = simple.base.spells(value);
-        spelt
-            && bound.as_ref().is_some_and(|b| simple.base.compare(value, &b.value) == Some(Ordering::Greater))
-    };
-    if above(&simple.most) {
-        tries.extend(inclusive(&simple.most));
-    }
-    if let (Some(most), Some((whole, fraction))) = (&simple.fraction_digits, value.split_once('.')) {
-        let kept: String = fraction.chars().take(most.value).collect();
-        tries.push([whole, ".", &kept].concat().trim_end_matches('.').to_owned());
-    }
-    if let (true, (_, Some(most))) = (simple.base.spells(value), simple.base.limits())
-        && simple.base.compare(value, most) == Some(Ordering::Greater)
-    {
-        tries.push(most.to_owned());
-    }
-    let fits = |text: &String| fault(simple, &simple.space.normalize(text)).is_none();
-    tries.into_iter().find(fits).or_else(|| sample(simple))
-}
-
-/// What people and models write for a value of another spelling.
-fn respelt(base: Builtin, value: &str) -> Option<String> {
-    let lower = value.to_ascii_lowercase();
-    match base.family() {
-        Family::Truth => match lower.as_str() {
-            "true" | "yes" | "on" | "y" => Some("true".to_owned()),
-            "false" | "no" | "off" | "n" => Some("false".to_owned()),
-            _ => None,
-        },
-        Family::Whole => {
-            let digits: String = value.chars().filter(|c| !matches!(c, ',' | '_' | ' ' | '\'')).collect();
-            let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-            let exact = fraction.chars().all(|c| c == '0');
-            exact.then(|| whole.trim_start_matches('+').to_owned())
-        }
-        Family::Decimal | Family::Floating => {
-            // A comma before three digits parts thousands; before any other number it is a point.
-            let spaceless = value.replace(['_', ' '], "");
-            match spaceless.split_once(',') {
-                Some((whole, fraction)) if fraction.len() != 3 && !fraction.contains([',', '.']) => {
-                    Some([whole, ".", fraction].concat())
-                }
-                _ => Some(spaceless.replace(',', "")),
-            }
-        }
-        Family::Moment => match base {
-            Builtin::Date => value.get(..10).map(str::to_owned),
-            Builtin::DateTime => Some(value.replacen(' ', "T", 1)),
-            _ => Some([value, ":00"].concat()),
-        },
-        _ => Some(lower.replace(' ', "-")),
-    }
-}
-
-/// Some value that fits: the first of an enumeration, the shortest of a pattern, else a plain one.
-pub(super) fn sample(simple: &Simple) -> Option<String> {
-    let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
-    let mut tries: Vec<String> = simple.values.iter().map(|v| v.value.clone()).collect();
-    for step in simple.patterns.iter().rev() {
-        tries.extend(step.iter().filter_map(|p| p.value.sample(least.max(1)).or_else(|| p.value.sample(0))));
-    }
-    let plain = match simple.base {
-        Builtin::Boolean => &["true"] as &[&str],
-        Builtin::Date => &["2026-01-31"],
-        Builtin::DateTime => &["2026-01-31T12:00:00Z"],
-        Builtin::Time => &["12:00:00"],
-        Builtin::Duration => &["PT30S"],
-        Builtin::Base64 => &["dGV4dA==", "AAAA"],
-        Builtin::Hex => &["00"],
-        Builtin::Language => &["en"],
-        Builtin::AnyUri => &["https://example.org/"],
-        _ if matches!(simple.base.family(), Family::Whole | Family::Decimal | Family::Floating) => {
-            &["1", "0", "-1", "0.5"]
-        }
-        _ => &["text"],
-    };
-    tries.extend(plain.iter().map(|p| (*p).to_owned()));
-    tries.extend(simple.least.iter().chain(&simple.most).map(|bound| bound.value.clone()));
-    tries.extend(beside(&simple.least, 1.0).into_iter().chain(beside(&simple.most, -1.0)));
-    if simple.base.family() == Family::Text && least <= MATCHED {
-        let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
-        tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
-    }
-    if simple.base == Builtin::Hex && least <= MATCHED {
-        tries.push("00".repeat(least));
-    }
-    tries.into_iter().find(|text| fault(simple, &simple.space.normalize(text)).is_none())
-}
-
-/// A number next to an exclusive bound.
-fn beside(bound: &Option<Bound>, step: f64) -> Option<String> {
-    let value: f64 = bound.as_ref().filter(|b| !b.inclusive)?.value.parse().ok()?;
-    Some((value + step).to_string())
-}
-
-/// The type in words: `whole number, 1 to 100`.
-pub(super) fn describe(simple: &Simple) -> String {
-    if !simple.values.is_empty() {
-        return join(&["one of ", &listed(simple)]);
-    }
-    let mut words = vec![kind(simple.base).to_owned()];
-    words.extend(range_words(simple));
-    words.extend(length_words(simple));
-    if let Some(most) = &simple.total_digits {
-        words.push(join(&["at most ", &most.value.to_string(), " digits"]));
-    }
-    if let Some(most) = &simple.fraction_digits {
-        words.push(join(&["at most ", &most.value.to_string(), " digits behind the point"]));
-    }
-    for step in &simple.patterns {
-        let sources: Vec<&str> = step.iter().map(|p| p.value.source.as_str()).collect();
-        words.push(join(&["matching ", &sources.join(" or ")]));
-    }
-    words.join(", ")
-}
-
-fn range_words(simple: &Simple) -> Option<String> {
-    // The limits of the 64-bit types say nothing that a reader would act on.
-    let small = !matches!(simple.base, Builtin::Long | Builtin::UnsignedLong);
-    let (low, high) = simple.base.limits();
-    let limit = |value: Option<&str>| {
-        value.map(|value| Bound { value: value.to_owned(), inclusive: true, fragment: String::new() })
-    };
-    let least = simple.least.clone().or_else(|| limit(low.filter(|low| small || *low == "0")));
-    let most = simple.most.clone().or_else(|| limit(high.filter(|_| small)));
-    let side = |bound: &Bound, inclusive: &str, exclusive: &str| {
-        join(&[if bound.inclusive { inclusive } else { exclusive }, &bound.value])
-    };
-    match (least, most) {
-        (Some(least), Some(most)) if least.inclusive && most.inclusive => {
-            Some(join(&[&least.value, " to ", &most.value]))
-        }
-        (Some(least), Some(most)) => {
-            let (low, high) =
-                (side(&least, "at least ", "more than "), side(&most, "at most ", "less than "));
-            Some(join(&[&low, " and ", &high]))
-        }
-        (Some(least), None) => Some(side(&least, "at least ", "more than ")),
-        (None, Some(most)) => Some(side(&most, "at most ", "less than ")),
-        (None, None) => None,
-    }
-}
-
-fn length_words(simple: &Simple) -> Option<String> {
-    let count = |n: usize| counted(simple, n);
-    match (&simple.length, &simple.min_length, &simple.max_length) {
-        (Some(exact), ..) => Some(join(&["exactly ", &count(exact.value)])),
-        (None, Some(least), Some(most)) => {
-            Some(join(&[&least.value.to_string(), " to ", &count(most.value)]))
-        }
-        (None, Some(least), None) => Some(join(&["at least ", &count(least.value)])),
-        (None, None, Some(most)) => Some(join(&["at most ", &count(most.value)])),
-        (None, None, None) => None,
-    }
-}
-
-fn counted(simple: &Simple, count: usize) -> String {
-    let unit = if simple.base.family() == Family::Bytes { " byte" } else { " character" };
-    join(&[&count.to_string(), unit, if count == 1 { "" } else { "s" }])
-}
-
 fn are_or_is(count: usize) -> &'static str {
     if count == 1 { " is " } else { " are " }
 }
 
-fn listed(simple: &Simple) -> String {
-    let mut values: Vec<&str> = simple.values.iter().take(LISTED).map(|v| v.value.as_str()).collect();
-    let more = simple.values.len().saturating_sub(LISTED);
-    let tail = join(&["and ", &more.to_string(), " more"]);
-    if more > 0 {
-        values.push(&tail);
-    }
-    values.join(", ")
-}
-
-/// A value as it is named in words: whole where it is short.
-pub(super) fn quoted(value: &str) -> String {
-    let mut shown: String = value.chars().take(QUOTED).collect();
-    if shown.len() < value.len() {
-        shown.push('…');
-    }
-    shown
-}
-
-fn article(base: Builtin) -> &'static str {
-    match base.family() {
-        Family::Truth | Family::Bytes => "",
-        _ if kind(base) == "text" => "",
-        _ => "a ",
-    }
-}
-
-fn kind(base: Builtin) -> &'static str {
-    match base {
-        Builtin::String | Builtin::NormalizedString | Builtin::Token => "text",
-        Builtin::NmToken => "word of letters, digits and . - _ :",
-        Builtin::Name | Builtin::NcName => "name that starts with a letter, without blanks",
-        Builtin::Language => "language tag such as en",
-        Builtin::AnyUri => "URI",
-        Builtin::Boolean => "true or false",
-        Builtin::Decimal | Builtin::Double | Builtin::Float => "number",
-        Builtin::Date => "date such as 2026-01-31",
-        Builtin::DateTime => "date and time such as 2026-01-31T12:00:00Z",
-        Builtin::Time => "time such as 12:00:00",
-        Builtin::Duration => "duration such as PT30S",
-        Builtin::Base64 => "base64 text",
-        Builtin::Hex => "hexadecimal text, two digits per byte",
-        _ => "whole number",
-    }
-}
-
-fn join(parts: &[&str]) -> String {
+pub(super) fn join(parts: &[&str]) -> String {
     parts.concat()
 }

@@ -9,7 +9,7 @@ use quick_xml::reader::Reader;
 use quick_xml::writer::Writer;
 
 use super::explain::Role;
-use super::shape::{AttributeUse, Content, Particle, Schema, Term, Type, Wildcard};
+use super::shape::{AttributeUse, Content, Declaration, Particle, Schema, Term, Type, Wildcard};
 use super::tree::{self, Element};
 use super::value;
 
@@ -21,12 +21,22 @@ const LISTED: usize = 400;
 
 /// `limit: whole number, 1 to 100, may be left out`.
 pub(super) fn expected(schema: &Schema, role: Role<'_>) -> String {
-    let mut words = [&role.declaration.name, ": ", &of_type(schema, schema.of(role.declaration.of))].concat();
+    let of = of_type(schema, schema.of(role.declaration.of));
+    let mut words = [&named(schema, role.declaration), ": ", &of].concat();
     if let Some(times) = times(role.min, role.max) {
         words.push_str(", ");
         words.push_str(&times);
     }
     words
+}
+
+/// An element's name, with its namespace where that is not the schema's own.
+fn named(schema: &Schema, declaration: &Declaration) -> String {
+    match &*declaration.namespace {
+        namespace if *namespace == *schema.namespace => declaration.name.clone(),
+        "" => [&declaration.name, " without a namespace"].concat(),
+        other => [&declaration.name, " of ", other].concat(),
+    }
 }
 
 pub(super) fn attribute(attribute: &AttributeUse) -> String {
@@ -63,9 +73,9 @@ pub(super) fn children(schema: &Schema, particle: &Particle) -> String {
 
 fn one(schema: &Schema, particle: &Particle) -> String {
     let inner = match &particle.term {
-        Term::Element(declaration) => declaration.name.clone(),
+        Term::Element(declaration) => named(schema, declaration),
         Term::Wildcard(Wildcard::Any) => "any element".to_owned(),
-        Term::Wildcard(Wildcard::Other) => "an element of another namespace".to_owned(),
+        Term::Wildcard(Wildcard::Other(_)) => "an element of another namespace".to_owned(),
         group => {
             let alone = Particle { min: 1, max: Some(1), term: group.clone() };
             ["[", &children(schema, &alone), "]"].concat()

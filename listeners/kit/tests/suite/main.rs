@@ -4,6 +4,7 @@
 mod adversarial;
 mod asking;
 mod blows;
+mod compact;
 mod elements;
 mod envelope;
 mod framing;
@@ -12,4 +13,7 @@ mod journal;
 mod payload;
 mod reply;
 mod schema;
+mod schema_imports;
+mod schema_kinds;
+mod stdio;
 mod writer;

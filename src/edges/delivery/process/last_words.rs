@@ -6,23 +6,32 @@
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::process::ChildStderr;
 use tokio::sync::watch;
 
 use super::pipe::Pipe;
+use crate::edges::delivery::ear::Ear;
 use crate::words::limits::LAST_WORDS_BYTES;
 use crate::words::time::spoken;
 
 /// The last `LAST_WORDS_BYTES` bytes that one process said aside.
-#[derive(Default)]
-pub(super) struct LastWords(Mutex<VecDeque<u8>>);
+pub(super) struct LastWords {
+    kept: Mutex<VecDeque<u8>>,
+    ear: Arc<dyn Ear>,
+}
 
 impl LastWords {
+    /// None yet. Whoever listens hears each of them as it comes.
+    pub(super) fn heard_by(ear: Arc<dyn Ear>) -> LastWords {
+        LastWords { kept: Mutex::default(), ear }
+    }
+
     /// Adds what was said, and forgets the beginning where it gets long.
     pub(super) fn hear(&self, said: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ear.aside(said);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let tail = said.get(said.len().saturating_sub(LAST_WORDS_BYTES)..).unwrap_or(said);
         kept.extend(tail);
         let surplus = kept.len().saturating_sub(LAST_WORDS_BYTES);
@@ -32,8 +41,7 @@ impl LastWords {
     /// Adds a line of stray text.
     pub(super) fn hear_line(&self, said: &[u8]) {
         if !said.trim_ascii().is_empty() {
-            self.hear(said);
-            self.hear(b"\n");
+            self.hear(&[said, b"\n"].concat());
         }
     }
 
@@ -51,7 +59,7 @@ impl LastWords {
 
     /// A sentence with the last words at its end.
     pub(super) fn after(&self, sentence: &str) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
         // The cut may have fallen into a character, whose rest says nothing.
         let whole = bytes.iter().position(|b| b & 0xC0 != 0x80).unwrap_or(0);
@@ -98,10 +106,11 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edges::delivery::Deaf;
 
     #[test]
     fn only_the_end_is_kept_and_no_half_character() {
-        let words = LastWords::default();
+        let words = LastWords::heard_by(Arc::new(Deaf));
         words.hear(&"é".repeat(LAST_WORDS_BYTES).into_bytes());
         words.hear(b"x");
         let told = words.after("exited 1");
@@ -111,7 +120,7 @@ mod tests {
 
     #[test]
     fn silence_is_said() {
-        let words = LastWords::default();
+        let words = LastWords::heard_by(Arc::new(Deaf));
         words.hear_line(b"  ");
         assert_eq!(words.after("exited 1"), "exited 1; no words on stderr");
     }

@@ -128,7 +128,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace) -> Outcome {
             Ok(started) => started,
             Err(words) => return Outcome::Gone(Code::ListenerDown, words),
         };
-    let words = LastWords::default();
+    let words = LastWords::heard_by(post.ear.clone());
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
     let token = &delivery.lease.token;
@@ -163,6 +163,9 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace) -> Outcome {
     };
     let (cause, reply, ()) =
         tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+    if let Cause::Exited(status) = &cause {
+        post.ear.ended(&ending(*status, group.age_ms(), false), group.was_hurt());
+    }
     judge_end(cause, reply, &group, &words, token)
 }
 

@@ -93,7 +93,7 @@ enum Cause {
 
 async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) -> End {
     let Started { stdin, stdout, stderr, mut group } = started;
-    let words = LastWords::default();
+    let words = LastWords::heard_by(post.ear.clone());
     let answered = Answered::default();
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
@@ -116,13 +116,14 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
     };
     // All three on this task: the program's output is read to its end before what it owes is counted.
     let (fate, (), ()) = tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+    post.ear.ended(&fate.told_apart(group.age_ms()), group.was_hurt());
     let owed = post.desk.settle_all();
     let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
     for (token, recall) in owed {
         let code = recall.map_or(Code::ListenerLost, called_back);
         post.gone(token, code, words.clone()).await;
     }
-    let stopped = matches!(fate, Fate::Stopped);
+    let stopped = matches!(fate, Fate::Stopped(_));
     End { words, answered: answered.so_far(), joined, hopeless: false, stopped }
 }
 
@@ -200,8 +201,7 @@ async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
         Cause::Broke(words) => (Ladder::kill(), words),
         Cause::Overdue => (Ladder::kill(), "it held on to a delivery that was called back".to_owned()),
         Cause::Stop => {
-            group.end(Ladder::drain(&post.pace)).await;
-            return Fate::Stopped;
+            return Fate::Stopped(group.end(Ladder::drain(&post.pace)).await);
         }
     };
     let status = group.end(ladder).await;
@@ -215,16 +215,24 @@ enum Fate {
     /// By ours, because of this.
     Killed(String),
     /// With the carrier.
-    Stopped,
+    Stopped(Option<ExitStatus>),
 }
 
 impl Fate {
+    /// How it ended, whatever it owed.
+    fn told_apart(&self, age_ms: u64) -> String {
+        match self {
+            Fate::Ended(status) | Fate::Stopped(status) => ending(*status, age_ms, false),
+            Fate::Killed(_) => self.sentence(age_ms, false),
+        }
+    }
+
     fn sentence(&self, age_ms: u64, owes: bool) -> String {
         let after = spoken(age_ms);
         match self {
             Fate::Ended(status) => ending(*status, age_ms, owes),
             Fate::Killed(because) => ["stopped after ", &after, " because ", because].concat(),
-            Fate::Stopped => ["stopped with the organism after ", &after].concat(),
+            Fate::Stopped(_) => ["stopped with the organism after ", &after].concat(),
         }
     }
 }

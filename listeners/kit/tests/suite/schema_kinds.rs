@@ -1,0 +1,130 @@
+//! Lists and unions: what the profile takes of them, what it refuses, and that bombs made of them cost little.
+
+use std::fmt::Write as _;
+
+use systole_kit::schema::{Model, Unfit};
+
+/// A schema with these simple types, whose one element has the type `t`.
+fn read(types: &str) -> Result<Model, Vec<Unfit>> {
+    let xsd = format!(
+        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" \
+         elementFormDefault=\"qualified\">\n{types}<xs:element name=\"a\" type=\"t\"/></xs:schema>"
+    );
+    Model::read(xsd.as_bytes())
+}
+
+fn simple(name: &str, inside: &str) -> String {
+    format!("<xs:simpleType name=\"{name}\">{inside}</xs:simpleType>")
+}
+
+/// A restriction of a list or union by these facets.
+fn restricted(variety: &str, facets: &str) -> String {
+    simple("t", &format!("<xs:restriction><xs:simpleType>{variety}</xs:simpleType>{facets}</xs:restriction>"))
+}
+
+const INTS: &str = "<xs:list itemType=\"xs:int\"/>";
+const EITHER: &str = "<xs:union memberTypes=\"xs:int xs:date\"/>";
+
+#[test]
+fn what_xsd_forbids_of_lists_and_unions_is_refused_by_name() {
+    let ints = simple("ints", INTS);
+    let rows = [
+        ([&*ints, &*simple("t", "<xs:list itemType=\"ints\"/>")].concat(), "xs:list", "cannot be a list"),
+        (
+            [&*ints, &*simple("t", "<xs:list><xs:simpleType><xs:union memberTypes=\"xs:int ints\"/></xs:simpleType></xs:list>")].concat(),
+            "xs:list",
+            "cannot be a list",
+        ),
+        (simple("t", "<xs:list/>"), "xs:list", "one type of item"),
+        (simple("t", "<xs:union/>"), "xs:union", "no member"),
+        (simple("t", "<xs:union memberTypes=\"xs:int missing\"/>"), "xs:union", "not defined"),
+        (simple("t", "<xs:union memberTypes=\"xs:int xs:ID\"/>"), "xs:ID", "not in the profile"),
+        (simple("t", "<xs:union memberTypes=\"t\"/>"), "xs:union", "part of itself"),
+        (simple("t", "<xs:list itemType=\"t\"/>"), "xs:list", "part of itself"),
+        (restricted(INTS, "<xs:minInclusive value=\"1\"/>"), "xs:minInclusive", "does not apply to a list"),
+        (restricted(INTS, "<xs:whiteSpace value=\"preserve\"/>"), "xs:whiteSpace", "less strict"),
+        (restricted(INTS, "<xs:enumeration value=\"1 x\"/>"), "xs:enumeration", "no value of a list"),
+        (restricted(EITHER, "<xs:length value=\"1\"/>"), "xs:length", "does not apply to a union"),
+        (restricted(EITHER, "<xs:enumeration value=\"x\"/>"), "xs:enumeration", "no value of a union"),
+        (
+            [
+                &*simple("few", &format!("<xs:restriction><xs:simpleType>{EITHER}</xs:simpleType><xs:pattern value=\"1\"/></xs:restriction>")),
+                &*simple("t", "<xs:union memberTypes=\"few xs:boolean\"/>"),
+            ]
+            .concat(),
+            "xs:union",
+            "facets of its own",
+        ),
+    ];
+    for (types, construct, words) in rows {
+        let unfit = read(&types).expect_err(&types);
+        let is_it =
+            |one: &Unfit| one.construct == construct && one.message.contains(words) && !one.mend.is_empty();
+        assert!(unfit.iter().any(is_it), "{construct}, {words}: {unfit:?}");
+    }
+}
+
+#[test]
+fn a_union_of_unions_is_one_union_of_all_their_members() {
+    let model = read(
+        &[simple("inner", EITHER), simple("t", "<xs:union memberTypes=\"inner xs:boolean\"/>")].concat(),
+    );
+    let model = model.unwrap();
+    for (value, is_valid) in [("7", true), ("2026-01-31", true), ("true", true), ("maybe", false)] {
+        let found = model.explain(format!("<a xmlns=\"urn:k\">{value}</a>").as_bytes());
+        assert_eq!(found.is_none(), is_valid, "{value}: {found:?}");
+    }
+}
+
+#[test]
+fn row_24_unions_that_double_and_types_that_lead_in_circles_cost_little() {
+    // Read naively, each of these is a tower of two to the power of thirty.
+    let mut doubling = simple("t0", EITHER);
+    let mut circles = String::new();
+    for n in 1..=30 {
+        write!(
+            doubling,
+            "{}",
+            simple(&format!("t{n}"), &format!("<xs:union memberTypes=\"t{0} t{0}\"/>", n - 1))
+        )
+        .unwrap();
+        write!(
+            circles,
+            "{}",
+            simple(&format!("c{n}"), &format!("<xs:union memberTypes=\"c{0} c{0}\"/>", (n + 1) % 31))
+        )
+        .unwrap();
+    }
+    circles += &simple("c0", "<xs:union memberTypes=\"c1 c1\"/>");
+    let unfit = read(&[&*doubling, &*simple("t", "<xs:union memberTypes=\"t30\"/>")].concat()).unwrap_err();
+    assert!(unfit[0].message.contains("the union has 128 members, at most 64"), "{unfit:?}");
+    let unfit = read(&[&*circles, &*simple("t", "<xs:union memberTypes=\"c0\"/>")].concat()).unwrap_err();
+    assert!(unfit[0].message.contains("part of itself"), "{unfit:?}");
+}
+
+#[test]
+fn row_25_a_long_list_is_read_in_one_go() {
+    let auto = "<xs:simpleType><xs:restriction base=\"xs:token\"><xs:enumeration value=\"auto\"/></xs:restriction></xs:simpleType>";
+    let size = simple("size", &format!("<xs:union memberTypes=\"xs:int\">{auto}</xs:union>"));
+    let model = read(&[&*size, &*simple("t", "<xs:list itemType=\"size\"/>")].concat()).unwrap();
+    let items = "auto 7 ".repeat(65_000);
+    assert_eq!(model.explain(format!("<a xmlns=\"urn:k\">{items}</a>").as_bytes()), None);
+    let found = model.explain(format!("<a xmlns=\"urn:k\">{items}x</a>").as_bytes()).unwrap();
+    assert!(found.message.starts_with("a: item 130001: x is none of what is allowed"), "{}", found.message);
+    assert!(found.fix.len() < 200 && found.received.len() < 500, "{found:?}");
+}
+
+#[test]
+fn a_list_and_a_union_are_described_in_a_line() {
+    let types = restricted("<xs:list itemType=\"xs:NCName\"/>", "<xs:maxLength value=\"9\"/>");
+    assert_eq!(
+        read(&types).unwrap().prompt("a").unwrap(),
+        "- <a>: Parameters: content(at most 9 items parted by blanks, each: [name that starts with a letter, without blanks])"
+    );
+    let types = simple("t", EITHER);
+    assert_eq!(
+        read(&types).unwrap().prompt("a").unwrap(),
+        "- <a>: Parameters: content([whole number, -2147483648 to 2147483647] or date such as 2026-01-31)"
+    );
+    assert_eq!(read(&types).unwrap().example("a").unwrap(), br#"<a xmlns="urn:k">1</a>"#);
+}

@@ -1,0 +1,158 @@
+//! A listener around one function, over streams of a test: what it is handed, and what it says.
+
+use std::io::{self, Read};
+
+use systole_kit::ask::Question;
+use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::framing::with_length;
+use systole_kit::line::NotTaken;
+use systole_kit::reply::{Said, Word};
+use systole_kit::stdio::{Failure, Turn, serve};
+use systole_kit::told::{Answer, cancel};
+use systole_kit::{Limits, Payload};
+
+const NS: &str = "https://xml-pipeline.org/ns/shout/v1";
+
+fn delivery(token: &str, body: &str) -> Vec<u8> {
+    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
+    let stamp = Stamp {
+        delivery: token.into(),
+        key: "k".into(),
+        call: "1".into(),
+        turn: 1,
+        attempt: 1,
+        ..Stamp::default()
+    };
+    let address = Address { from: Some("alice"), to: Some("shout"), thread: Some("sess-1") };
+    write_envelope(&address, Some(&stamp), &payload)
+}
+
+fn say(token: &str, text: &str) -> Vec<u8> {
+    delivery(token, &["<say xmlns='", NS, "'><mood/><text>", text, "</text></say>"].concat())
+}
+
+fn shout(turn: &mut Turn<'_>) -> Payload {
+    let words = turn.request().text_of("text").unwrap_or_default().to_uppercase();
+    Payload::write(NS, "shouted", |inside| inside.text(&words))
+}
+
+/// One byte a time, as the worst of pipes would.
+struct Slow<'b>(&'b [u8]);
+
+impl Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+        self.0 = rest;
+        buffer[0] = *first;
+        Ok(1)
+    }
+}
+
+fn lines(documents: &[Vec<u8>]) -> Vec<u8> {
+    documents.iter().flat_map(|document| [document.as_slice(), b"\n"].concat()).collect()
+}
+
+/// What was said, document by document.
+fn words(said: &[u8]) -> Vec<Word> {
+    let documents = said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    documents.map(|document| Word::read(document, &Limits::default()).unwrap()).collect()
+}
+
+fn payload_of(word: &Word) -> (String, String) {
+    let Word::Reply { delivery, said: Said::Items(items) } = word else { panic!("{word:?}") };
+    let payload = items[0].payload.as_ref().unwrap();
+    (delivery.clone(), payload.text())
+}
+
+#[test]
+fn g5_a_function_answers_each_delivery_in_either_framing() {
+    let documents = [say("d1", "a &lt; b"), say("d2", "x\ny")];
+    let framed = |document: &Vec<u8>| with_length(document);
+    let lengths: Vec<u8> = documents.iter().flat_map(framed).collect();
+    let one_line = [documents[0].clone(), say("d2", "x&#10;y")];
+    for (input, by_length) in [(lines(&one_line), false), (lengths, true)] {
+        let mut said = Vec::new();
+        serve(Slow(&input), &mut said, shout).unwrap();
+        if by_length {
+            let text = String::from_utf8(said).unwrap();
+            let (length, rest) = text.split_once('\n').unwrap();
+            let first = &rest[..length.parse::<usize>().unwrap()];
+            assert!(first.starts_with("<reply ") && first.ends_with("</reply>"), "{text}");
+            assert!(
+                text.ends_with("X\nY</shouted></reply>"),
+                "what has a length may have line breaks: {text}"
+            );
+            continue;
+        }
+        let told: Vec<_> = words(&said).iter().map(payload_of).collect();
+        assert_eq!(told, [("d1".into(), "A < B".into()), ("d2".into(), "X\nY".into())]);
+    }
+}
+
+#[test]
+fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
+    let mut said = Vec::new();
+    let mut first = true;
+    let answer = |_: &mut Turn<'_>| -> Result<Vec<Payload>, Failure> {
+        if std::mem::take(&mut first) {
+            "x".parse::<u32>()?;
+        }
+        Err(Failure::new("busy", "come back").again_later())
+    };
+    serve(lines(&[say("d1", ""), say("d2", "")]).as_slice(), &mut said, answer).unwrap();
+    let [Word::Reply { said: one, .. }, Word::Reply { said: two, .. }] = &words(&said)[..] else { panic!() };
+    let failed =
+        Said::Failure { code: "failed".into(), retry: false, words: "invalid digit found in string".into() };
+    assert_eq!(*one, failed);
+    assert_eq!(*two, Said::Failure { code: "busy".into(), retry: true, words: "come back".into() });
+
+    let mut said = Vec::new();
+    let both = |turn: &mut Turn<'_>| vec![shout(turn), shout(turn)];
+    serve(lines(&[say("d1", "")]).as_slice(), &mut said, both).unwrap();
+    let Word::Reply { said: Said::Items(items), .. } = &words(&said)[0] else { panic!() };
+    assert_eq!(items.len(), 2);
+}
+
+#[test]
+fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
+    let answer = |id| Answer { delivery: "d1".into(), id, payload: None }.document();
+    let other = Payload::write(NS, "other", |_| ());
+    let stray = Answer { delivery: "d0".into(), id: 1, payload: Some(other) }.document();
+    let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
+    let mut said = Vec::new();
+    serve(Slow(&input), &mut said, |turn| {
+        if turn.delivered().stamp.delivery == "d1" {
+            turn.progress("thinking");
+            turn.notice("agent.second-action", "only one");
+            assert_eq!(turn.ask(Question::View { from_seq: 0 }), Ok(None));
+            assert_eq!(turn.ask(Question::View { from_seq: 4 }), Ok(None));
+        }
+        shout(turn)
+    })
+    .unwrap();
+    let words = words(&said);
+    assert!(matches!(&words[0], Word::Progress { words, .. } if words == "thinking"));
+    assert!(matches!(&words[1], Word::Notice { code, .. } if code == "agent.second-action"));
+    assert!(matches!(&words[2], Word::Ask { id: 1, .. }) && matches!(&words[3], Word::Ask { id: 2, .. }));
+    assert_eq!(payload_of(&words[4]).1, "ONE");
+    assert_eq!(payload_of(&words[5]).1, "TWO");
+}
+
+#[test]
+fn whoever_waits_is_told_when_the_delivery_is_called_back_or_the_pump_is_gone() {
+    for input in [lines(&[say("d1", "one"), cancel("d1")]), lines(&[say("d1", "one")])] {
+        let mut said = Vec::new();
+        serve(input.as_slice(), &mut said, |turn| {
+            assert_eq!(turn.ask(Question::View { from_seq: 0 }), Err(NotTaken::Over));
+            shout(turn)
+        })
+        .unwrap();
+        assert_eq!(words(&said).len(), 2, "the question, and the reply that nobody may want");
+    }
+}
+
+#[test]
+fn what_is_no_document_of_a_pump_ends_the_listener() {
+    let ended = serve(&b"hello\n"[..], io::sink(), shout).unwrap_err();
+    assert_eq!(ended.kind(), io::ErrorKind::InvalidData, "{ended}");
+}

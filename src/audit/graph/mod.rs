@@ -1,0 +1,147 @@
+//! The graph of an organism: who may address whom with which elements, what comes back, and who is open
+//! to the outside; as text, as Mermaid and as a picture.
+//!
+//! It opens no log and starts nothing, and the same composition always gives the same bytes. A composition
+//! comes in; lines or a document go out. Names are whatever a composer chose, so each drawing escapes them.
+
+mod lanes;
+mod mermaid;
+mod picture;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::Serialize;
+use systole_kit::QName;
+
+use crate::words::composition::{Composition, Listener};
+use crate::words::ids::Name;
+
+/// Who may address whom.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Graph {
+    /// The organism's name.
+    pub organism: String,
+    /// What a question from outside goes to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// The listeners, from those that are open to the outside inwards.
+    pub listeners: Vec<Node>,
+}
+
+/// One listener.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Who may address it from outside: the operator, and clients.
+    pub from_outside: Vec<String>,
+    /// The elements it takes as requests.
+    pub takes: Vec<String>,
+    /// The elements that answer them.
+    pub answers: Vec<String>,
+    /// Whom it may address, in order of the file.
+    pub peers: Vec<String>,
+    /// How many steps it is from the outside; none where nobody reaches it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+}
+
+impl Graph {
+    /// The graph of a composition.
+    pub fn of(composition: &Composition) -> Graph {
+        let words = Words::of(composition);
+        let depths = depths(composition);
+        let mut listeners: Vec<Node> = composition
+            .listeners
+            .values()
+            .map(|listener| Node {
+                name: listener.name.to_string(),
+                from_outside: outside(composition, listener),
+                takes: listener.accepts.iter().map(|element| words.of_element(&element.name)).collect(),
+                answers: listener.returns.iter().map(|element| words.of_element(&element.name)).collect(),
+                peers: listener.peers.iter().map(ToString::to_string).collect(),
+                depth: depths.get(&listener.name).copied(),
+            })
+            .collect();
+        // Those that nobody reaches come last; among equals the name decides.
+        listeners.sort_by_key(|node| (node.depth.unwrap_or(usize::MAX), node.name.clone()));
+        let entry = composition.entry.as_ref().map(ToString::to_string);
+        Graph { organism: composition.organism.to_string(), entry, listeners }
+    }
+
+    /// The drawing for a terminal, line by line.
+    pub fn text(&self) -> Vec<String> {
+        text::draw(self)
+    }
+
+    /// The drawing as a Mermaid flowchart.
+    pub fn mermaid(&self) -> String {
+        mermaid::draw(self)
+    }
+
+    /// The picture, an SVG document.
+    pub fn picture(&self) -> Vec<u8> {
+        picture::draw(self)
+    }
+
+    fn node(&self, name: &str) -> Option<&Node> {
+        self.listeners.iter().find(|node| node.name == name)
+    }
+
+    /// Whether somebody beside the operator may come in, so that it is worth saying who.
+    fn has_clients(&self) -> bool {
+        self.listeners.iter().flat_map(|node| &node.from_outside).any(|who| who != Name::operator().as_str())
+    }
+}
+
+/// The operator and the clients that may address a listener from outside.
+fn outside(composition: &Composition, listener: &Listener) -> Vec<String> {
+    if !listener.entry {
+        return Vec::new();
+    }
+    let operator = Name::operator();
+    let clients = composition.clients.keys().filter(|client| **client != operator);
+    let may = clients.filter(|client| composition.may_address(client, &listener.name));
+    std::iter::once(&operator).chain(may).map(ToString::to_string).collect()
+}
+
+/// How far each listener is from the outside.
+fn depths(composition: &Composition) -> BTreeMap<Name, usize> {
+    let mut depths = BTreeMap::new();
+    let mut next: VecDeque<(&Name, usize)> =
+        composition.listeners.values().filter(|l| l.entry).map(|l| (&l.name, 1)).collect();
+    while let Some((name, depth)) = next.pop_front() {
+        if depths.contains_key(name) {
+            continue;
+        }
+        depths.insert(name.clone(), depth);
+        let peers = composition.listener(name).into_iter().flat_map(|listener| &listener.peers);
+        next.extend(peers.map(|peer| (peer, depth + 1)));
+    }
+    depths
+}
+
+/// How elements are called: by their local name, and where two namespaces have the same one by both.
+struct Words {
+    shared: BTreeSet<String>,
+}
+
+impl Words {
+    fn of(composition: &Composition) -> Words {
+        let all = composition.listeners.values().flat_map(|l| l.accepts.iter().chain(&l.returns));
+        let all: BTreeSet<&QName> = all.map(|element| &element.name).collect();
+        let mut seen = BTreeSet::new();
+        let shared = all.into_iter().filter(|element| !seen.insert(element.local.clone()));
+        Words { shared: shared.map(|element| element.local.to_string()).collect() }
+    }
+
+    fn of_element(&self, element: &QName) -> String {
+        if self.shared.contains(&*element.local) { element.to_string() } else { element.local.to_string() }
+    }
+}
+
+/// Elements as people write them.
+fn tags(elements: &[String]) -> String {
+    elements.iter().map(|element| ["<", element, ">"].concat()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,173 @@
+//! The graph as a picture: an SVG document that needs no script, no font and nothing from elsewhere.
+//!
+//! Every name leaves through the kit's writer, in text and attributes alone. A graph comes in, the
+//! document goes out; the same graph gives the same bytes.
+
+use systole_kit::writer::{Writer, visible};
+
+use super::lanes::{self, Slab, Spot, Way};
+use super::{Graph, Node, tags};
+use crate::audit::columns::{cut, width};
+
+const SVG: &str = "http://www.w3.org/2000/svg";
+/// A column of the fonts below, rather too wide than too narrow.
+const COLUMN: usize = 8;
+const LINE: usize = 18;
+const PAD: usize = 12;
+/// A line of a box that is longer is cut, and whole in its title.
+const LONGEST: usize = 44;
+
+const STYLE: &str = "\
+text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1b1f24}\
+.name{font-weight:bold}.small{fill:#57606a}.paper{fill:#fff}.box{fill:#f6f8fa;stroke:#8c959f}\
+.entry{stroke:#0969da;stroke-width:2}.outside{fill:#ddf4ff;stroke:#0969da}.apart{stroke-dasharray:4 3}\
+.way{fill:none;stroke:#57606a;stroke-width:1.5}.back{stroke:#bc4c00;stroke-dasharray:5 3}.tip{fill:#57606a}\
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.paper{fill:#0d1117}\
+.box{fill:#161b22;stroke:#6e7681}.outside{fill:#0c2d4d}.way{stroke:#9198a1}.back{stroke:#db6d28}.tip{fill:#9198a1}}";
+
+/// What is written into one box.
+struct Card {
+    lines: Vec<(&'static str, String)>,
+    class: &'static str,
+    column: usize,
+}
+
+/// Draws it.
+pub(super) fn draw(graph: &Graph) -> Vec<u8> {
+    let cards = cards(graph);
+    let slabs: Vec<Slab> = cards.iter().map(Card::slab).collect();
+    let plan = lanes::plan(&slabs, &arrows(graph));
+    let (wide, high) = (plan.wide.to_string(), plan.high.to_string());
+    let mut writer = Writer::new();
+    let root = writer.open("svg").xmlns(SVG).attr("width", &wide).attr("height", &high);
+    let root = root.attr("viewBox", &["0 0 ", &wide, " ", &high].concat()).attr("role", "img");
+    root.content(|svg| {
+        svg.open("title").text(&visible(&graph.organism));
+        svg.open("style").text(STYLE);
+        svg.open("defs").content(|defs| {
+            let tip = defs.open("marker").attr("id", "tip").attr("viewBox", "0 0 8 8").attr("refX", "7");
+            let tip = tip.attr("refY", "4").attr("markerWidth", "8").attr("markerHeight", "8");
+            tip.attr("orient", "auto").content(|tip| {
+                tip.open("path").attr("class", "tip").attr("d", "M0 0L8 4L0 8z").empty();
+            });
+        });
+        svg.open("rect").attr("class", "paper").attr("width", &wide).attr("height", &high).empty();
+        plan.ways.iter().for_each(|way| arrow(svg, way));
+        cards.iter().zip(&plan.spots).for_each(|(card, spot)| card.draw(svg, *spot));
+    });
+    let mut document = writer.finish();
+    document.push(b'\n');
+    document
+}
+
+/// The boxes: the outside first, then the listeners in order of the graph.
+fn cards(graph: &Graph) -> Vec<Card> {
+    let mut outside = vec![("name", "outside".to_owned())];
+    if graph.has_clients() {
+        let mut who: Vec<&str> =
+            graph.listeners.iter().flat_map(|n| &n.from_outside).map(String::as_str).collect();
+        who.sort_unstable();
+        who.dedup();
+        outside.extend(who.into_iter().map(|who| ("small", visible(who).into_owned())));
+    }
+    let mut cards = vec![Card { lines: outside, class: "box outside", column: 0 }];
+    let last = graph.listeners.iter().filter_map(|node| node.depth).max().unwrap_or(0);
+    cards.extend(graph.listeners.iter().map(|node| card(graph, node, last)));
+    cards
+}
+
+fn card(graph: &Graph, node: &Node, last: usize) -> Card {
+    let mut lines = vec![("name", visible(&node.name).into_owned())];
+    let list = |lead: &str, elements: &[String]| [lead, &visible(&tags(elements))].concat();
+    lines.push(("small", list("takes   ", &node.takes)));
+    let answers =
+        if node.answers.is_empty() { "answers nothing".to_owned() } else { list("answers ", &node.answers) };
+    lines.push(("small", answers));
+    if graph.has_clients() && !node.from_outside.is_empty() {
+        lines.push(("small", ["for     ", &visible(&node.from_outside.join(", "))].concat()));
+    }
+    let class = match node.depth {
+        None => "box apart",
+        Some(_) if graph.entry.as_ref() == Some(&node.name) => "box entry",
+        Some(_) => "box",
+    };
+    // What nobody reaches stands behind everything else.
+    Card { lines, class, column: node.depth.unwrap_or(last + 1) }
+}
+
+/// Who points at whom, by the numbers of their boxes.
+fn arrows(graph: &Graph) -> Vec<(usize, usize)> {
+    let mut arrows = Vec::new();
+    for (n, node) in graph.listeners.iter().enumerate() {
+        if !node.from_outside.is_empty() {
+            arrows.push((0, n + 1));
+        }
+        let peers = node.peers.iter().filter_map(|peer| graph.listeners.iter().position(|o| o.name == *peer));
+        arrows.extend(peers.map(|peer| (n + 1, peer + 1)));
+    }
+    arrows
+}
+
+impl Card {
+    fn slab(&self) -> Slab {
+        let columns = self.lines.iter().map(|(_, text)| width(text).min(LONGEST)).max().unwrap_or(0);
+        Slab { column: self.column, wide: columns * COLUMN + 2 * PAD, high: self.lines.len() * LINE + PAD }
+    }
+
+    fn draw(&self, svg: &mut Writer, spot: Spot) {
+        svg.open("g").content(|group| {
+            if self.lines.iter().any(|(_, text)| width(text) > LONGEST) {
+                let whole: Vec<&str> = self.lines.iter().map(|(_, text)| text.as_str()).collect();
+                group.open("title").text(&whole.join("\n"));
+            }
+            let rect = group.open("rect").attr("class", self.class);
+            let rect = rect.attr("x", &spot.x.to_string()).attr("y", &spot.y.to_string());
+            let rect = rect.attr("width", &spot.wide.to_string()).attr("height", &spot.high.to_string());
+            rect.attr("rx", "6").empty();
+            for (n, (class, text)) in self.lines.iter().enumerate() {
+                let y = spot.y + (n + 1) * LINE;
+                let text_at = group.open("text").attr("class", class).attr("x", &(spot.x + PAD).to_string());
+                let text_at = text_at.attr("y", &y.to_string()).attr("xml:space", "preserve");
+                text_at.text(&cut(text, LONGEST));
+            }
+        });
+    }
+}
+
+fn arrow(svg: &mut Writer, way: &Way) {
+    let (class, path) = match way {
+        Way::On(points) => ("way", curves(points)),
+        Way::Back(points) => ("way back", corners(points)),
+    };
+    svg.open("path").attr("class", class).attr("d", &path).attr("marker-end", "url(#tip)").empty();
+}
+
+fn point((x, y): (usize, usize)) -> String {
+    [&x.to_string(), " ", &y.to_string()].concat()
+}
+
+/// Curves that leave and reach each point level.
+fn curves(points: &[(usize, usize)]) -> String {
+    let mut path = String::new();
+    let mut before: Option<(usize, usize)> = None;
+    for &to in points {
+        match before {
+            None => path.extend(["M", &point(to)]),
+            Some(from) => {
+                let middle = from.0.midpoint(to.0);
+                let (leaves, reaches) = (point((middle, from.1)), point((middle, to.1)));
+                path.extend(["C", &leaves, ",", &reaches, ",", &point(to)]);
+            }
+        }
+        before = Some(to);
+    }
+    path
+}
+
+fn corners(points: &[(usize, usize)]) -> String {
+    let mut path = String::new();
+    for (n, to) in points.iter().enumerate() {
+        path.extend([if n == 0 { "M" } else { "L" }, &point(*to)]);
+    }
+    path
+}

@@ -1,0 +1,99 @@
+//! The graph for a terminal: a block for the outside and one for each listener, below it whom it may
+//! address, with what, and what comes back.
+//!
+//! No line is wider than a terminal, and nothing in it is what a terminal would obey. A graph comes in;
+//! lines go out.
+
+use super::{Graph, Node, tags};
+use crate::audit::columns::{COLUMNS, plain, width, wrapped};
+
+/// One arrow: to whom, with what, what comes back, and what else is to be said.
+struct Arrow {
+    to: String,
+    takes: String,
+    back: String,
+    more: String,
+}
+
+/// Draws it.
+pub(super) fn draw(graph: &Graph) -> Vec<String> {
+    let mut lines = vec![plain(&graph.organism)];
+    lines.extend(doors(graph));
+    for node in &graph.listeners {
+        let arrows: Vec<Arrow> =
+            node.peers.iter().filter_map(|peer| Some(arrow(graph.node(peer)?))).collect();
+        let unreached = node.depth.is_none();
+        if arrows.is_empty() && !unreached {
+            continue;
+        }
+        lines.push(String::new());
+        let note = if unreached { ": nobody addresses it" } else { "" };
+        lines.extend(wrapped("", 2, &[&plain(&node.name), note].concat()));
+        lines.extend(block(&arrows));
+    }
+    lines
+}
+
+/// Who comes in from outside, and to whom: a block for all who may address the same listeners.
+fn doors(graph: &Graph) -> Vec<String> {
+    let mut open: Vec<&Node> = graph.listeners.iter().filter(|n| !n.from_outside.is_empty()).collect();
+    let mut lines = Vec::new();
+    if open.is_empty() {
+        let none = "└─ nobody: no listener has `entry: true`";
+        lines.extend([String::new(), "from outside".to_owned(), none.to_owned()]);
+    }
+    while let Some(first) = open.first() {
+        let who = first.from_outside.clone();
+        let (same, others): (Vec<&Node>, Vec<&Node>) = open.into_iter().partition(|n| n.from_outside == who);
+        let heading = if graph.has_clients() {
+            ["from outside, as ", &plain(&who.join(", "))].concat()
+        } else {
+            "from outside".to_owned()
+        };
+        let arrows: Vec<Arrow> = same.into_iter().map(|node| door(graph, node)).collect();
+        lines.push(String::new());
+        lines.extend(wrapped("", 2, &heading));
+        lines.extend(block(&arrows));
+        open = others;
+    }
+    lines
+}
+
+fn arrow(node: &Node) -> Arrow {
+    let back = if node.answers.is_empty() { "nothing comes back".to_owned() } else { back(node) };
+    Arrow { to: plain(&node.name), takes: plain(&tags(&node.takes)), back, more: String::new() }
+}
+
+fn back(node: &Node) -> String {
+    ["◀ ", &plain(&tags(&node.answers))].concat()
+}
+
+fn door(graph: &Graph, node: &Node) -> Arrow {
+    let more = if graph.entry.as_ref() == Some(&node.name) { "the entry" } else { "" };
+    Arrow { more: more.to_owned(), ..arrow(node) }
+}
+
+/// The arrows under one another, in columns where they fit; else each in as many lines as it needs.
+fn block(arrows: &[Arrow]) -> Vec<String> {
+    let widest = |part: fn(&Arrow) -> &str| arrows.iter().map(|a| width(part(a))).max().unwrap_or(0);
+    let (to, takes, back) = (widest(|a| &a.to), widest(|a| &a.takes), widest(|a| &a.back));
+    let more = widest(|a| &a.more);
+    let fits = 4 + to + 2 + takes + 2 + back + 2 + more <= COLUMNS;
+    let mut lines = Vec::new();
+    for (n, arrow) in arrows.iter().enumerate() {
+        let branch = if n + 1 == arrows.len() { "└─▶ " } else { "├─▶ " };
+        if fits {
+            let parts = [(&arrow.to, to), (&arrow.takes, takes), (&arrow.back, back), (&arrow.more, more)];
+            let columns = parts.map(|(text, column)| [text, &*" ".repeat(column - width(text))].concat());
+            lines.push([branch, &columns.join("  ")].concat().trim_end().to_owned());
+            continue;
+        }
+        let below = if n + 1 == arrows.len() { "    " } else { "│   " };
+        let rest = [&arrow.takes, &arrow.back, &arrow.more];
+        lines.extend(wrapped(branch, 6, &arrow.to));
+        for text in rest.into_iter().filter(|text| !text.is_empty()) {
+            lines.extend(wrapped(&[below, "  "].concat(), 6, text));
+        }
+    }
+    lines
+}

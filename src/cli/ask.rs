@@ -1,0 +1,259 @@
+//! `systole ask`: a question in words to the organism's entry, and its answer in words; on a terminal without a question
+//! a conversation, in one thread. What goes in is the `<ask>` of the talk vocabulary, sent as `send` sends anything.
+
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
+
+use clap::Args;
+use systole_kit::{Payload, QName, namespaces};
+use tokio::sync::mpsc;
+
+use super::exit::Exit;
+use super::here;
+use super::place::Place;
+use super::run::Signals;
+use super::screen::Screen;
+use super::send::{Parcel, drawn, through};
+use super::thread_name;
+use crate::console::client::{Client, Unheard};
+use crate::organism::file::OrganismFile;
+use crate::organism::runfile::RunFile;
+use crate::words::composition::{Composition, Listener};
+use crate::words::ids::Name;
+use crate::words::limits;
+
+/// Asks the organism a question, and prints its answer.
+///
+/// Goes to the organism's entry, through the organism that runs on the log; where none runs, one is started
+/// in this process. On a terminal without a question it is a conversation: a line a question, Ctrl-D ends it.
+#[derive(Args, Debug)]
+pub(super) struct Ask {
+    #[command(flatten)]
+    place: Place,
+    /// The question; without it what comes on stdin
+    #[arg(value_name = "QUESTION")]
+    question: Option<String>,
+    /// The thread it goes on with: an id, the beginning of one, or @last
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// The listener it is for, where that is not the entry
+    #[arg(long, value_name = "NAME", value_parser = Name::parse)]
+    to: Option<Name>,
+}
+
+impl Ask {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+        let file = self.place.organism(screen)?;
+        let to = addressee(screen, &file.composition, self.to.as_ref())?;
+        let thread = match self.thread.as_deref() {
+            None | Some("new") => None,
+            Some(text) => Some(thread_name::find(screen, &file.log, text)?.to_string()),
+        };
+        if let Some(run) = RunFile::of(&file.log) {
+            self.place.set_nothing(screen, &run)?;
+        }
+        let question = match &self.question {
+            Some(question) => Some(question.clone()),
+            None if std::io::stdin().is_terminal() => None,
+            None => Some(piped(screen)?),
+        };
+        let asker = Asker { screen, to, log: file.log.clone() };
+        match question {
+            Some(question) => asker.once(&self.place, &question, thread),
+            None => asker.converse(&self.place, file, thread),
+        }
+    }
+}
+
+/// What came on stdin, without the line break at its end.
+fn piped(screen: Screen) -> Result<String, Exit> {
+    let mut text = String::new();
+    let most = limits::MESSAGE_BYTES as u64 + 1;
+    let read = std::io::stdin().lock().take(most).read_to_string(&mut text);
+    read.map_err(|error| screen.fail(Exit::Usage, ["stdin: ", &error.to_string()].concat()))?;
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// Whom the question is for: the one named, the entry, or the only one that is open and takes it.
+fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) -> Result<Name, Exit> {
+    let ask = QName::new(namespaces::TALK, "ask");
+    let takes = |listener: &Listener| listener.accepted(&ask).is_some();
+    let open = composition.listeners.values().filter(|listener| listener.entry);
+    let fail = |words: &str, mend: &str| {
+        let exit = screen.fail(Exit::Payload, words);
+        screen.say(["  try: ", mend].concat());
+        exit
+    };
+    if let Some(name) = named.or(composition.entry.as_ref()) {
+        let Some(listener) = composition.listener(name) else {
+            let names: Vec<&str> = open.map(|listener| listener.name.as_str()).collect();
+            let words = ["nothing in the organism's file is called ", name.as_str()].concat();
+            return Err(fail(&words, &names.join(", ")));
+        };
+        if takes(listener) {
+            return Ok(name.clone());
+        }
+        let elements: Vec<String> =
+            listener.accepts.iter().map(|q| ["<", &q.name.local, ">"].concat()).collect();
+        let words = [name.as_str(), " takes no question: it takes ", &elements.join(", ")].concat();
+        let others: Vec<&str> =
+            composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();
+        let mend = match others.first() {
+            Some(other) => ["systole ask --to ", other].concat(),
+            None => {
+                ["systole send --to ", name.as_str(), " --file FILE, with ", &elements.join(" or ")].concat()
+            }
+        };
+        return Err(fail(&words, &mend));
+    }
+    let mut takers: Vec<&Name> = open.filter(|listener| takes(listener)).map(|l| &l.name).collect();
+    match (takers.pop(), takers.is_empty()) {
+        (Some(one), true) => Ok(one.clone()),
+        (Some(last), false) => {
+            let mut names: Vec<&str> = takers.into_iter().map(Name::as_str).collect();
+            names.push(last.as_str());
+            let words = ["more than one listener takes a question: ", &names.join(", ")].concat();
+            Err(fail(&words, "--to NAME, or organism.entry in the organism's file"))
+        }
+        (None, _) => {
+            let words = "no listener that is open to the outside takes a question";
+            Err(fail(words, "a listener with `accepts: [ask]` and `entry: true`, or systole send"))
+        }
+    }
+}
+
+/// Asks one after another.
+struct Asker {
+    screen: Screen,
+    to: Name,
+    log: std::path::PathBuf,
+}
+
+impl Asker {
+    fn parcel(&self, question: &str, thread: Option<String>) -> Result<Parcel, Exit> {
+        let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
+        let key = drawn().map_err(|words| self.screen.fail(Exit::Unavailable, words))?;
+        let mut parcel = Parcel::of(payload.bytes().to_vec(), key);
+        (parcel.to, parcel.thread, parcel.spoken) = (Some(self.to.clone()), thread, true);
+        Ok(parcel)
+    }
+
+    /// The organism that runs on the log, if one does.
+    fn running(&self) -> Option<Client> {
+        RunFile::of(&self.log).map(|run| Client::of(&run))
+    }
+
+    fn once(&self, place: &Place, question: &str, thread: Option<String>) -> Result<Exit, Exit> {
+        let parcel = self.parcel(question, thread)?;
+        match self.running().map(|client| self.elsewhere(&client, &parcel)) {
+            Some(Some(exit)) => Ok(exit),
+            _ => Ok(through::here(self.screen, place, &parcel)),
+        }
+    }
+
+    /// Through an organism that runs; none where it is gone.
+    fn elsewhere(&self, client: &Client, parcel: &Parcel) -> Option<Exit> {
+        match parcel.post(client) {
+            Ok(decided) => Some(through::elsewhere(self.screen, &self.log, client, parcel, decided)),
+            Err(Unheard::Unreachable { .. }) => None,
+            Err(unheard) => Some(self.screen.fail(Exit::Unavailable, unheard)),
+        }
+    }
+
+    /// A question a line, all in one thread, until there are no more. A failed one does not end it.
+    fn converse(&self, place: &Place, file: OrganismFile, thread: Option<String>) -> Result<Exit, Exit> {
+        if let Some(client) = self.running() {
+            return self.converse_elsewhere(&client, thread);
+        }
+        let exit = here::with_runtime(self.screen, async {
+            Box::pin(self.converse_here(place, file, thread)).await.unwrap_or_else(|exit| exit)
+        });
+        Ok(exit)
+    }
+
+    fn converse_elsewhere(&self, client: &Client, mut thread: Option<String>) -> Result<Exit, Exit> {
+        self.greet();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            self.screen.prompt();
+            let read = std::io::stdin().lock().read_line(&mut line);
+            if !read.is_ok_and(|bytes| bytes > 0) {
+                return Ok(self.leave(thread.as_deref()));
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            let parcel = self.parcel(line.trim(), thread.clone())?;
+            if self.elsewhere(client, &parcel).is_none() {
+                return Err(self.screen.fail(Exit::Unavailable, "the organism has stopped"));
+            }
+            thread = parcel.opened().or(thread);
+        }
+    }
+
+    async fn converse_here(
+        &self,
+        place: &Place,
+        file: OrganismFile,
+        mut thread: Option<String>,
+    ) -> Result<Exit, Exit> {
+        let mut signals = Signals::listen(self.screen)?;
+        let organism = Box::pin(here::start(self.screen, place, file)).await?;
+        let mut lines = lines();
+        self.greet();
+        let exit = loop {
+            self.screen.prompt();
+            let line = tokio::select! {
+                line = lines.recv() => line,
+                exit = signals.next() => break exit,
+            };
+            let Some(line) = line else { break self.leave(thread.as_deref()) };
+            if line.trim().is_empty() {
+                continue;
+            }
+            let parcel = self.parcel(line.trim(), thread.clone())?;
+            let exit = Box::pin(through::one(self.screen, &organism, &parcel, &mut signals)).await;
+            thread = parcel.opened().or(thread);
+            // Only a signal ends it, and an organism that is no more.
+            if matches!(exit, Exit::Stopped | Exit::Unavailable | Exit::Log) {
+                break exit;
+            }
+        };
+        tokio::select! {
+            ended = organism.stop(here::GRACE) => Ok(here::ended(self.screen, &ended).unwrap_or(exit)),
+            _ = signals.next() => Err(Exit::Stopped),
+        }
+    }
+
+    fn greet(&self) {
+        self.screen.say([self.to.as_str(), " listens; a line a question, Ctrl-D ends"].concat());
+    }
+
+    fn leave(&self, thread: Option<&str>) -> Exit {
+        self.screen.say("");
+        if let Some(thread) = thread {
+            self.screen
+                .say(["thread ", thread, " rests; go on with: systole ask --thread ", thread].concat());
+        }
+        Exit::Done
+    }
+}
+
+/// Lines from stdin, read on a thread of their own: nobody can be kept from typing.
+fn lines() -> mpsc::Receiver<String> {
+    // One that is typed ahead waits; more are the terminal's to keep.
+    let (to_talk, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            if to_talk.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

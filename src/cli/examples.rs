@@ -1,0 +1,66 @@
+//! The organisms that this program brings along, as they stand in `config/`: what `init` writes, and what the demo
+//! plays. Each has beside it a test that is run as it stands.
+
+/// An organism, file by file.
+#[derive(Debug)]
+pub(super) struct Example {
+    /// Its name, that of its folder in `config/`.
+    pub(super) name: &'static str,
+    /// What it shows.
+    pub(super) about: &'static str,
+    /// Paths from its folder, and what stands there.
+    pub(super) files: &'static [(&'static str, &'static str)],
+    /// A command that shows it at work, in its folder.
+    pub(super) next: &'static str,
+}
+
+/// What `init` writes where no other is named.
+pub(super) const FIRST: &Example = &Example {
+    name: "hello",
+    about: "one shell script that answers a question",
+    files: &[
+        ("organism.yaml", include_str!("../../config/hello/organism.yaml")),
+        ("listeners/greeter.sh", include_str!("../../config/hello/listeners/greeter.sh")),
+        ("test.sh", include_str!("../../config/hello/test.sh")),
+        ("README.md", include_str!("../../config/hello/README.md")),
+    ],
+    next: "systole ask \"Who is there?\"",
+};
+
+/// A shop: calls, a child thread, a timer, an approval, and a refusal that is mended.
+pub(super) const BEAT: &Example = &Example {
+    name: "beat",
+    about: "a shop in four programs: calls, a child thread, an approval, a refusal that is mended",
+    files: &[
+        ("organism.yaml", include_str!("../../config/beat/organism.yaml")),
+        ("schemas/clerk.xsd", include_str!("../../config/beat/schemas/clerk.xsd")),
+        ("schemas/stock.xsd", include_str!("../../config/beat/schemas/stock.xsd")),
+        ("schemas/till.xsd", include_str!("../../config/beat/schemas/till.xsd")),
+        ("schemas/courier.xsd", include_str!("../../config/beat/schemas/courier.xsd")),
+        ("listeners/clerk.py", include_str!("../../config/beat/listeners/clerk.py")),
+        ("listeners/stock.sh", include_str!("../../config/beat/listeners/stock.sh")),
+        ("listeners/courier.sh", include_str!("../../config/beat/listeners/courier.sh")),
+        ("listeners/till.sh", include_str!("../../config/beat/listeners/till.sh")),
+        ("order.xml", include_str!("../../config/beat/order.xml")),
+        ("wrong.xml", include_str!("../../config/beat/wrong.xml")),
+        ("test.sh", include_str!("../../config/beat/test.sh")),
+    ],
+    next: "systole send --file order.xml",
+};
+
+/// Every example.
+pub(super) const ALL: &[&Example] = &[
+    FIRST,
+    &Example {
+        name: "first-listeners",
+        about: "the same question answered by a shell script and by a Python program that stays",
+        files: &[
+            ("organism.yaml", include_str!("../../config/first-listeners/organism.yaml")),
+            ("answer.sh", include_str!("../../config/first-listeners/answer.sh")),
+            ("answer.py", include_str!("../../config/first-listeners/answer.py")),
+            ("test.sh", include_str!("../../config/first-listeners/test.sh")),
+        ],
+        next: "systole ask --to answer-py \"Who is there?\"",
+    },
+    BEAT,
+];

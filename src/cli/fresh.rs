@@ -1,0 +1,53 @@
+//! Files that are not there yet, written all or, where one is there already, none.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::exit::Exit;
+use super::screen::Screen;
+
+/// A file that is to be written.
+#[derive(Debug)]
+pub(super) struct Fresh {
+    /// Its path, from the folder.
+    pub(super) path: PathBuf,
+    /// What it holds.
+    pub(super) text: String,
+}
+
+impl Fresh {
+    /// A file of that path and text.
+    pub(super) fn new(path: impl Into<PathBuf>, text: String) -> Fresh {
+        Fresh { path: path.into(), text }
+    }
+}
+
+/// Writes files into a folder. What begins with `#!` may be run.
+pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), Exit> {
+    let paths = files.iter().map(|file| folder.join(&file.path));
+    let there: Vec<String> =
+        paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| path.display().to_string()).collect();
+    if !there.is_empty() {
+        screen
+            .say(["error: nothing is written over, and this is there already: ", &there.join(", ")].concat());
+        screen.say("  try: another name, or an empty folder");
+        return Err(Exit::Usage);
+    }
+    files.iter().try_for_each(|file| one(&folder.join(&file.path), &file.text)).map_err(|(path, error)| {
+        let words = [&path.display().to_string(), ": ", &error.to_string()].concat();
+        screen.fail(Exit::Unavailable, words)
+    })
+}
+
+fn one(path: &Path, text: &str) -> Result<(), (PathBuf, std::io::Error)> {
+    let told = |error| (path.to_owned(), error);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(told)?;
+    }
+    let mode = if text.starts_with("#!") { 0o777 } else { 0o666 };
+    // Somebody may have put a file there since we looked.
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(told)?;
+    file.write_all(text.as_bytes()).map_err(told)
+}

@@ -1,0 +1,79 @@
+//! `systole graph`: who may address whom with which elements, what comes back, and who is open to the
+//! outside. Reads the organism's file alone: nothing runs, and no log is opened.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::exit::Exit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::graph::Graph as Drawing;
+
+/// Draws who may address whom.
+///
+/// For each listener: whom it may address, with which elements, and what comes back. `--out` with a
+/// name that ends in .svg or .mmd needs no `--format`.
+#[derive(Args, Debug)]
+pub(super) struct Graph {
+    #[command(flatten)]
+    place: Place,
+    /// What is drawn
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Write it into this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// Lines for a terminal
+    Text,
+    /// A Mermaid flowchart, as forges and notebooks show it
+    Mermaid,
+    /// A picture for a browser
+    Svg,
+}
+
+impl Graph {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.draw(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn draw(&self, screen: Screen) -> Result<Exit, Exit> {
+        let graph = Drawing::of(&self.place.organism(screen)?.composition);
+        let format = self.format.unwrap_or_else(|| named(self.out.as_deref()));
+        let document = match format {
+            _ if screen.json => {
+                let mut line = serde_json::to_vec(&graph).map_err(|e| screen.fail(Exit::Failed, e))?;
+                line.push(b'\n');
+                line
+            }
+            Format::Text => (graph.text().join("\n") + "\n").into_bytes(),
+            Format::Mermaid => graph.mermaid().into_bytes(),
+            Format::Svg => graph.picture(),
+        };
+        match &self.out {
+            // What is ours to draw with stands beside names that were made visible where they were put in.
+            None => screen.drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
+            Some(file) => std::fs::write(file, document).map_err(|error| {
+                let words = [&file.display().to_string(), ": ", &error.to_string()].concat();
+                screen.fail(Exit::Unavailable, words)
+            })?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The format that the end of a file's name means.
+fn named(file: Option<&Path>) -> Format {
+    let end = file.and_then(Path::extension).map(|end| end.to_ascii_lowercase());
+    match end.as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some("svg") => Format::Svg,
+        Some("mmd" | "mermaid") => Format::Mermaid,
+        _ => Format::Text,
+    }
+}

@@ -1,0 +1,242 @@
+//! What is seen of a trial: what the program says aside as it says it, then each item with its verdict, how the program
+//! ended and how long it took. Payloads go to stdout, everything else to stderr.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::cli::exit::Exit;
+use crate::cli::refused;
+use crate::cli::screen::Screen;
+use crate::console::told::Refusal;
+use crate::edges::delivery;
+use crate::organism::trying::{Case, End, Remark, Tried, Verdict};
+use crate::words::refusal;
+use crate::words::time::spoken;
+
+/// Bytes of what is said aside that are kept for one line, or for JSON.
+const ASIDE_BYTES: usize = 64 * 1024;
+
+/// Shows what a program says aside, line by line, and remembers how it ended.
+pub(super) struct Ear {
+    screen: Screen,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    /// What is not shown yet; with `--json` all of it.
+    said: Vec<u8>,
+    ends: Vec<(String, bool)>,
+}
+
+impl Ear {
+    pub(super) fn new(screen: Screen) -> Ear {
+        Ear { screen, heard: Mutex::default() }
+    }
+
+    fn line(&self, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        self.screen.say(["stderr    ", String::from_utf8_lossy(line).trim_end()].concat());
+    }
+
+    /// Shows the rest, and gives it with the ends of programs.
+    fn finish(&self) -> Heard {
+        let heard = std::mem::take(&mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner));
+        if !self.screen.json {
+            self.line(&heard.said);
+        }
+        heard
+    }
+}
+
+impl delivery::Ear for Ear {
+    fn aside(&self, said: &[u8]) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = ASIDE_BYTES.saturating_sub(heard.said.len());
+        heard.said.extend(said.get(..room.min(said.len())).unwrap_or(said));
+        if self.screen.json {
+            return;
+        }
+        while let Some(end) = heard.said.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = heard.said.drain(..=end).collect();
+            self.line(&line);
+        }
+        // A line without an end is shown as far as it goes.
+        if heard.said.len() >= ASIDE_BYTES {
+            let line = std::mem::take(&mut heard.said);
+            self.line(&line);
+        }
+    }
+
+    fn ended(&self, how: &str, forced: bool) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.ends.push((how.to_owned(), forced));
+    }
+}
+
+/// Shows what came, and gives the exit that it means.
+pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
+    let heard = ear.finish();
+    if screen.json {
+        screen.value(&as_json(tried, &heard));
+    } else {
+        tried.before.iter().for_each(|remark| say_remark(screen, remark));
+        say_end(screen, tried);
+        say_program(screen, tried, &heard);
+    }
+    if tried.is_well() { Exit::Done } else { Exit::Failed }
+}
+
+fn say_refusal(screen: Screen, refusal: &refusal::Refusal) {
+    refused::say(screen, &Refusal::from(refusal));
+}
+
+fn say_remark(screen: Screen, remark: &Remark) {
+    match remark {
+        Remark::Progress(words) => screen.say(["progress  ", words].concat()),
+        Remark::Notice(code, words) => screen.say(["notice    ", code, ": ", words].concat()),
+        Remark::Journal(None) => screen.say("journal   an entry, answered as on disk; a trial keeps none"),
+        Remark::Ask(None) => {
+            screen.say("ask       a question, answered with route.unavailable: a trial has no log")
+        }
+        Remark::FalseSender(name) => {
+            screen.say(["notice    reply.false-sender: an item says it is from ", name].concat());
+        }
+        Remark::Journal(Some(refusal)) | Remark::Ask(Some(refusal)) | Remark::Stray(refusal) => {
+            say_refusal(screen, refusal);
+        }
+    }
+}
+
+fn say_end(screen: Screen, tried: &Tried) {
+    let (verdicts, silent) = match &tried.end {
+        End::Reply(verdicts) => (verdicts, None),
+        End::Silent(verdicts, refusal) => (verdicts, Some(refusal)),
+        End::Failure(code, retry, words) => {
+            let again = if *retry { ", and says that trying again may help" } else { "" };
+            return screen.say(["failure   ", code, again, ": ", words].concat());
+        }
+        End::Again(code, words) => {
+            return screen.say(["again     ", code, ": ", words].concat());
+        }
+        End::Gone(code, words) => {
+            screen.say(["no reply  ", code.as_str(), ": ", words].concat());
+            return;
+        }
+    };
+    for (n, verdict) in verdicts.iter().enumerate() {
+        say_verdict(screen, n, verdict);
+    }
+    match silent {
+        Some(refusal) => say_refusal(screen, refusal),
+        None if verdicts.is_empty() => screen.say("handled   an empty reply, and it owes no answer"),
+        None if tried.goes_on && !verdicts.iter().any(|v| matches!(v.case, Case::Final)) => {
+            screen.say("goes on   its next turn would be shown the answers; a trial ends here");
+        }
+        None => {}
+    }
+}
+
+fn say_verdict(screen: Screen, n: usize, verdict: &Verdict) {
+    let payload = verdict.payload.as_deref().map(String::from_utf8_lossy);
+    let number = n.to_string();
+    let words = match &verdict.case {
+        Case::Refused(refusal) => {
+            if let Some(payload) = payload {
+                screen.show(&payload);
+            }
+            screen.say(["item ", &number, "    refused"].concat());
+            return say_refusal(screen, refusal);
+        }
+        Case::Final => "the answer".to_owned(),
+        Case::Note => "a note, kept in its own call".to_owned(),
+        Case::ForPump => "for the pump, which answers it".to_owned(),
+        Case::ForThread(thread) => ["for the thread ", thread, ", if that is its own child"].concat(),
+        Case::Call(peers) => {
+            let peers: Vec<&str> = peers.iter().map(|peer| peer.as_str()).collect();
+            ["a call to ", &peers.join(", ")].concat()
+        }
+    };
+    if let Some(payload) = payload {
+        screen.show(&payload);
+    }
+    let person = if verdict.needs_person { "; a person would have to approve it" } else { "" };
+    screen.say(["item ", &number, "    ", &words, person].concat());
+}
+
+fn say_program(screen: Screen, tried: &Tried, heard: &Heard) {
+    if tried.late > 0 {
+        let documents = if tried.late == 1 { " document" } else { " documents" };
+        let words = " came after the reply, when the delivery was over: reply.stale-lease";
+        screen.say(["late      ", &tried.late.to_string(), documents, words].concat());
+    }
+    screen.say(["took      ", &stretch(tried.took_ms)].concat());
+    for (how, forced) in &heard.ends {
+        let words = if *forced && matches!(tried.end, End::Reply(_) | End::Silent(..)) {
+            "; it did not end when its stdin did, as a program must"
+        } else {
+            ""
+        };
+        screen.say(["program   ", how, words].concat());
+    }
+}
+
+/// A stretch of time, exact where it is short: a listener may be tried to see how fast it is.
+fn stretch(ms: u64) -> String {
+    if ms < 1_000 { [&ms.to_string(), " ms"].concat() } else { spoken(ms) }
+}
+
+fn as_json(tried: &Tried, heard: &Heard) -> Value {
+    let refusal = |refusal: &refusal::Refusal| json!(Refusal::from(refusal));
+    let before: Vec<Value> = tried
+        .before
+        .iter()
+        .map(|remark| match remark {
+            Remark::Progress(words) => json!({"progress": words}),
+            Remark::Notice(code, words) => json!({"notice": code, "words": words}),
+            Remark::Journal(refused) => {
+                json!({"journal": refused.is_none(), "refusal": refused.as_ref().map(refusal)})
+            }
+            Remark::Ask(refused) => {
+                json!({"ask": refused.is_none(), "refusal": refused.as_ref().map(refusal)})
+            }
+            Remark::Stray(refused) => json!({"refusal": refusal(refused)}),
+            Remark::FalseSender(name) => json!({"false_sender": name}),
+        })
+        .collect();
+    let items = |verdicts: &[Verdict]| -> Vec<Value> {
+        let item = |verdict: &Verdict| {
+            let (case, more) = case_json(&verdict.case);
+            let payload = verdict.payload.as_deref().map(String::from_utf8_lossy);
+            json!({"payload": payload, "case": case, "of": more, "needs_person": verdict.needs_person})
+        };
+        verdicts.iter().map(item).collect()
+    };
+    let end = match &tried.end {
+        End::Reply(verdicts) => json!({"reply": items(verdicts)}),
+        End::Silent(verdicts, refused) => json!({"reply": items(verdicts), "refusal": refusal(refused)}),
+        End::Failure(code, retry, words) => json!({"failure": code, "retry": retry, "words": words}),
+        End::Again(code, words) => json!({"again": code, "words": words}),
+        End::Gone(code, words) => json!({"gone": code.as_str(), "words": words}),
+    };
+    let ends: Vec<Value> =
+        heard.ends.iter().map(|(how, forced)| json!({"ended": how, "forced": forced})).collect();
+    json!({
+        "well": tried.is_well(), "before": before, "end": end, "late": tried.late, "took_ms": tried.took_ms,
+        "stderr": String::from_utf8_lossy(&heard.said), "program": ends,
+    })
+}
+
+fn case_json(case: &Case) -> (&'static str, Value) {
+    match case {
+        Case::Note => ("note", Value::Null),
+        Case::Final => ("final", Value::Null),
+        Case::Call(peers) => ("call", json!(peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>())),
+        Case::ForPump => ("pump", Value::Null),
+        Case::ForThread(thread) => ("thread", json!(thread)),
+        Case::Refused(refused) => ("refused", json!(Refusal::from(&**refused))),
+    }
+}

@@ -1,0 +1,165 @@
+//! `systole listener try`: one request to one listener, without an organism and without a log. The program is started
+//! as an organism would start it, and what it says is judged as an organism would judge it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use systole_kit::Limits;
+use systole_kit::envelope::Letter;
+use systole_kit::schema::{Model, nearest};
+
+use super::seen;
+use crate::cli::exit::Exit;
+use crate::cli::here;
+use crate::cli::place::Place;
+use crate::cli::refused;
+use crate::cli::run::Signals;
+use crate::cli::screen::Screen;
+use crate::cli::send::{document, duration};
+use crate::console::told::Refusal;
+use crate::organism::file;
+use crate::organism::trying::{self, Untried};
+use crate::words::composition::Composition;
+use crate::words::ids::Name;
+
+/// Sends one request to a listener alone, and judges what it says.
+///
+/// Needs no running organism and writes no log. The program is started as an organism would start it; its
+/// reply is shown item by item, with what an organism would make of it. A call to a peer is told, not made.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct Trial {
+    #[command(flatten)]
+    place: Place,
+    /// A listener of the organism's file; or a program, with its path or with arguments
+    #[arg(value_name = "NAME|PROGRAM", required = true)]
+    what: Vec<String>,
+    /// The request; `-` is stdin, and so is nothing
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The schema of a program's elements
+    #[arg(long, value_name = "FILE.xsd")]
+    schema: Option<PathBuf>,
+    /// The program is started once for each request
+    #[arg(long)]
+    once: bool,
+    /// How the program's documents follow one another
+    #[arg(long, value_name = "FRAMING", value_parser = ["lines", "length"], default_value = "lines")]
+    framing: String,
+    /// The longest to wait for the reply, such as 5s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+}
+
+impl Trial {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(self, screen: Screen) -> Result<Exit, Exit> {
+        let request = document(screen, self.file.as_deref())?;
+        let (composition, listener) = match self.what.as_slice() {
+            [one] if self.schema.is_none() && Name::parse(one).is_ok() => self.of_file(screen, one)?,
+            _ => self.of_program(screen, &request)?,
+        };
+        let ear = Arc::new(seen::Ear::new(screen));
+        let trial = trying::Trial {
+            composition,
+            listener,
+            document: request,
+            timeout_ms: self.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok()),
+            surroundings: std::env::vars_os().collect(),
+            ear: ear.clone(),
+        };
+        Ok(here::with_runtime(screen, async {
+            let mut signals = match Signals::listen(screen) {
+                Ok(signals) => signals,
+                Err(exit) => return exit,
+            };
+            tokio::select! {
+                tried = Box::pin(trying::run(trial)) => match tried {
+                    Ok(tried) => seen::show(screen, &tried, &ear),
+                    Err(untried) => told(screen, &untried),
+                },
+                _ = signals.next() => Exit::Stopped,
+            }
+        }))
+    }
+
+    /// A listener of the organism's file.
+    fn of_file(&self, screen: Screen, name: &str) -> Result<(Composition, Name), Exit> {
+        let composition = self.place.organism(screen)?.composition;
+        if let Some(listener) = composition.listeners.values().find(|l| l.name.as_str() == name) {
+            let name = listener.name.clone();
+            return Ok((composition, name));
+        }
+        screen.say(["error: nothing in the organism's file is called ", name].concat());
+        let known = || composition.listeners.keys().map(Name::as_str);
+        let near =
+            nearest(name, known()).map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
+        screen.say(["  try: ", &near, "; a program is named by its path, as ./", name].concat());
+        Err(Exit::Usage)
+    }
+
+    /// A program that stands in no file: an organism of one listener is made around it.
+    fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
+        let Some(schema) = &self.schema else {
+            screen.say("error: nothing says which elements the program takes and gives");
+            screen.say("  try: --schema FILE.xsd, or the name of a listener in the organism's file");
+            return Err(Exit::Usage);
+        };
+        let letter = Letter::read(request, &Limits::default());
+        let element = letter.map_err(|fault| {
+            let refusal = crate::rules::admit::refusal_of(&fault);
+            told(screen, &Untried::Refused(Box::new(refusal)))
+        })?;
+        let accepts = element.payload.name().local.to_string();
+        let returns = answers(screen, schema, &accepts)?;
+        let mode = if self.once { "once" } else { "stay" };
+        // JSON is YAML, and needs no thought about what a program may be called.
+        let text = json!({
+            "organism": {"name": "trial"},
+            "listeners": {"tried": {
+                "run": self.what, "schema": schema, "accepts": [accepts], "returns": returns,
+                "mode": mode, "framing": self.framing,
+            }},
+        });
+        let organism = file::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
+            screen.say_drawn(refused.to_string().trim_end());
+            Exit::Configuration
+        })?;
+        let name = organism.composition.listeners.keys().next().cloned();
+        let name = name.ok_or_else(|| screen.fail(Exit::Configuration, "the trial has no listener"))?;
+        Ok((organism.composition, name))
+    }
+}
+
+/// The root elements of a schema that may answer the request: all others.
+fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, Exit> {
+    let text = std::fs::read(schema).map_err(|error| {
+        screen.fail(Exit::Usage, [&schema.display().to_string(), ": ", &error.to_string()].concat())
+    })?;
+    // What is wrong with the schema itself is told with its place when the organism is read.
+    let Ok(model) = Model::read(&text) else { return Ok(Vec::new()) };
+    Ok(model.elements().filter(|element| *element != accepts).map(str::to_owned).collect())
+}
+
+/// Says why nothing was tried.
+fn told(screen: Screen, untried: &Untried) -> Exit {
+    match untried {
+        Untried::Refused(refusal) => {
+            let refusal = Refusal::from(&**refusal);
+            if screen.json {
+                screen.value(&json!({"refusal": refusal}));
+            } else {
+                refused::say(screen, &refusal);
+            }
+            Exit::Payload
+        }
+        Untried::NoProgram(_) => screen.fail(Exit::Usage, untried),
+        Untried::Machine(_) => screen.fail(Exit::Unavailable, untried),
+    }
+}

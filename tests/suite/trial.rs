@@ -1,0 +1,146 @@
+//! `systole listener try`: one listener alone, with good and bad programs. What is told has to be what an organism
+//! would have said.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::organism::folder;
+use crate::program::{Ran, systole, systole_with_stdin};
+
+const TALK: &str = include_str!("../../schemas/talk.xsd");
+const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>";
+const ANSWER: &str = "<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">I</answer>";
+
+/// Tries a shell script that is started once for the request.
+fn once(script: &str) -> Ran {
+    let folder = folder(&[("talk.xsd", TALK), ("ask.xml", ASK)]);
+    let script = script.replace("ANSWER", ANSWER);
+    let arguments = ["listener", "try", "--once", "--schema", "talk.xsd", "--file", "ask.xml", "--"];
+    systole(folder.path(), &[&arguments[..], &["sh", "-c", &script]].concat())
+}
+
+/// Tries a Python program that stays.
+fn stays(script: &str, more: &[&str]) -> Ran {
+    let folder = folder(&[("talk.xsd", TALK), ("ask.xml", ASK), ("program.py", script)]);
+    let arguments = ["listener", "try", "--schema", "talk.xsd", "--file", "ask.xml"];
+    systole(folder.path(), &[&arguments[..], more, &["--", "python3", "program.py"]].concat())
+}
+
+fn says(ran: &Ran, code: i32, wanted: &[&str]) {
+    assert_eq!(ran.code, Some(code), "{ran:?}");
+    for wanted in wanted {
+        assert!(ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn g6_a_listener_of_the_file_is_tried_without_an_organism() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
+    let files = ["organism.yaml", "answer.sh", "answer.py"];
+    let folder = tempfile::tempdir().unwrap();
+    for file in files {
+        std::fs::copy(root.join(file), folder.path().join(file)).unwrap();
+    }
+    for listener in ["answer", "answer-py"] {
+        let ran = systole_with_stdin(folder.path(), &["listener", "try", listener], ASK);
+        says(&ran, 0, &["item 0    the answer", "took ", "program   exited 0"]);
+        assert!(ran.stdout.contains(">You asked: Who?<"), "{ran:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files.len(), "no log, no other file");
+    let misspelt = systole_with_stdin(folder.path(), &["listener", "try", "answr"], ASK);
+    says(&misspelt, 2, &["is called answr", "try: answer; a program is named by its path, as ./answr"]);
+}
+
+#[test]
+fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
+    let ran = once("echo \"ANSWER\"; echo 'one word aside' >&2");
+    says(&ran, 0, &["stderr    one word aside", "item 0    the answer"]);
+    let ran = once("echo \"ANSWER<answer xmlns='urn:other'>x</answer>\"");
+    says(&ran, 1, &["reply.final-not-alone", "item 1    refused", "refused: route.not-a-peer"]);
+    let invalid = "<answer xmlns='https://xml-pipeline.org/ns/talk/v1'><b/></answer>";
+    let ran = once(&["echo \"", invalid, "\""].concat());
+    says(&ran, 1, &["refused: payload.invalid", "at       /answer/b", "try      leave b out"]);
+    let ran = once("echo 'no element at all'");
+    says(&ran, 1, &["stderr    no element at all", "refused: listener.silent", "expected one of: answer"]);
+    let ran = once("echo '<answer>'");
+    says(&ran, 1, &["refused: payload.malformed"]);
+}
+
+#[test]
+fn g6_a_program_that_dies_hangs_or_talks_nonsense_is_told_as_that() {
+    says(&once("echo oops >&2; exit 3"), 1, &["no reply  listener.failed: exited 3 after", "stderr    oops"]);
+    says(&once("kill -9 $$"), 1, &["no reply  listener.lost: killed by signal 9 (KILL)"]);
+    says(&stays("import sys; sys.exit(4)", &[]), 1, &["no reply  listener.lost: exited 4 after"]);
+    let nonsense = "import sys\nfor line in sys.stdin: print('<reply xmlns=\"urn:systole:listener:v1\" delivery=\"x\"/>')\n";
+    let ran = stays(nonsense, &["--timeout", "300ms"]);
+    says(&ran, 1, &["refused: reply.stale-lease", "no reply  listener.timeout"]);
+    let hangs = "import sys\nfor line in sys.stdin: pass\n";
+    says(&stays(hangs, &["--timeout", "300ms"]), 1, &["no reply  listener.timeout: "]);
+    let folder = folder(&[("talk.xsd", TALK)]);
+    let arguments = ["listener", "try", "--schema", "talk.xsd", "./nowhere"];
+    let missing = systole_with_stdin(folder.path(), &arguments, ASK);
+    says(&missing, 1, &["no reply  listener.down: cannot start ./nowhere"]);
+}
+
+const FORGETS: &str = r#"import sys, time, re
+line = sys.stdin.readline()
+token = re.search('delivery="([^"]+)"', line).group(1)
+say = lambda text: print(text, flush=True)
+L = 'xmlns="urn:systole:listener:v1" delivery="%s"' % token
+say('<progress %s>thinking</progress>' % L)
+say('<ask id="1" %s><view/></ask>' % L)
+assert 'route.unavailable' in sys.stdin.readline()
+say('<journal id="2" %s kind="model-started" model="m" prompt="%s"/>' % (L, 'a' * 64))
+assert '<answer' in sys.stdin.readline()
+say('<notice %s code="agent.second-action">only one</notice>' % L)
+say('<reply %s><answer xmlns="https://xml-pipeline.org/ns/talk/v1">I</answer></reply>' % L)
+say('<reply %s/>' % L)
+while True: time.sleep(60)
+"#;
+
+#[test]
+fn what_is_said_beside_the_reply_is_shown_and_a_program_that_does_not_end_is_told() {
+    let ran = stays(FORGETS, &[]);
+    let told = [
+        "progress  thinking",
+        "ask       a question",
+        "journal   an entry",
+        "notice    agent.second-action: only one",
+        "item 0    the answer",
+        "late      1 document came after the reply",
+        "it did not end when its stdin did, as a program must",
+    ];
+    says(&ran, 1, &told);
+}
+
+#[test]
+fn a_call_to_a_peer_is_told_and_not_made() {
+    let beat = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/beat");
+    let order = std::fs::read_to_string(beat.join("order.xml")).unwrap();
+    let ran = systole_with_stdin(&beat, &["listener", "try", "clerk", "--json"], &order);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&json["well"], &json["late"]), (&Value::Bool(false), &Value::from(0)));
+    let cases: Vec<&str> =
+        json["end"]["reply"].as_array().unwrap().iter().map(|item| item["case"].as_str().unwrap()).collect();
+    // It asks the stock for nothing at all, which is how the shop shows a refusal.
+    assert_eq!(cases, ["pump", "pump", "refused"], "{json}");
+    assert!(!beat.join("beat.db").exists(), "a trial keeps no log");
+}
+
+#[test]
+fn a_request_that_the_listener_would_never_see_is_refused_first() {
+    let folder = folder(&[("talk.xsd", TALK)]);
+    let arguments =
+        ["listener", "try", "--schema", "talk.xsd", "--once", "--", "sh", "-c", "touch was-started"];
+    let ran = systole_with_stdin(folder.path(), &arguments, &ASK.replace("Who?", "<b/>"));
+    says(&ran, 4, &["refused: payload.invalid", "/ask/b"]);
+    let ran = systole_with_stdin(folder.path(), &arguments, "who?");
+    says(&ran, 4, &["refused: payload.malformed"]);
+    assert!(!folder.path().join("was-started").exists());
+    let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], ASK);
+    says(&ran, 2, &["try: --schema FILE.xsd"]);
+    let ran = systole_with_stdin(folder.path(), &["listener", "try", "--schema", "no.xsd", "./x"], ASK);
+    says(&ran, 2, &["no.xsd: No such file"]);
+}
