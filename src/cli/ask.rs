@@ -58,6 +58,9 @@ impl Ask {
             None if std::io::stdin().is_terminal() => None,
             None => Some(piped(screen)?),
         };
+        if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
+            return Err(screen.fail(Exit::Usage, "no question: write it behind ask, or on stdin"));
+        }
         let asker = Asker { screen, to, log: file.log.clone() };
         match question {
             Some(question) => asker.once(&self.place, &question, thread),

@@ -215,7 +215,8 @@ fn admit_item(
     judge: &mut dyn Judge,
 ) -> Result<Admitted, Refused> {
     let config = composition.hash;
-    let case = classify::of_item(composition, sender, payload.name(), to).map_err(bare)?;
+    let case = classify::of_item(composition, sender, payload.name(), to)
+        .map_err(|refusal| bare(classify::in_own_words(refusal, composition, sender, payload.name())))?;
     match case {
         Case::Note(schema) => {
             let bytes = payload.bytes().clone();

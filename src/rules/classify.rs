@@ -2,6 +2,7 @@
 //! words. The case also says whose schema judges it. An addressee that does not exist, one that is
 //! hidden and one that is no peer are told apart by nobody: the words are the same, byte for byte.
 
+use systole_kit::schema::nearest;
 use systole_kit::{QName, namespaces};
 
 use crate::words::codes::Code;
@@ -61,6 +62,32 @@ pub fn of_item(
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
     let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
     Ok(Case::Call(to, schema))
+}
+
+/// A refusal of an item that goes to nobody, with what its sender may say: its answers, beside what its peers take.
+/// It is the same whomever the item names, and tells nothing about anybody but them.
+pub fn in_own_words(
+    mut refusal: Refusal,
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+) -> Refusal {
+    if !matches!(refusal.code, Code::NotAPeer | Code::NoSuchElement) || sender.returns.is_empty() {
+        return refusal;
+    }
+    let peers: Vec<&Listener> = sender.peers.iter().filter_map(|name| composition.listener(name)).collect();
+    let answers: Vec<String> = sender.returns.iter().map(|answer| answer.name.to_string()).collect();
+    let mut expected = ["your answers are: ", &answers.join(", ")].concat();
+    if let Some(others) = refusal.expected.take().filter(|_| !peers.is_empty()) {
+        expected.extend(["; ", &*others]);
+    }
+    refusal.expected = Some(expected);
+    let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
+    let near = nearest(&element.local, known().map(|name| &*name.local));
+    if let Some(meant) = near.and_then(|near| known().find(|name| *name.local == *near)) {
+        refusal.fix = Some(["write <", &meant.local, " xmlns=\"", &meant.ns, "\">"].concat());
+    }
+    refusal
 }
 
 /// Those of a sender's peers that take an item which names nobody, if the file says that it goes to all of

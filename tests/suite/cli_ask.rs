@@ -47,9 +47,15 @@ fn a_question_in_words_has_an_answer_in_words() {
 #[test]
 fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
     let folder = first();
-    let failed = systole(folder.path(), &["ask", ""]);
+    for nothing in ["", " \n"] {
+        let none = systole(folder.path(), &["ask", nothing]);
+        assert!(none.code == Some(2) && none.stderr.contains("no question"), "{none:?}");
+    }
+    std::fs::write(folder.path().join("answer.sh"), "#!/bin/sh\necho no luck >&2; exit 3\n").unwrap();
+    let failed = systole(folder.path(), &["ask", "Who?"]);
     is(&failed, 1, "");
-    assert!(failed.stderr.starts_with("error: listener.failed: answer: exited 1 "), "{failed:?}");
+    assert!(failed.stderr.starts_with("error: listener.failed: answer: exited 3 "), "{failed:?}");
+    assert!(failed.stderr.contains("no luck"), "{failed:?}");
     let nobody = systole(folder.path(), &["ask", "--to", "nobody", "hi"]);
     assert!(nobody.code == Some(4) && nobody.stderr.contains("try: answer, answer-py"), "{nobody:?}");
     let unknown = systole(folder.path(), &["ask", "--thread", "sess-00", "hi"]);
