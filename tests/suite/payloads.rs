@@ -146,7 +146,7 @@ fn each_element_is_judged_by_the_schema_that_declares_it() {
 
 #[test]
 fn the_root_tag_of_notes_may_stand_in_any_schema_of_the_file() {
-    let text = "organism: {name: thinker}\npayloads: {thinker: {thought: text}, plan: text}
+    let text = "organism: {name: thinker}\npayloads: {thinker: {thought: text}, plan: text, silent: text}
 listeners:
   thinker: {run: [x], accepts: [plan], turns: 3}
   silent: {run: [x], accepts: [plan], turns: 3}\n";
