@@ -15,6 +15,7 @@ mod diagnostic;
 mod folder;
 mod keys;
 mod measure;
+mod prove;
 mod schemas;
 mod source;
 mod value;

@@ -10,7 +10,10 @@ use systole_kit::schema::{Model, Unfit};
 
 use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
+use super::prove;
 use super::value::At;
+use crate::edges::schemas::Source;
+use crate::edges::schemas::trial::{Failed, Why};
 use crate::words::codes::Code;
 use crate::words::composition::{Schema, SchemaId};
 
@@ -36,6 +39,8 @@ pub(super) trait Shelf {
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
+    /// Whether these schemas were proved to compile when they were stored.
+    fn is_proved(&self) -> bool;
 }
 
 /// What the checks need to know of a schema.
@@ -86,14 +91,29 @@ impl Collected {
         }
     }
 
-    /// Reads all that were taken, each among the others.
+    /// Reads all that were taken, each among the others. Before this process reads them, another one has.
     pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
         let shown: Vec<String> = self.named.iter().map(|one| shelf.shown(&one.name.value)).collect();
+        if let Some(unproved) = (!shelf.is_proved()).then(|| self.prove()).flatten()
+            && let (Some(one), Some(shown)) = (self.named.get(unproved.at), shown.get(unproved.at))
+        {
+            let dies = !matches!(unproved.why, Why::Refused(_));
+            desk.tell_at(one.name.at.start, prove::told(shown, &one.text, unproved));
+            if dies {
+                // What one process died of is not done again in this one.
+                return;
+            }
+        }
         let among: Vec<(&str, &[u8])> =
             shown.iter().zip(&self.named).map(|(shown, one)| (shown.as_str(), &*one.text)).collect();
         for (one, shown) in self.named.iter().zip(&shown) {
             self.outlines.insert(one.name.value.clone(), outline(desk, one, shown, &among));
         }
+    }
+
+    fn prove(&self) -> Option<Failed> {
+        let source = |one: &Named| Source { name: one.name.value.clone(), xsd: one.text.to_vec() };
+        prove::prove(&self.named.iter().map(source).collect::<Vec<_>>())
     }
 
     pub(super) fn outline(&self, name: &str) -> Option<&Outline> {
