@@ -45,6 +45,7 @@ mod rules;
 mod schema_agreement;
 mod schema_agreement_kinds;
 mod schema_and_judge;
+mod schema_second_opinion;
 mod schema_trial;
 mod script;
 mod siege;

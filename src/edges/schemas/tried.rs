@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 
 use super::judge::{Judge, Refused, Source};
 use super::trial::Line;
@@ -49,6 +49,8 @@ fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
     let hard = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
     // The soft limit comes a second earlier: its signal tells the cause, the hard one only kills.
     let processor = Rlimit { current: Some(processor_s), maximum: Some(processor_s.saturating_add(1)) };
+    // Who is not waited for any more has nothing left to say.
+    set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
     setrlimit(Resource::As, hard(memory_bytes)).ok()?;
     setrlimit(Resource::Cpu, processor).ok()?;
     setrlimit(Resource::Core, hard(0)).ok()?;
