@@ -41,6 +41,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use exit::Exit;
 
+use crate::edges::schemas::{trial, tried};
+
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
@@ -114,6 +116,10 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == trial::WORD) {
+        return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+    }
     let matches = grouped(Arguments::command()).get_matches();
     match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments.command.run().into(),

@@ -219,6 +219,10 @@ impl Shelf for With<'_> {
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         if name == self.name { Ok(Arc::clone(&self.text)) } else { self.shelf.take(name) }
     }
+
+    fn is_proved(&self) -> bool {
+        self.shelf.is_proved()
+    }
 }
 
 /// Whether two compositions take and give the same elements, each judged by the same schema text.

@@ -21,6 +21,7 @@ mod lookup;
 mod meaning;
 mod measure;
 mod payloads;
+mod prove;
 mod schemas;
 mod settings;
 mod source;

@@ -12,8 +12,11 @@ use systole_kit::schema::{Model, Unfit};
 
 use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
+use super::prove;
 use super::value::At;
 use super::yaml::Span;
+use crate::edges::schemas::Source;
+use crate::edges::schemas::trial::{Failed, Why};
 use crate::words::codes::Code;
 use crate::words::composition::{Schema, SchemaId};
 
@@ -47,6 +50,8 @@ pub(super) trait Shelf {
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
+    /// Whether these schemas were proved to compile when they were stored.
+    fn is_proved(&self) -> bool;
 }
 
 /// What the checks need to know of a schema.
@@ -124,7 +129,8 @@ impl Collected {
         self.outlines.insert(name.to_owned(), None);
     }
 
-    /// Reads all that were taken, each among the others: one may import another.
+    /// Reads all that were taken, each among the others: one may import another. Before this process reads
+    /// them, another one has.
     pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
         let taken: Vec<Taken> = std::mem::take(&mut self.unread)
             .into_iter()
@@ -133,6 +139,19 @@ impl Collected {
                 Some(Taken { shown: shelf.shown(&name), name: At { at, value: name }, id, text })
             })
             .collect();
+        if !shelf.is_proved()
+            && let Some(unproved) = prove(&taken)
+            && let Some(one) = taken.get(unproved.at)
+        {
+            let dies = !matches!(unproved.why, Why::Refused(_));
+            let told =
+                prove::told(&one.shown, &one.text, unproved).seeing(desk.place(one.name.at), "named here");
+            desk.tell_at(one.name.at.start, told);
+            if dies {
+                // What one process died of is not done again in this one.
+                return;
+            }
+        }
         let among: Vec<(&str, &[u8])> = taken.iter().map(|one| (one.shown.as_str(), &*one.text)).collect();
         for one in &taken {
             self.outlines.insert(one.name.value.clone(), outline(desk, one, &among));
@@ -164,6 +183,11 @@ impl Collected {
             self.schemas.len() - 1
         }))
     }
+}
+
+fn prove(taken: &[Taken]) -> Option<Failed> {
+    let source = |one: &Taken| Source { name: one.name.value.clone(), xsd: one.text.to_vec() };
+    prove::prove(&taken.iter().map(source).collect::<Vec<_>>())
 }
 
 fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {

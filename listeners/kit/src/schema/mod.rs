@@ -14,6 +14,7 @@ mod builtin;
 mod calendar;
 mod content;
 mod describe;
+mod endless;
 mod example;
 mod explain;
 mod misfit;
