@@ -3,13 +3,17 @@
 # `NO_INSTALL=1` prints the install commands and runs none of them.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo quick test bench soak seed lint prepare prepare-test
+.PHONY: demo install quick test bench soak seed lint prepare prepare-test
 
 CARGO := tools/with-libxml2 cargo
 
 # An organism that answers, refuses and proves it, without a key or an account.
 demo: prepare
 	@$(CARGO) run --release --locked --quiet -- demo
+
+# The program, where cargo puts programs.
+install: prepare
+	@$(CARGO) install --locked --path .
 
 # The fast half of the tests: modules and house rules, no processes.
 quick: prepare

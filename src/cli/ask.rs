@@ -58,6 +58,9 @@ impl Ask {
             None if std::io::stdin().is_terminal() => None,
             None => Some(piped(screen)?),
         };
+        if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
+            return Err(screen.fail(Exit::Usage, "no question: write it behind ask, or on stdin"));
+        }
         let asker = Asker { screen, to, log: file.log.clone() };
         match question {
             Some(question) => asker.once(&self.place, &question, thread),
@@ -78,7 +81,7 @@ fn piped(screen: Screen) -> Result<String, Exit> {
 /// Whom the question is for: the one named, the entry, or the only one that is open and takes it.
 fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) -> Result<Name, Exit> {
     let ask = QName::new(namespaces::TALK, "ask");
-    let takes = |listener: &Listener| listener.accepts.contains(&ask);
+    let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, mend: &str| {
         let exit = screen.fail(Exit::Payload, words);
@@ -94,7 +97,8 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
         if takes(listener) {
             return Ok(name.clone());
         }
-        let elements: Vec<String> = listener.accepts.iter().map(|q| ["<", &q.local, ">"].concat()).collect();
+        let elements: Vec<String> =
+            listener.accepts.iter().map(|q| ["<", &q.name.local, ">"].concat()).collect();
         let words = [name.as_str(), " takes no question: it takes ", &elements.join(", ")].concat();
         let others: Vec<&str> =
             composition.listeners.values().filter(|l| l.entry && takes(l)).map(|l| l.name.as_str()).collect();

@@ -20,7 +20,6 @@ pub(super) const FIRST: &Example = &Example {
     about: "one shell script that answers a question",
     files: &[
         ("organism.yaml", include_str!("../../config/hello/organism.yaml")),
-        ("talk.xsd", include_str!("../../config/hello/talk.xsd")),
         ("listeners/greeter.sh", include_str!("../../config/hello/listeners/greeter.sh")),
         ("test.sh", include_str!("../../config/hello/test.sh")),
         ("README.md", include_str!("../../config/hello/README.md")),
@@ -57,7 +56,6 @@ pub(super) const ALL: &[&Example] = &[
         about: "the same question answered by a shell script and by a Python program that stays",
         files: &[
             ("organism.yaml", include_str!("../../config/first-listeners/organism.yaml")),
-            ("talk.xsd", include_str!("../../config/first-listeners/talk.xsd")),
             ("answer.sh", include_str!("../../config/first-listeners/answer.sh")),
             ("answer.py", include_str!("../../config/first-listeners/answer.py")),
             ("test.sh", include_str!("../../config/first-listeners/test.sh")),

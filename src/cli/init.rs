@@ -59,7 +59,7 @@ impl Init {
 
 /// What an organism in that folder is called: as the folder, where that is a name.
 fn name(folder: &Path) -> String {
-    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let whole = std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned());
     let last = whole.file_name().map(|last| last.to_string_lossy().into_owned()).unwrap_or_default();
     let fits = Name::parse(&last).is_ok() && !last.contains('.');
     if fits { last } else { FIRST.name.to_owned() }

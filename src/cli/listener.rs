@@ -1,5 +1,7 @@
 //! `systole listener`: a listener is written, or tried alone. What each does stands in its own file.
 
+mod inserted;
+mod new;
 mod seen;
 mod trial;
 
@@ -10,6 +12,8 @@ use super::exit::Exit;
 /// What is done with a listener.
 #[derive(Subcommand, Debug)]
 pub(super) enum Listener {
+    /// Write a listener into the organism, with a test
+    New(new::New),
     /// Send one request to a listener alone, and judge what it says
     Try(trial::Trial),
 }
@@ -17,6 +21,7 @@ pub(super) enum Listener {
 impl Listener {
     pub(super) fn run(self) -> Exit {
         match self {
+            Listener::New(new) => new.run(),
             Listener::Try(trial) => trial.run(),
         }
     }

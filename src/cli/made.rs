@@ -10,8 +10,9 @@ use super::exit::Exit;
 use super::refused;
 use super::screen::Screen;
 use crate::console::told::Refusal;
+use crate::rules::introspection::model_of;
 use crate::words::codes::Code;
-use crate::words::composition::{Composition, Listener, SchemaId};
+use crate::words::composition::{Composition, Element, Listener, SchemaId};
 use crate::words::ids::Name;
 
 /// A payload of this element for whoever takes it from outside.
@@ -25,7 +26,7 @@ pub(super) fn message(
     let (name, schema) = taker(composition, element, to).map_err(|words| screen.fail(Exit::Usage, words))?;
     let schema = composition.schemas.get(schema.0);
     // The file was checked with this very model.
-    let model = schema.and_then(|schema| Model::read(&schema.text).ok());
+    let model = schema.and_then(|schema| model_of(composition, &schema.text));
     let Some(model) = model else {
         return Err(screen.fail(Exit::Configuration, ["the schema of ", element, " cannot be read"].concat()));
     };
@@ -83,14 +84,14 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
         return Err(["there is no listener ", to.as_str(), &meant(to.as_str(), names, "")].concat());
     }
     let open = |listener: &&Listener| listener.entry && to.is_none_or(|to| listener.name == *to);
-    let takers: Vec<(&Listener, &QName)> = (composition.listeners.values().filter(open))
-        .flat_map(|listener| listener.accepts.iter().map(move |name| (listener, name)))
-        .filter(|(_, name)| is_meant(name, element))
+    let takers: Vec<(&Listener, &Element)> = (composition.listeners.values().filter(open))
+        .flat_map(|listener| listener.accepts.iter().map(move |taken| (listener, taken)))
+        .filter(|(_, taken)| is_meant(&taken.name, element))
         .collect();
     match takers.as_slice() {
-        [(listener, name)] => Ok(((*name).clone(), listener.schema)),
+        [(_, taken)] => Ok((taken.name.clone(), taken.schema)),
         [] => Err(nobody(composition, element, to)),
-        [(first, name), others @ ..] => {
+        [(first, taken), others @ ..] => {
             Err(match others.iter().find(|(other, _)| other.name != first.name) {
                 Some((second, _)) => [
                     element,
@@ -102,7 +103,8 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
                     first.name.as_str(),
                 ]
                 .concat(),
-                None => [element, " is there in several namespaces; try: '", &name.to_string(), "'"].concat(),
+                None => [element, " is there in several namespaces; try: '", &taken.name.to_string(), "'"]
+                    .concat(),
             })
         }
     }
@@ -114,7 +116,7 @@ fn is_meant(name: &QName, element: &str) -> bool {
 }
 
 fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String {
-    let inside = |listener: &&Listener| listener.accepts.iter().any(|name| is_meant(name, element));
+    let inside = |listener: &&Listener| listener.accepts.iter().any(|taken| is_meant(&taken.name, element));
     let takes = composition.listeners.values().find(inside);
     if let (Some(listener), None) = (takes.filter(|listener| !listener.entry), to) {
         let name = listener.name.as_str();
@@ -138,7 +140,8 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
         return [name, " is not open to messages from outside; try: entry: true at listeners.", name]
             .concat();
     }
-    let mut names: Vec<&str> = of_whom.iter().flat_map(|l| &l.accepts).map(|name| &*name.local).collect();
+    let mut names: Vec<&str> =
+        of_whom.iter().flat_map(|l| &l.accepts).map(|taken| &*taken.name.local).collect();
     names.sort_unstable();
     names.dedup();
     let who = to.map_or_else(|| "nobody takes".to_owned(), |to| [to.as_str(), " does not take"].concat());

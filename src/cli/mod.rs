@@ -25,6 +25,7 @@ mod place;
 mod ps;
 mod refused;
 mod run;
+mod schema;
 mod screen;
 mod send;
 pub mod soak;
@@ -45,7 +46,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["graph", "listener", "doctor", "completions"]),
+    ("build", &["schema", "graph", "listener", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -93,6 +94,8 @@ enum Command {
     End(end::End),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
+    /// Show what judges a payload, with an example and its prompt
+    Schema(schema::Schema),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
     /// Draw who may address whom, with what
@@ -134,6 +137,7 @@ impl Command {
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
+            Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),

@@ -1,7 +1,7 @@
 //! Where a command works: the organism's file and its log. Reads the file only when it is needed, so
 //! that a log can be spoken of without it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -42,6 +42,11 @@ impl Place {
             Some(log) => Ok(log.clone()),
             None => Ok(self.organism(screen)?.log),
         }
+    }
+
+    /// The organism's file, as it was typed.
+    pub(super) fn file(&self) -> &Path {
+        &self.organism_file
     }
 
     /// The folder of the organism's file, where its programs run.

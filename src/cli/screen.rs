@@ -52,6 +52,15 @@ impl Screen {
         self.raw(line.as_bytes());
     }
 
+    /// A document: to a program byte for byte, on a terminal with hostile text made visible.
+    pub(super) fn document(self, bytes: &[u8]) {
+        if self.terminal {
+            return self.show(String::from_utf8_lossy(bytes).trim_end_matches('\n'));
+        }
+        let mut out = std::io::stdout().lock();
+        let _gone = out.write_all(bytes).and_then(|()| out.flush());
+    }
+
     /// A value as a line of JSON.
     pub(super) fn value(self, value: &impl Serialize) {
         // JSON escapes control characters itself, and programs want the rest as it is.

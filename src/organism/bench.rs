@@ -20,7 +20,7 @@ use crate::words::refusal::Refusal;
 pub enum Unfit {
     /// libxml2 does not take what our model took.
     #[error(transparent)]
-    Judge(#[from] schemas::Refused),
+    Judge(schemas::Refused),
     /// Our model does not take a schema that was checked.
     #[error("schema {name}, line {}: {}", first.line, first.message)]
     Model {
@@ -41,7 +41,6 @@ const META: &str = "meta.xsd";
 struct Page {
     judge: schemas::Judge,
     ids: Vec<schemas::SchemaId>,
-    models: Vec<Model>,
 }
 
 /// The bench. Not `Send`: it is built on the thread that uses it.
@@ -62,18 +61,19 @@ impl Bench {
 
 impl Page {
     fn compile(composition: &Composition) -> Result<Page, Unfit> {
-        let mut sources = Vec::new();
-        let mut models = Vec::new();
-        for schema in &composition.schemas {
-            models.push(Model::read(&schema.text).map_err(|unfit| outside(&schema.name, unfit))?);
-            sources.push(Source { name: schema.name.clone(), xsd: schema.text.to_vec() });
-        }
-        models.push(Model::read(META_XSD).map_err(|unfit| outside(META, unfit))?);
+        let mut sources: Vec<Source> = composition
+            .schemas
+            .iter()
+            .map(|schema| Source { name: schema.name.clone(), xsd: schema.text.to_vec() })
+            .collect();
         sources.push(Source { name: META.to_owned(), xsd: META_XSD.to_vec() });
-        let judge = schemas::Judge::compile(&sources)?;
+        let judge = schemas::Judge::compile(&sources).map_err(|refused| match refused {
+            schemas::Refused::Unfit { name, unfit } => outside(&name, unfit),
+            other => Unfit::Judge(other),
+        })?;
         // By place, as the composition counts them: a file of the author's may have a name of the house's.
         let ids = judge.schemas().collect();
-        Ok(Page { judge, ids, models })
+        Ok(Page { judge, ids })
     }
 }
 
@@ -92,19 +92,20 @@ impl Judge for Bench {
             // The schema of introspection stands behind those of the composition.
             let place = if schema == SchemaId::META { page.ids.len().checked_sub(1)? } else { schema.0 };
             let id = *page.ids.get(place)?;
-            Some((&mut page.judge, id, page.models.get(place)?))
+            Some((&mut page.judge, id))
         });
-        let Some((judge, id, model)) = found else {
+        let Some((judge, id)) = found else {
             let refusal =
                 Refusal::new(Code::NoSuchElement, "the schema of this payload is not in force here");
             return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
         };
         let refusal = match judge.judge(id, payload.bytes()) {
             schemas::Verdict::Valid => {
-                let dangerous = model.is_dangerous(&payload.name().local);
+                let model = judge.model(id);
+                let dangerous = model.is_none_or(|model| model.is_dangerous(&payload.name().local));
                 return Ok(Verdict::sworn(payload).of_dangerous_element(dangerous));
             }
-            schemas::Verdict::Invalid { words } => explain(model, &payload, &words),
+            schemas::Verdict::Invalid { words } => explain(judge.model(id), &payload, &words),
             schemas::Verdict::Broken { words } => {
                 Refusal::new(Code::Invalid, ["the judge gave no verdict: ", &words].concat())
                     .mended_by("send it again; if it is refused again, tell the operator")
@@ -115,8 +116,8 @@ impl Judge for Bench {
 }
 
 /// The refusal in our own words; in libxml2's, and saying so, where the model finds nothing wrong.
-fn explain(model: &Model, payload: &Payload, theirs: &str) -> Refusal {
-    let Some(finding) = model.explain(payload.bytes()) else {
+fn explain(model: Option<&Model>, payload: &Payload, theirs: &str) -> Refusal {
+    let Some(finding) = model.and_then(|model| model.explain(payload.bytes())) else {
         return Refusal::new(Code::Invalid, ["in the words of libxml2: ", theirs].concat())
             .of_element(&*payload.name().local);
     };

@@ -235,7 +235,8 @@ fn silent(turn: &Turn<'_>) -> Refusal {
 
 /// What whoever waits is told when a listener ends its turn without the answer that it owes.
 pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
-    let returns: Vec<&str> = listener.map_or(Vec::new(), |l| l.returns.iter().map(|q| &*q.local).collect());
+    let returns: Vec<&str> =
+        listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
     let words = [name.as_str(), " ended its turn without an answer"].concat();
     Refusal::new(Code::ListenerSilent, words).expecting(["one of: ", &returns.join(", ")].concat())
 }

@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::replying::Turn;
 use crate::rules::view_payload;
 use crate::words::codes::Code;
-use crate::words::composition::Listener;
+use crate::words::composition::{Element, Listener, SchemaId};
 use crate::words::ids::Name;
 use crate::words::limits;
 use crate::words::refusal::Refusal;
@@ -20,7 +20,7 @@ use crate::words::refusal::Refusal;
 pub(super) fn answer(d: &Draft<'_>, turn: &Turn<'_>, question: &Question) -> Result<Arc<[u8]>, Refusal> {
     match question {
         Question::View { .. } | Question::Blob { .. } => clearing::answer_of(turn, 0),
-        Question::Schema { name, from } => schema(d, turn, name, *from),
+        Question::Schema { name, element, from } => schema(d, turn, name, element.as_deref(), *from),
         Question::PutBlob { .. } | Question::Journal { .. } => {
             let words = ["<", question.name(), "> is not built yet"].concat();
             Err(Refusal::new(Code::NotBuilt, words))
@@ -36,20 +36,51 @@ fn shown(own: &Listener) -> Vec<&str> {
 
 /// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
 /// nothing has and one that is no peer's are told apart by nobody.
-fn schema(d: &Draft<'_>, turn: &Turn<'_>, name: &str, from: u64) -> Result<Arc<[u8]>, Refusal> {
+fn schema(
+    d: &Draft<'_>,
+    turn: &Turn<'_>,
+    name: &str,
+    element: Option<&str>,
+    from: u64,
+) -> Result<Arc<[u8]>, Refusal> {
     let (page, own) = (d.page(turn.config), turn.listener);
     let is_shown =
         |it: &&Listener| own.is_some_and(|own| own.name == it.name || own.peers.contains(&it.name));
     let named = Name::parse(name).ok();
     let whose = page.zip(named).and_then(|(page, name)| page.listener(&name)).filter(is_shown);
-    let text = whose.and_then(|whose| Some((whose, &page?.schemas.get(whose.schema.0)?.text)));
-    let Some((whose, text)) = text else {
+    let Some((page, whose)) = page.zip(whose) else {
         let names: Vec<&str> = own.map(shown).unwrap_or_default();
         let words = "there is no schema of that name among your own and your peers'";
         return Err(Refusal::new(Code::NotAPeer, words).of_element("schema").expecting(names.join(", ")));
     };
+    let text =
+        page.schemas.get(declaring(whose, element)?.0).map(|schema| &schema.text[..]).unwrap_or_default();
     match Kept::page(text, from, limits::ANSWER_BYTES) {
         Some(page) => Ok(page.payload(Whose::Schema(whose.name.as_str())).bytes().clone()),
         None => Err(view_payload::past_the_end(from, text.len())),
     }
+}
+
+/// The schema that declares that element of a listener, or all of them where none is named.
+fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusal> {
+    let is_meant = |one: &&Element| element.is_none_or(|local| *one.name.local == *local);
+    let all = || whose.accepts.iter().chain(&whose.returns);
+    let mut found: Vec<SchemaId> = all().filter(is_meant).map(|one| one.schema).collect();
+    found.sort_unstable();
+    found.dedup();
+    if let [only] = found.as_slice() {
+        return Ok(*only);
+    }
+    let mut names: Vec<&str> = all().map(|one| &*one.name.local).collect();
+    names.sort_unstable();
+    names.dedup();
+    let words = match found.as_slice() {
+        [] => "it neither takes nor gives an element of that name",
+        _ => "its elements stand in several schemas; name the one that is meant",
+    };
+    let element = ["element=\"", names.first().copied().unwrap_or_default(), "\""].concat();
+    Err(Refusal::new(Code::NoSuchElement, words)
+        .of_element("schema")
+        .expecting(["one of ", &names.join(", ")].concat())
+        .mended_by(element))
 }

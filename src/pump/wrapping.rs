@@ -67,7 +67,8 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
     let be = if what.is_plural() { "are" } else { "is" };
     let words =
         ["the ", what.as_str(), " of this request ", be, " used up; only one final is taken now"].concat();
-    let returns = turn.listener.map_or(&[][..], |listener| &listener.returns).iter().map(|q| &*q.local);
+    let returns = turn.listener.map_or(&[][..], |listener| &listener.returns);
+    let returns = returns.iter().map(|element| &*element.name.local);
     let finals: Vec<&str> = returns.chain(["final-report"]).collect();
     Refusal::new(what.code(), words).expecting(["one of: ", &finals.join(", ")].concat())
 }

@@ -195,11 +195,16 @@ fn admit_for_each(
 ) -> Result<Admitted, Refused> {
     let mut verdicts = Vec::with_capacity(takers.len());
     for taker in takers {
-        let verdict = judge.judge(composition.hash, taker.schema, payload.clone())?;
+        // They were chosen for what they take.
+        let schema = taker.accepted(payload.name()).ok_or_else(to_nobody)?;
+        let verdict = judge.judge(composition.hash, schema, payload.clone())?;
         verdicts.push((taker.name.clone(), verdict));
     }
-    let nobody = || bare(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody"));
-    Admitted::for_each(gather, verdicts).ok_or_else(nobody)
+    Admitted::for_each(gather, verdicts).ok_or_else(to_nobody)
+}
+
+fn to_nobody() -> Refused {
+    bare(Refusal::new(Code::NotAPeer, "the payload is addressed to nobody"))
 }
 
 fn admit_item(
@@ -210,11 +215,12 @@ fn admit_item(
     judge: &mut dyn Judge,
 ) -> Result<Admitted, Refused> {
     let config = composition.hash;
-    let case = classify::of_item(composition, sender, payload.name(), to).map_err(bare)?;
+    let case = classify::of_item(composition, sender, payload.name(), to)
+        .map_err(|refusal| bare(classify::in_own_words(refusal, composition, sender, payload.name())))?;
     match case {
-        Case::Note => {
+        Case::Note(schema) => {
             let bytes = payload.bytes().clone();
-            let verdict = judge.judge(config, sender.schema, payload)?;
+            let verdict = judge.judge(config, schema, payload)?;
             todo::read(&bytes).map_err(bare)?;
             Ok(Admitted::new(What::Note, verdict))
         }

@@ -2,6 +2,7 @@
 //! words. The case also says whose schema judges it. An addressee that does not exist, one that is
 //! hidden and one that is no peer are told apart by nobody: the words are the same, byte for byte.
 
+use systole_kit::schema::nearest;
 use systole_kit::{QName, namespaces};
 
 use crate::words::codes::Code;
@@ -33,7 +34,7 @@ pub enum Case {
     /// `<list-capabilities>`.
     ListCapabilities,
     /// The sender's own root tag.
-    Note,
+    Note(SchemaId),
     /// It is in the sender's `returns`, or a `<final-report>`.
     Final(SchemaId),
     /// A peer accepts it.
@@ -52,15 +53,41 @@ pub fn of_item(
     }
     if to.is_none() {
         if element.is(&sender.own_namespace(), sender.name.as_str()) {
-            return Ok(Case::Note);
+            return sender.note.map(Case::Note).ok_or_else(|| no_notes(element));
         }
-        if sender.returns.contains(element) {
-            return Ok(Case::Final(sender.schema));
+        if let Some(schema) = sender.returned(element) {
+            return Ok(Case::Final(schema));
         }
     }
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
     let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
     Ok(Case::Call(to, schema))
+}
+
+/// A refusal of an item that goes to nobody, with what its sender may say: its answers, beside what its peers take.
+/// It is the same whomever the item names, and tells nothing about anybody but them.
+pub fn in_own_words(
+    mut refusal: Refusal,
+    composition: &Composition,
+    sender: &Listener,
+    element: &QName,
+) -> Refusal {
+    if !matches!(refusal.code, Code::NotAPeer | Code::NoSuchElement) || sender.returns.is_empty() {
+        return refusal;
+    }
+    let peers: Vec<&Listener> = sender.peers.iter().filter_map(|name| composition.listener(name)).collect();
+    let answers: Vec<String> = sender.returns.iter().map(|answer| answer.name.to_string()).collect();
+    let mut expected = ["your answers are: ", &answers.join(", ")].concat();
+    if let Some(others) = refusal.expected.take().filter(|_| !peers.is_empty()) {
+        expected.extend(["; ", &*others]);
+    }
+    refusal.expected = Some(expected);
+    let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
+    let near = nearest(&element.local, known().map(|name| &*name.local));
+    if let Some(meant) = near.and_then(|near| known().find(|name| *name.local == *near)) {
+        refusal.fix = Some(["write <", &meant.local, " xmlns=\"", &meant.ns, "\">"].concat());
+    }
+    refusal
 }
 
 /// Those of a sender's peers that take an item which names nobody, if the file says that it goes to all of
@@ -117,6 +144,12 @@ pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Re
     addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
 }
 
+fn no_notes(element: &QName) -> Refusal {
+    Refusal::new(Code::NoSuchElement, "no schema declares the root tag of your notes")
+        .of_element(&*element.local)
+        .mended_by("a final, or a call to a peer; for notes, a schema of your own that declares the tag")
+}
+
 fn addressee(
     reachable: Vec<&Listener>,
     element: &QName,
@@ -124,13 +157,13 @@ fn addressee(
     who: &str,
 ) -> Result<(Name, SchemaId), Refusal> {
     let named = |l: &&&Listener| to.is_none_or(|to| l.name.as_str() == to);
-    let takers: Vec<&&Listener> =
-        reachable.iter().filter(named).filter(|l| l.accepts.contains(element)).collect();
+    let takers: Vec<(&Listener, SchemaId)> =
+        reachable.iter().filter(named).filter_map(|l| Some((*l, l.accepted(element)?))).collect();
     match takers.as_slice() {
-        [one] => Ok((one.name.clone(), one.schema)),
+        [(one, schema)] => Ok((one.name.clone(), *schema)),
         [] => Err(nobody(&reachable, element, who)),
-        [first, ..] => {
-            let names: Vec<&str> = takers.iter().map(|l| l.name.as_str()).collect();
+        [(first, _), ..] => {
+            let names: Vec<&str> = takers.iter().map(|(l, _)| l.name.as_str()).collect();
             let words = ["more than one of them takes this element: ", &names.join(", ")].concat();
             Err(Refusal::new(Code::Ambiguous, words)
                 .of_element(&*element.local)
@@ -141,7 +174,7 @@ fn addressee(
 
 fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     let mut known: Vec<String> =
-        reachable.iter().flat_map(|l| l.accepts.iter()).map(|q| q.to_string()).collect();
+        reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| e.name.to_string()).collect();
     known.sort();
     known.dedup();
     let expected = if known.is_empty() {
@@ -150,7 +183,7 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
         [who, ": ", &known.join(", ")].concat()
     };
     let received = element.to_string();
-    let mut taken = reachable.iter().flat_map(|l| l.accepts.iter());
+    let mut taken = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name);
     // An element that somebody reachable takes was addressed to somebody else: it is not misspelt.
     let misspelt = taken.clone().any(|q| q.ns == element.ns) && !taken.any(|q| q == element);
     let (code, words) = if misspelt {

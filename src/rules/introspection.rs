@@ -2,6 +2,7 @@
 //! list of them. It reads the composition and nothing else, so the answer is the same whoever asks when.
 //! A name that nothing has, one that is hidden and one that no peer takes are told apart by nobody.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_kit::schema::Model;
@@ -9,7 +10,7 @@ use systole_kit::writer::Writer;
 use systole_kit::{QName, namespaces};
 
 use crate::words::codes::Code;
-use crate::words::composition::{Composition, Describe, Listener};
+use crate::words::composition::{Composition, Describe, Element, Listener, SchemaId};
 use crate::words::ids::Digest;
 use crate::words::refusal::Refusal;
 
@@ -25,10 +26,10 @@ pub fn describe(
 ) -> Result<Arc<[u8]>, Refusal> {
     let is_meant =
         |name: &QName| *name.local == *element && namespace.is_none_or(|namespace| *name.ns == *namespace);
-    let told: Vec<(&Listener, &QName)> = shown(composition, sender)
+    let told: Vec<(&Listener, &Element)> = shown(composition, sender)
         .into_iter()
-        .flat_map(|taker| taker.accepts.iter().map(move |name| (taker, name)))
-        .filter(|(_, name)| is_meant(name))
+        .flat_map(|taker| taker.accepts.iter().map(move |element| (taker, element)))
+        .filter(|(_, element)| is_meant(&element.name))
         .collect();
     if told.is_empty() {
         return Err(unknown(composition, sender));
@@ -36,17 +37,18 @@ pub fn describe(
     let mut writer = Writer::with_capacity(1024);
     let start = writer.open("description").xmlns(namespaces::META).attr("element", element);
     start.content(|inside| {
-        for (taker, name) in told {
-            payload(composition, taker, name, inside);
+        for (taker, element) in told {
+            payload(composition, taker, element, inside);
         }
     });
     Ok(Arc::from(writer.finish()))
 }
 
-fn payload(composition: &Composition, taker: &Listener, name: &QName, writer: &mut Writer) {
+fn payload(composition: &Composition, taker: &Listener, element: &Element, writer: &mut Writer) {
+    let name = &element.name;
     // A composition was read from these very schemas, so each of them is there and can be read.
-    let xsd = composition.schemas.get(taker.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
-    let model = Model::read(&xsd).ok();
+    let xsd = composition.schemas.get(element.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
+    let model = model_of(composition, &xsd);
     let text = model.as_ref().and_then(|model| model.prompt(&name.local)).unwrap_or_default();
     let example = model.as_ref().and_then(|model| model.example(&name.local));
     let example = example.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -63,6 +65,13 @@ fn payload(composition: &Composition, taker: &Listener, name: &QName, writer: &m
         });
 }
 
+/// The model of one schema, read among all of the composition: it may import others.
+pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
+    let among: Vec<(&str, &[u8])> =
+        composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
+    Model::read_among(xsd, &among).ok()
+}
+
 /// The answer to `<list-capabilities>`: what the peers of `sender` take.
 pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
     if sender.describe == Describe::None {
@@ -70,10 +79,13 @@ pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<
     }
     let mut writer = Writer::with_capacity(1024);
     writer.open("capabilities").xmlns(namespaces::META).content(|inside| {
+        let mut models: BTreeMap<SchemaId, Option<Model>> = BTreeMap::new();
         for taker in peers(composition, sender) {
-            let schema = composition.schemas.get(taker.schema.0);
-            let model = schema.and_then(|schema| Model::read(&schema.text).ok());
-            for name in &taker.accepts {
+            for Element { name, schema } in &taker.accepts {
+                let model = models.entry(*schema).or_insert_with(|| {
+                    let schema = composition.schemas.get(schema.0)?;
+                    model_of(composition, &schema.text)
+                });
                 let about = model.as_ref().and_then(|model| model.documentation(&name.local));
                 inside
                     .open("capability")
@@ -103,7 +115,7 @@ fn shown<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c List
 fn unknown(composition: &Composition, sender: &Listener) -> Refusal {
     let mut known: Vec<String> = shown(composition, sender)
         .iter()
-        .flat_map(|taker| taker.accepts.iter().map(|name| name.local.to_string()))
+        .flat_map(|taker| taker.accepts.iter().map(|element| element.name.local.to_string()))
         .collect();
     known.sort();
     known.dedup();

@@ -93,9 +93,9 @@ codes! {
     ConfigValue "config.value" false "a value does not have the form it must have, or passes a limit";
     ConfigDuplicate "config.duplicate" false "a key or a value stands twice";
     ConfigUnknownName "config.unknown-name" false "a name is used that nothing in the file declares";
-    ConfigUnknownElement "config.unknown-element" false "the listener's schema has no root element of this name";
+    ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or the vocabularies of the house";
     ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace";
-    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, so that nobody could tell which";
+    ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or stands in several schemas, so that nobody could tell which";
     ConfigSource "config.source" false "a stored configuration cannot be read back";
 }
 

@@ -166,6 +166,15 @@ pub struct Program {
     pub by_length: bool,
 }
 
+/// A root element, and the schema that judges payloads of this name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Element {
+    /// Its name.
+    pub name: QName,
+    /// The schema that declares it.
+    pub schema: SchemaId,
+}
+
 /// A party that takes payloads.
 #[derive(Clone, Debug)]
 pub struct Listener {
@@ -174,11 +183,11 @@ pub struct Listener {
     /// How it is reached.
     pub reach: Reach,
     /// Root elements it takes as requests.
-    pub accepts: Vec<QName>,
+    pub accepts: Vec<Element>,
     /// Root elements that answer a call to it.
-    pub returns: Vec<QName>,
-    /// The schema that judges both.
-    pub schema: SchemaId,
+    pub returns: Vec<Element>,
+    /// The schema that declares the root tag of its own notes, if one does.
+    pub note: Option<SchemaId>,
     /// Whom it may address.
     pub peers: Vec<Name>,
     /// Turns a call to it may take.
@@ -204,6 +213,16 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// The schema that judges a request of this name to it, if it takes any.
+    pub fn accepted(&self, name: &QName) -> Option<SchemaId> {
+        self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)
+    }
+
+    /// The schema that judges an answer of this name by it, if it gives any.
+    pub fn returned(&self, name: &QName) -> Option<SchemaId> {
+        self.returns.iter().find(|element| element.name == *name).map(|element| element.schema)
+    }
+
     /// The root tag of its own notes: its name in its own namespace.
     pub fn own_namespace(&self) -> String {
         Listener::namespace_of(&self.name)

@@ -11,7 +11,7 @@ use crate::program::{Ran, Running, systole, systole_with_stdin};
 fn first() -> tempfile::TempDir {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
     let folder = tempfile::tempdir().unwrap();
-    for file in ["organism.yaml", "talk.xsd", "answer.sh", "answer.py"] {
+    for file in ["organism.yaml", "answer.sh", "answer.py"] {
         std::fs::copy(from.join(file), folder.path().join(file)).unwrap();
     }
     // Two organisms of two tests may run at once.
@@ -47,9 +47,15 @@ fn a_question_in_words_has_an_answer_in_words() {
 #[test]
 fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
     let folder = first();
-    let failed = systole(folder.path(), &["ask", ""]);
+    for nothing in ["", " \n"] {
+        let none = systole(folder.path(), &["ask", nothing]);
+        assert!(none.code == Some(2) && none.stderr.contains("no question"), "{none:?}");
+    }
+    std::fs::write(folder.path().join("answer.sh"), "#!/bin/sh\necho no luck >&2; exit 3\n").unwrap();
+    let failed = systole(folder.path(), &["ask", "Who?"]);
     is(&failed, 1, "");
-    assert!(failed.stderr.starts_with("error: listener.failed: answer: exited 1 "), "{failed:?}");
+    assert!(failed.stderr.starts_with("error: listener.failed: answer: exited 3 "), "{failed:?}");
+    assert!(failed.stderr.contains("no luck"), "{failed:?}");
     let nobody = systole(folder.path(), &["ask", "--to", "nobody", "hi"]);
     assert!(nobody.code == Some(4) && nobody.stderr.contains("try: answer, answer-py"), "{nobody:?}");
     let unknown = systole(folder.path(), &["ask", "--thread", "sess-00", "hi"]);
@@ -67,9 +73,7 @@ fn without_an_entry_the_only_one_that_takes_a_question_is_asked() {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
     let read = |file: &str| std::fs::read_to_string(from.join(file)).unwrap();
     let yaml = read("organism.yaml").replace(", entry: answer}", "}");
-    let files = |yaml: &str| {
-        folder(&[("organism.yaml", yaml), ("talk.xsd", &read("talk.xsd")), ("answer.py", &read("answer.py"))])
-    };
+    let files = |yaml: &str| folder(&[("organism.yaml", yaml), ("answer.py", &read("answer.py"))]);
     let both = systole(files(&yaml).path(), &["ask", "hi"]);
     assert!(
         both.code == Some(4)

@@ -70,7 +70,7 @@ fn the_smallest_file_gets_every_default() {
     assert_eq!(&*schemas[SchemaId::CORE.0].text, file::CORE_XSD);
     assert_eq!(&*schemas[SchemaId::ENVELOPE.0].text, file::ENVELOPE_XSD);
     let search = &listeners[&name("search")];
-    assert_eq!((search.schema, search.turns, search.in_flight), (SchemaId(2), 1, 1));
+    assert_eq!((search.accepts[0].schema, search.turns, search.in_flight), (SchemaId(2), 1, 1));
     assert_eq!((search.timeout_ms, search.idle_ms, search.entry), (30_000, None, false));
     assert_eq!((search.retry.attempts, search.retry.first_ms, search.retry.longest_ms), (3, 1000, 30_000));
     assert_eq!(search.on_unknown, OnUnknown::Retry);
@@ -78,8 +78,8 @@ fn the_smallest_file_gets_every_default() {
         (search.share_percent, budgets, loops),
         (50, Some(Budgets::default()), Some(Loops::default()))
     );
-    assert_eq!(&*search.accepts[0].ns, "https://xml-pipeline.org/ns/search/v1");
-    assert_eq!((&*search.accepts[0].local, &*search.returns[0].local), ("find", "found"));
+    assert_eq!(&*search.accepts[0].name.ns, "https://xml-pipeline.org/ns/search/v1");
+    assert_eq!((&*search.accepts[0].name.local, &*search.returns[0].name.local), ("find", "found"));
     let Reach::Process(program) = &search.reach else { panic!("a program was named") };
     assert!(program.stays && !program.by_length && program.env.is_empty() && program.pass.is_empty());
     assert!(program.directory.is_absolute() && program.directory.ends_with("smallest"));
@@ -287,7 +287,15 @@ fn no_key_is_accepted_and_ignored() {
         let depth = path.split('.').count();
         // A map where a value is expected, a list where a map is.
         let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
-        let wrong = if is_map { "[wrong]" } else { "{wrong: kind}" };
+        // A payload may be a value, a map or a list; a list needs a type.
+        let is_payload = key.path == "payloads.NAME";
+        let wrong = if is_payload {
+            "[]"
+        } else if is_map {
+            "[wrong]"
+        } else {
+            "{wrong: kind}"
+        };
         let mut text = path.replace('.', ": {") + ": " + wrong + &"}".repeat(depth - 1) + "\n";
         for needed in ["organism: {name: hello}\n", "listeners: {}\n"] {
             if !text.starts_with(needed.split(':').next().unwrap()) {

@@ -73,7 +73,7 @@ fn d3_both_answer_in_the_organism_that_stands_beside_them() {
     let page = std::fs::read_to_string(root.join("docs/adding-a-listener.md")).unwrap();
     let declared = std::fs::read_to_string(root.join("config/first-listeners/organism.yaml")).unwrap();
     let folder = folder("first_organism");
-    for file in ["organism.yaml", "talk.xsd", "answer.sh", "answer.py"] {
+    for file in ["organism.yaml", "answer.sh", "answer.py"] {
         std::fs::copy(root.join("config/first-listeners").join(file), folder.join(file)).unwrap();
     }
     let ask = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>\n";

@@ -6,7 +6,7 @@ use systole::organism::bench::Bench;
 use systole::rules::admit;
 use systole::rules::classify::{Case, of_item};
 use systole::words::codes::Code;
-use systole::words::composition::{Broadcast, Composition, Gather, Schema, SchemaId};
+use systole::words::composition::{Broadcast, Composition, Element, Gather, Schema, SchemaId};
 use systole::words::flow::{Item, Judge, Refused, Said, Verdict, What};
 use systole::words::ids::Digest;
 use systole::words::limits;
@@ -27,10 +27,36 @@ fn an_item_is_the_first_case_that_fits() {
     let all = composition();
     let agent = all.listener(&name("agent")).unwrap();
     let own = QName::new(&agent.own_namespace(), "agent");
-    assert_eq!(of_item(&all, agent, &own, None), Ok(Case::Note));
+    assert_eq!(of_item(&all, agent, &own, None), Ok(Case::Note(SchemaId(1))));
     assert_eq!(case("done", None), Ok(Case::Final(SchemaId(1))));
     assert_eq!(case("tool", None), Ok(Case::Call(name("tool"), SchemaId(1))));
     assert_eq!(case("agent", None), Ok(Case::Call(name("agent"), SchemaId(1))), "a peer of its own");
+}
+
+#[test]
+fn a_note_whose_tag_no_schema_declares_is_refused_with_what_to_send_instead() {
+    let mut all = composition();
+    let agent = all.listeners.get_mut(&name("agent")).unwrap();
+    agent.note = None;
+    let agent = agent.clone();
+    let own = QName::new(&agent.own_namespace(), "agent");
+    let refusal = of_item(&all, &agent, &own, None).unwrap_err();
+    assert_eq!(refusal.code, Code::NoSuchElement);
+    assert!(refusal.fix.unwrap().contains("a schema of your own that declares the tag"));
+}
+
+#[test]
+fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
+    let mut all = composition();
+    let tool = all.listeners.get_mut(&name("tool")).unwrap();
+    tool.accepts.push(Element { name: QName::new("urn:test", "other-tool"), schema: SchemaId(7) });
+    tool.returns = vec![Element { name: QName::new("urn:test", "done"), schema: SchemaId(8) }];
+    let tool = tool.clone();
+    let agent = all.listener(&name("agent")).unwrap();
+    let case = |sender, element| of_item(&all, sender, &QName::new("urn:test", element), None);
+    assert_eq!(case(agent, "tool"), Ok(Case::Call(name("tool"), SchemaId(1))));
+    assert_eq!(case(agent, "other-tool"), Ok(Case::Call(name("tool"), SchemaId(7))));
+    assert_eq!(case(&tool, "done"), Ok(Case::Final(SchemaId(8))));
 }
 
 #[test]
@@ -111,8 +137,7 @@ fn asking(gather: Gather) -> Composition {
     let takers = ["zoe", "tool", "other", "guarded"].map(name);
     for (number, taker) in takers.iter().enumerate() {
         let mut listener = crate::pump::listener(taker.as_str(), &[], 1, &["done"]);
-        listener.accepts.push(question.clone());
-        listener.schema = SchemaId(10 + number);
+        listener.accepts.push(Element { name: question.clone(), schema: SchemaId(10 + number) });
         all.listeners.insert(taker.clone(), listener);
     }
     let agent = all.listeners.get_mut(&name("agent")).unwrap();

@@ -18,29 +18,29 @@ use systole::edges::schemas::{Judge, Source, Verdict};
 use systole_kit::schema::Model;
 
 /// Numbers that are read one after another; behind the end there are only zeros.
-struct Tape {
-    numbers: Vec<u8>,
-    at: usize,
+pub(super) struct Tape {
+    pub(super) numbers: Vec<u8>,
+    pub(super) at: usize,
 }
 
 impl Tape {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         let number = self.numbers.get(self.at).copied().unwrap_or_default();
         self.at += 1;
         usize::from(number) % limit
     }
 
-    fn one_in(&mut self, of: usize) -> bool {
+    pub(super) fn one_in(&mut self, of: usize) -> bool {
         self.below(of) == of - 1
     }
 
-    fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+    pub(super) fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
         from[self.below(from.len())]
     }
 }
 
 /// Restrictions beside values that some of them admit.
-const SIMPLE: [(&str, &str, &[&str]); 16] = [
+pub(super) const SIMPLE: [(&str, &str, &[&str]); 16] = [
     (
         "string",
         r#"<xs:minLength value="2"/><xs:maxLength value="4"/>"#,
@@ -91,24 +91,24 @@ const NAMES: [&str; 6] = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"];
 const OCCURS: [(usize, Option<usize>); 7] =
     [(1, Some(1)), (0, Some(1)), (0, None), (1, None), (1, Some(3)), (2, Some(2)), (0, Some(2))];
 
-enum Kind {
+pub(super) enum Kind {
     Simple(usize),
     Group(Group),
 }
 
-struct Group {
+pub(super) struct Group {
     compositor: &'static str,
     members: Vec<(Member, (usize, Option<usize>))>,
     attributes: Vec<(&'static str, usize, bool)>,
 }
 
-enum Member {
+pub(super) enum Member {
     Element(&'static str, Kind),
     Inner(Group),
     Other,
 }
 
-fn kind(tape: &mut Tape, depth: usize) -> Kind {
+pub(super) fn kind(tape: &mut Tape, depth: usize) -> Kind {
     if depth == 0 || tape.below(3) == 0 {
         return Kind::Simple(tape.below(SIMPLE.len()));
     }
@@ -150,12 +150,12 @@ fn occurs_text((min, max): (usize, Option<usize>)) -> String {
     format!(r#"minOccurs="{min}" maxOccurs="{max}""#)
 }
 
-fn simple_xsd(at: usize) -> String {
+pub(super) fn simple_xsd(at: usize) -> String {
     let (base, facets, _) = SIMPLE[at];
     format!(r#"<xs:simpleType><xs:restriction base="xs:{base}">{facets}</xs:restriction></xs:simpleType>"#)
 }
 
-fn kind_xsd(kind: &Kind) -> String {
+pub(super) fn kind_xsd(kind: &Kind) -> String {
     let group = match kind {
         Kind::Simple(at) => return simple_xsd(*at),
         Kind::Group(group) => group,
@@ -185,7 +185,7 @@ fn group_xsd(group: &Group, occurs: &str) -> String {
 }
 
 /// Writes a document that follows the schema most of the time and slips now and then.
-fn write_element(tape: &mut Tape, name: &str, kind: &Kind, namespace: &str, out: &mut String) {
+pub(super) fn write_element(tape: &mut Tape, name: &str, kind: &Kind, namespace: &str, out: &mut String) {
     let name = if tape.one_in(40) { NAMES[tape.below(NAMES.len())] } else { name };
     write!(out, "<{name}{namespace}").expect("text");
     let Kind::Group(group) = kind else {
@@ -267,7 +267,12 @@ fn compiled(xsd: &str) -> Option<(Model, Judge)> {
     Some((model, Judge::compile(&[source]).ok()?))
 }
 
-fn agree(model: &Model, judge: &mut Judge, xsd: &str, payload: &str) -> Result<bool, TestCaseError> {
+pub(super) fn agree(
+    model: &Model,
+    judge: &mut Judge,
+    xsd: &str,
+    payload: &str,
+) -> Result<bool, TestCaseError> {
     let id = judge.schema("t").expect("it was compiled under this name");
     let verdict = judge.judge(id, payload.as_bytes());
     let found = model.explain(payload.as_bytes());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace};
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry,
 };
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
@@ -113,7 +113,7 @@ impl Cast {
             reach: self.reach,
             accepts: Vec::new(),
             returns: Vec::new(),
-            schema: SchemaId::CORE,
+            note: None,
             peers: Vec::new(),
             turns: 1,
             share_percent: 50,

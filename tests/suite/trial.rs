@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::organism::folder;
 use crate::program::{Ran, systole, systole_with_stdin};
 
-const TALK: &str = include_str!("../../config/first-listeners/talk.xsd");
+const TALK: &str = include_str!("../../schemas/talk.xsd");
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>";
 const ANSWER: &str = "<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">I</answer>";
 
@@ -37,7 +37,7 @@ fn says(ran: &Ran, code: i32, wanted: &[&str]) {
 #[test]
 fn g6_a_listener_of_the_file_is_tried_without_an_organism() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/first-listeners");
-    let files = ["organism.yaml", "talk.xsd", "answer.sh", "answer.py"];
+    let files = ["organism.yaml", "answer.sh", "answer.py"];
     let folder = tempfile::tempdir().unwrap();
     for file in files {
         std::fs::copy(root.join(file), folder.path().join(file)).unwrap();
@@ -58,6 +58,13 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
     says(&ran, 0, &["stderr    one word aside", "item 0    the answer"]);
     let ran = once("echo \"ANSWER<answer xmlns='urn:other'>x</answer>\"");
     says(&ran, 1, &["reply.final-not-alone", "item 1    refused", "refused: route.not-a-peer"]);
+    // The name that was meant is its own answer, in the namespace of that.
+    let mend = [
+        "expected your answers are:",
+        "try      write <answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">",
+    ];
+    says(&ran, 1, &mend);
+    says(&once("echo \"ANSWER\" | sed s/answer/anser/g"), 1, &mend);
     let invalid = "<answer xmlns='https://xml-pipeline.org/ns/talk/v1'><b/></answer>";
     let ran = once(&["echo \"", invalid, "\""].concat());
     says(&ran, 1, &["refused: payload.invalid", "at       /answer/b", "try      leave b out"]);
@@ -139,8 +146,13 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let ran = systole_with_stdin(folder.path(), &arguments, "who?");
     says(&ran, 4, &["refused: payload.malformed"]);
     assert!(!folder.path().join("was-started").exists());
-    let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], ASK);
-    says(&ran, 2, &["try: --schema FILE.xsd"]);
+    let other = "<other xmlns='urn:other'/>";
+    let ran = systole_with_stdin(folder.path(), &["listener", "try", "./x"], other);
+    says(&ran, 2, &["nothing says what the program may answer to <other>", "try: --schema FILE.xsd"]);
+    // The elements of talk need no schema of one's own.
+    let answer = ["echo \"", &ANSWER.replace("\\\"", "'"), "\""].concat();
+    let arguments = ["listener", "try", "--once", "--", "sh", "-c", &answer];
+    says(&systole_with_stdin(folder.path(), &arguments, ASK), 0, &["item 0    the answer"]);
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "--schema", "no.xsd", "./x"], ASK);
     says(&ran, 2, &["no.xsd: No such file"]);
 }

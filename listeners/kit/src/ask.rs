@@ -27,6 +27,8 @@ pub enum Question {
     Schema {
         /// Which: its own name, or that of a peer.
         name: String,
+        /// Which of its elements, where they stand in several schemas.
+        element: Option<String>,
         /// The first byte that is wanted, from 0.
         from: u64,
     },
@@ -69,7 +71,9 @@ impl Question {
         let start = writer.open(self.name());
         match self {
             Self::View { from_seq } => start.number("from-seq", *from_seq).empty(),
-            Self::Schema { name, from } => since(start.attr("name", name), *from),
+            Self::Schema { name, element, from } => {
+                since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
+            }
             Self::Blob { hash, from } => since(start.attr("hash", hash), *from),
             Self::PutBlob { text } => start.text(text),
             Self::Journal { from } => since(start, *from),
@@ -95,9 +99,11 @@ impl Question {
         let is_own = gate.ns(tag) == Some(namespaces::LISTENER);
         let question = match tag.local {
             "view" if is_own => Self::View { from_seq: count(gate, tag, "from-seq")?.unwrap_or(0) },
-            "schema" if is_own => {
-                Self::Schema { name: super::reply::attribute(gate, tag, "name")?, from: start(gate, tag)? }
-            }
+            "schema" if is_own => Self::Schema {
+                name: super::reply::attribute(gate, tag, "name")?,
+                element: gate.attribute("element").map(std::borrow::Cow::into_owned),
+                from: start(gate, tag)?,
+            },
             "blob" if is_own => {
                 Self::Blob { hash: super::reply::attribute(gate, tag, "hash")?, from: start(gate, tag)? }
             }

@@ -29,6 +29,7 @@ pub mod ask;
 pub mod attributes;
 pub mod characters;
 pub mod codes;
+pub mod compact;
 pub mod elements;
 pub mod envelope;
 pub mod framing;

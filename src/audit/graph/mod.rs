@@ -58,8 +58,8 @@ impl Graph {
             .map(|listener| Node {
                 name: listener.name.to_string(),
                 from_outside: outside(composition, listener),
-                takes: listener.accepts.iter().map(|element| words.of_element(element)).collect(),
-                answers: listener.returns.iter().map(|element| words.of_element(element)).collect(),
+                takes: listener.accepts.iter().map(|element| words.of_element(&element.name)).collect(),
+                answers: listener.returns.iter().map(|element| words.of_element(&element.name)).collect(),
                 peers: listener.peers.iter().map(ToString::to_string).collect(),
                 depth: depths.get(&listener.name).copied(),
             })
@@ -129,8 +129,8 @@ struct Words {
 
 impl Words {
     fn of(composition: &Composition) -> Words {
-        let all: BTreeSet<&QName> =
-            composition.listeners.values().flat_map(|l| l.accepts.iter().chain(&l.returns)).collect();
+        let all = composition.listeners.values().flat_map(|l| l.accepts.iter().chain(&l.returns));
+        let all: BTreeSet<&QName> = all.map(|element| &element.name).collect();
         let mut seen = BTreeSet::new();
         let shared = all.into_iter().filter(|element| !seen.insert(element.local.clone()));
         Words { shared: shared.map(|element| element.local.to_string()).collect() }

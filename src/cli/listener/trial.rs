@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use systole_kit::Limits;
 use systole_kit::envelope::Letter;
 use systole_kit::schema::{Model, nearest};
+use systole_kit::{Limits, namespaces};
 
 use super::seen;
 use crate::cli::exit::Exit;
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Trial {
     /// The request; `-` is stdin, and so is nothing
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The schema of a program's elements
+    /// The schema of a program's elements, where they are not those of talk
     #[arg(long, value_name = "FILE.xsd")]
     schema: Option<PathBuf>,
     /// The program is started once for each request
@@ -106,27 +106,31 @@ impl Trial {
 
     /// A program that stands in no file: an organism of one listener is made around it.
     fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
-        let Some(schema) = &self.schema else {
-            screen.say("error: nothing says which elements the program takes and gives");
-            screen.say("  try: --schema FILE.xsd, or the name of a listener in the organism's file");
-            return Err(Exit::Usage);
-        };
         let letter = Letter::read(request, &Limits::default());
-        let element = letter.map_err(|fault| {
+        let payload = letter.map(|letter| letter.payload).map_err(|fault| {
             let refusal = crate::rules::admit::refusal_of(&fault);
             told(screen, &Untried::Refused(Box::new(refusal)))
         })?;
-        let accepts = element.payload.name().local.to_string();
-        let returns = answers(screen, schema, &accepts)?;
+        let accepts = payload.name().local.to_string();
+        let returns = match &self.schema {
+            Some(schema) => answers(screen, schema, &accepts)?,
+            None if *payload.name().ns == *namespaces::TALK => vec!["answer".to_owned()],
+            None => {
+                let words = ["nothing says what the program may answer to <", &accepts, ">"].concat();
+                let exit = screen.fail(Exit::Usage, words);
+                screen.say("  try: --schema FILE.xsd, or the name of a listener in the organism's file");
+                return Err(exit);
+            }
+        };
         let mode = if self.once { "once" } else { "stay" };
-        // JSON is YAML, and needs no thought about what a program may be called.
-        let text = json!({
-            "organism": {"name": "trial"},
-            "listeners": {"tried": {
-                "run": self.what, "schema": schema, "accepts": [accepts], "returns": returns,
-                "mode": mode, "framing": self.framing,
-            }},
+        let mut tried = json!({
+            "run": self.what, "accepts": [accepts], "returns": returns, "mode": mode, "framing": self.framing,
         });
+        if let (Some(schema), Some(keys)) = (&self.schema, tried.as_object_mut()) {
+            keys.insert("schema".to_owned(), json!(schema));
+        }
+        // JSON is YAML, and needs no thought about what a program may be called.
+        let text = json!({"organism": {"name": "trial"}, "listeners": {"tried": tried}});
         let organism = file::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
             screen.say(refused.to_string().trim_end());
             Exit::Configuration

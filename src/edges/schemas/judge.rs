@@ -1,9 +1,10 @@
 //! The judge: compiled schemas, and the verdict of libxml2 on the bytes of one payload.
 //!
 //! Owned by ONE validator thread, because libxml2's validation state is not `Send`. Sources come in and
-//! compile once; payload bytes that passed the gate come in, a verdict goes out. It must never fetch:
-//! `Model::read` refuses every construct that could before libxml2 sees the schema, and documents are
-//! parsed strictly, without recovery, network, entity substitution or lifted limits.
+//! compile once, each with those of the others that it imports; payload bytes that passed the gate come in, a
+//! verdict goes out. It must never fetch: the model refuses every construct that could before libxml2 sees
+//! the schema, imports are resolved from memory (`shelf`), and documents are parsed strictly, without
+//! recovery, network, entity substitution or lifted limits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,6 +13,8 @@ use libxml::parser::{Parser, ParserOptions, XmlParseFailure};
 use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
 use systole_kit::schema::{Model, Unfit};
 use thiserror::Error;
+
+use super::shelf::{Document, Shelf};
 
 /// libxml2's code for a fault of its own, as opposed to one of the document.
 const INTERNAL_FAULT: i32 = 1818;
@@ -67,6 +70,8 @@ pub enum Refused {
     Uncompiled {
         /// The source's name.
         name: String,
+        /// The line that libxml2 names, where it stands in this schema and not in one that it imports.
+        line: Option<u64>,
         /// libxml2's words.
         words: String,
     },
@@ -75,26 +80,38 @@ pub enum Refused {
 /// Compiled schemas, ready to judge. Not `Send`: build it on the thread that uses it.
 pub struct Judge {
     sources: Vec<Source>,
+    models: Vec<Model>,
     compiled: Vec<Option<SchemaValidationContext>>,
     parser: Parser,
 }
 
 impl Judge {
-    /// Compiles every source once, refusing first what the profile leaves out.
+    /// Compiles every source once, refusing first what the profile leaves out. What a source imports is
+    /// looked for among the others.
     pub fn compile(sources: &[Source]) -> Result<Self, Refused> {
+        Self::compile_each(sources, |_| {})
+    }
+
+    /// The same; the place of each source is told before libxml2 sees it.
+    pub(super) fn compile_each(sources: &[Source], mut begun: impl FnMut(usize)) -> Result<Self, Refused> {
+        let models = read(sources)?;
         let parser = Parser::default();
-        let mut compiled = Vec::with_capacity(sources.len());
-        for source in sources {
-            if let Err(unfit) = Model::read(&source.xsd) {
-                return Err(Refused::Unfit { name: source.name.clone(), unfit });
-            }
-            let context = guarded(|| compile_one(&parser, &source.xsd));
-            match context.unwrap_or_else(|| Err("libxml2's wrapper panicked".to_owned())) {
-                Ok(context) => compiled.push(Some(context)),
-                Err(words) => return Err(Refused::Uncompiled { name: source.name.clone(), words }),
+        let mut judge = Self { sources: sources.to_vec(), models, compiled: Vec::new(), parser };
+        for (at, source) in sources.iter().enumerate() {
+            begun(at);
+            match judge.compile_one(at) {
+                Ok(context) => judge.compiled.push(Some(context)),
+                Err(Uncompiled { line, words }) => {
+                    return Err(Refused::Uncompiled { name: source.name.clone(), line, words });
+                }
             }
         }
-        Ok(Self { sources: sources.to_vec(), compiled, parser })
+        Ok(judge)
+    }
+
+    /// Our own model of a schema, read among the same others.
+    pub fn model(&self, schema: SchemaId) -> Option<&Model> {
+        self.models.get(schema.0)
     }
 
     /// The schemas, in the order of their sources.
@@ -113,10 +130,11 @@ impl Judge {
             return Verdict::Broken { words: "the schema cannot be compiled any more".to_owned() };
         };
         let parser = &self.parser;
+        let only = self.models.get(schema.0).filter(|model| !model.drawn_in().is_empty());
         // The context is moved in: after a panic its state is unknown and it is dropped with it.
         let judged = guarded(move || {
             let mut context = context;
-            let verdict = judge_document(parser, &mut context, payload);
+            let verdict = judge_document(parser, &mut context, only, payload);
             (context, verdict)
         });
         match judged {
@@ -127,7 +145,7 @@ impl Judge {
                 }
                 verdict
             }
-            None => Verdict::Broken { words: "libxml2's wrapper panicked".to_owned() },
+            None => Verdict::Broken { words: PANICKED.to_owned() },
         }
     }
 
@@ -136,27 +154,93 @@ impl Judge {
         if let Some(context) = self.compiled.get_mut(schema.0).and_then(Option::take) {
             return Some(context);
         }
-        let xsd = &self.sources.get(schema.0)?.xsd;
-        let parser = &self.parser;
-        guarded(|| compile_one(parser, xsd))?.ok()
+        self.compile_one(schema.0).ok()
+    }
+
+    /// Compiles one source with what it draws in, and with nothing else: a lax wildcard lets in what is not
+    /// known, so that it must know neither more nor less than the model does.
+    fn compile_one(&self, at: usize) -> Result<SchemaValidationContext, Uncompiled> {
+        let document = |at: usize| {
+            let namespace = self.models.get(at)?.target_namespace();
+            Some(Document { namespace, xsd: &self.sources.get(at)?.xsd })
+        };
+        let drawn_in = self.models.get(at).map(Model::drawn_in).unwrap_or_default();
+        let documents: Vec<Document<'_>> =
+            std::iter::once(at).chain(drawn_in.iter().copied()).filter_map(document).collect();
+        guarded(|| compile(&self.parser, &documents)).unwrap_or_else(|| Err(Uncompiled::of(PANICKED)))
     }
 }
 
-fn compile_one(parser: &Parser, xsd: &[u8]) -> Result<SchemaValidationContext, String> {
-    // The schema compiler prints faults of form to stderr; a strict parse before it collects them.
-    let parsed = parser.parse_string_with_diagnostics(xsd, strict());
-    parsed.map_err(|failure| parse_words(&failure))?;
-    let mut compiler = SchemaParserContext::from_buffer(xsd);
-    SchemaValidationContext::from_parser(&mut compiler).map_err(|errors| words(&errors))
+const PANICKED: &str = "libxml2's wrapper panicked";
+
+/// Why one schema does not compile.
+struct Uncompiled {
+    line: Option<u64>,
+    words: String,
 }
 
-fn judge_document(parser: &Parser, context: &mut SchemaValidationContext, payload: &[u8]) -> Verdict {
+impl Uncompiled {
+    fn of(words: &str) -> Self {
+        Self { line: None, words: words.to_owned() }
+    }
+}
+
+/// The model of every source, read among all of them.
+fn read(sources: &[Source]) -> Result<Vec<Model>, Refused> {
+    let among: Vec<(&str, &[u8])> = sources.iter().map(|s| (s.name.as_str(), s.xsd.as_slice())).collect();
+    let one = |source: &Source| {
+        let refused = |unfit| Refused::Unfit { name: source.name.clone(), unfit };
+        Model::read_among(&source.xsd, &among).map_err(refused)
+    };
+    sources.iter().map(one).collect()
+}
+
+/// Compiles the first of these documents; the others are what it draws in.
+fn compile(parser: &Parser, documents: &[Document<'_>]) -> Result<SchemaValidationContext, Uncompiled> {
+    for document in documents {
+        // The schema compiler prints faults of form to stderr; a strict parse before it collects them.
+        let parsed = parser.parse_string_with_diagnostics(document.xsd, strict());
+        parsed.map_err(|failure| Uncompiled::of(&parse_words(&failure)))?;
+    }
+    let uncompiled = |errors: Vec<StructuredError>, alone: bool| Uncompiled {
+        line: errors
+            .first()
+            .filter(|_| alone)
+            .and_then(|error| error.line)
+            .and_then(|l| u64::try_from(l).ok()),
+        words: words(&errors),
+    };
+    if let [alone] = documents {
+        let mut compiler = SchemaParserContext::from_buffer(alone.xsd);
+        let compiled = SchemaValidationContext::from_parser(&mut compiler);
+        return compiled.map_err(|errors| uncompiled(errors, true));
+    }
+    let shelf = Shelf::of(documents).map_err(|error| Uncompiled::of(&error.to_string()))?;
+    let mut compiler = SchemaParserContext::from_buffer(&shelf.driver);
+    let compiled = SchemaValidationContext::from_parser(&mut compiler);
+    compiled.map_err(|errors| uncompiled(errors, false))
+}
+
+/// `only` is the model of a schema that was compiled with others: their root elements are no payloads of its.
+fn judge_document(
+    parser: &Parser,
+    context: &mut SchemaValidationContext,
+    only: Option<&Model>,
+    payload: &[u8],
+) -> Verdict {
     // A fresh parser context per document: a reused one keeps every name it has ever seen.
     let document = match parser.parse_string_with_diagnostics(payload, strict()) {
         Ok((document, _)) => document,
         Err(XmlParseFailure::ParseFailed(errors)) => return Verdict::Invalid { words: words(&errors) },
         Err(failure) => return Verdict::Broken { words: parse_words(&failure) },
     };
+    if let Some(model) = only {
+        let namespace = document.get_root_element().and_then(|root| root.get_namespace());
+        if namespace.is_none_or(|namespace| namespace.get_href() != model.target_namespace()) {
+            let words = "the root element is of a namespace that the schema only imports, or does not know";
+            return Verdict::Invalid { words: words.to_owned() };
+        }
+    }
     match context.validate_document(&document) {
         Ok(()) => {
             // Warnings would otherwise pile up in the context from one document to the next.

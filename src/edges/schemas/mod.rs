@@ -5,5 +5,6 @@
 //! touches a file or the network.
 
 mod judge;
+mod shelf;
 
 pub use judge::{Judge, Refused, SchemaId, Source, Verdict};

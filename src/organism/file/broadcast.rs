@@ -11,7 +11,7 @@ use super::desk::Desk;
 use super::value::{self, At};
 use super::yaml::Node;
 use crate::words::codes::Code;
-use crate::words::composition::{Broadcast, Gather};
+use crate::words::composition::{Broadcast, Element, Gather};
 use crate::words::ids::Name;
 
 /// One element as it is declared.
@@ -35,20 +35,20 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Vec<Declaration>
 /// What the elements are looked up in: a listener, what it takes, and whom it may address.
 pub(super) struct Known<'d> {
     pub(super) name: Option<&'d Name>,
-    pub(super) accepts: &'d [At<QName>],
+    pub(super) accepts: &'d [At<Element>],
     pub(super) peers: &'d [At<String>],
 }
 
 impl Known<'_> {
     fn takes(&self, element: &QName) -> bool {
-        self.accepts.iter().any(|taken| taken.value == *element)
+        self.accepts.iter().any(|taken| taken.value.name == *element)
     }
 }
 
 /// Looks up the elements, and who takes them, in order of the file. The same name in several namespaces is
 /// several elements.
 pub(super) fn resolve(desk: &mut Desk, declared: &[Declaration], all: &[Known<'_>]) -> Vec<Broadcast> {
-    let accepted = || all.iter().flat_map(|one| one.accepts).map(|taken| &taken.value);
+    let accepted = || all.iter().flat_map(|one| one.accepts).map(|taken| &taken.value.name);
     let mut broadcasts = Vec::new();
     for Declaration { element: named, gather } in declared {
         let mut elements: Vec<&QName> = accepted().filter(|one| *one.local == *named.value).collect();

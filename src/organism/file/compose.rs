@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use systole_kit::QName;
 use systole_kit::schema::nearest;
@@ -13,11 +14,12 @@ use super::broadcast;
 use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
-use super::schemas::{Collected, Outline, Shelf};
+use super::lookup::Lookup;
+use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use crate::words::client::Client;
 use crate::words::codes::Code;
-use crate::words::composition::{Broadcast, Listener, Program, Reach, Schema};
+use crate::words::composition::{Broadcast, Element, Listener, Program, Reach, Schema, SchemaId};
 use crate::words::ids::Name;
 
 /// What the checks have made of a declaration.
@@ -33,26 +35,24 @@ pub(super) struct Composed {
 /// A listener whose elements are resolved, with the places they were named at.
 struct Resolved<'d> {
     party: &'d Party,
-    accepts: Vec<At<QName>>,
-    returns: Vec<At<QName>>,
+    accepts: Vec<At<Element>>,
+    returns: Vec<At<Element>>,
+    note: Option<SchemaId>,
 }
 
 /// Resolves and checks. What comes out is only whole if the desk is still clean.
 pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, directory: &Path) -> Composed {
-    let mut collected = Collected::new(shelf);
+    let collected = collect(desk, declared, shelf);
+    let mut lookup = Lookup::new(collected, declared, shelf);
+    lookup.declared_twice(desk, declared);
     let mut resolved = Vec::with_capacity(declared.parties.len());
     for party in &declared.parties {
-        let schema = party.schema.as_ref();
-        if let Some(name) = schema {
-            collected.add(desk, shelf, name);
-        }
-        let outline =
-            schema.and_then(|name| collected.outline(&name.value).map(|o| (name.value.as_str(), o)));
         let path = ["listeners.", &party.key.value].concat();
         resolved.push(Resolved {
             party,
-            accepts: elements(desk, outline, &party.accepts, &[&path, ".accepts"].concat()),
-            returns: elements(desk, outline, &party.returns, &[&path, ".returns"].concat()),
+            accepts: lookup.elements(desk, party, &party.accepts, &[&path, ".accepts"].concat()),
+            returns: lookup.elements(desk, party, &party.returns, &[&path, ".returns"].concat()),
+            note: own_tag(party).and_then(|tag| lookup.note(party, &tag)),
         });
     }
     for one in &resolved {
@@ -71,39 +71,38 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
     let broadcasts = broadcast::resolve(desk, &declared.broadcasts, &known);
     let mut listeners = BTreeMap::new();
     for one in resolved {
-        let schema = one.party.schema.as_ref().and_then(|name| collected.outline(&name.value));
-        if let (Some(name), Some(outline)) = (one.party.name.clone(), schema) {
+        if let Some(name) = one.party.name.clone() {
             let open = entry.as_ref() == Some(&name);
-            listeners.insert(name.clone(), listener(one, name, outline, open, directory));
+            listeners.insert(name.clone(), listener(one, name, open, directory));
         }
     }
     let (clients, tokens) = clients::resolve(desk, declared);
-    Composed { entry, listeners, schemas: collected.schemas, broadcasts, clients, tokens }
+    Composed { entry, listeners, schemas: lookup.into_schemas(), broadcasts, clients, tokens }
 }
 
-/// Resolves local names of root elements; nothing is told where the schema itself could not be read.
-fn elements(
-    desk: &mut Desk,
-    outline: Option<(&str, &Outline)>,
-    named: &[At<String>],
-    path: &str,
-) -> Vec<At<QName>> {
-    let Some((file, outline)) = outline else { return Vec::new() };
-    let mut found = Vec::with_capacity(named.len());
-    for one in named {
-        if let Some(local) = outline.elements.iter().find(|e| e.as_ref() == one.value) {
-            found.push(At {
-                at: one.at,
-                value: QName { ns: outline.namespace.clone(), local: local.clone() },
-            });
-            continue;
+/// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.
+fn collect(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf) -> Collected {
+    let mut collected = Collected::new(shelf);
+    if let Some(section) = &declared.payloads {
+        let stored = shelf.payloads();
+        let made = stored.or_else(|| section.schema(desk, declared.name.as_ref()).map(Arc::from));
+        match made {
+            Some(text) => collected.put(PAYLOADS, text, section.at),
+            None => collected.miss(PAYLOADS),
         }
-        let told = [path, ": `", &one.value, "` is no root element of ", file].concat();
-        let known = || outline.elements.iter().map(AsRef::as_ref);
-        let mend = nearest(&one.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-        desk.tell(Code::ConfigUnknownElement, one.at, &told, Some(&mend));
     }
-    found
+    let own = declared.parties.iter().filter_map(|party| party.schema.as_ref());
+    for name in declared.schemas.iter().chain(own) {
+        collected.add(desk, shelf, name);
+    }
+    collected.read(desk, shelf);
+    collected
+}
+
+/// The root tag of a listener's own notes.
+fn own_tag(party: &Party) -> Option<QName> {
+    let name = party.name.as_ref()?;
+    Some(QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() })
 }
 
 pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
@@ -120,13 +119,11 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
 fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     let party = one.party;
     let path = ["listeners.", &party.key.value].concat();
-    let own_tag = party
-        .name
-        .as_ref()
-        .map(|name| QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() });
-    for answer in one.returns.iter().filter(|answer| Some(&answer.value) == own_tag.as_ref()) {
+    let own_tag = own_tag(party);
+    for answer in one.returns.iter().filter(|answer| Some(&answer.value.name) == own_tag.as_ref()) {
         let told =
-            [&path, ".returns: `", &answer.value.local, "` is also the root tag of its own notes"].concat();
+            [&path, ".returns: `", &answer.value.name.local, "` is also the root tag of its own notes"]
+                .concat();
         desk.tell(
             Code::ConfigOverlap,
             answer.at,
@@ -147,14 +144,14 @@ fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
             continue;
         };
         for taken in &other.accepts {
-            let also = if Some(&taken.value) == own_tag.as_ref() {
+            let also = if Some(&taken.value.name) == own_tag.as_ref() {
                 "is the root tag of its own notes"
-            } else if one.returns.iter().any(|answer| answer.value == taken.value) {
+            } else if one.returns.iter().any(|answer| answer.value.name == taken.value.name) {
                 "is in its own returns"
             } else {
                 continue;
             };
-            overlap(desk, &path, peer, &taken.value, also);
+            overlap(desk, &path, peer, &taken.value.name, also);
         }
     }
 }
@@ -212,15 +209,15 @@ fn reach(party: &Party, directory: &Path) -> Reach {
     })
 }
 
-fn listener(one: Resolved<'_>, name: Name, outline: &Outline, open: bool, directory: &Path) -> Listener {
+fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
     let party = one.party;
-    let bare = |all: Vec<At<QName>>| all.into_iter().map(|at| at.value).collect();
+    let bare = |all: Vec<At<Element>>| all.into_iter().map(|at| at.value).collect();
     Listener {
         name,
         reach: reach(party, directory),
         accepts: bare(one.accepts),
         returns: bare(one.returns),
-        schema: outline.id,
+        note: one.note,
         // A name that does not parse is told where it is declared or looked up.
         peers: party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         turns: party.turns,

@@ -13,6 +13,7 @@ use super::budgets;
 use super::clients;
 use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
+use super::payloads;
 use super::value::{self, At, Fields, fields};
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::budget::{Budgets, Loops};
@@ -38,6 +39,8 @@ pub(super) struct Declared {
     pub(super) listen: SocketAddr,
     pub(super) broadcasts: Vec<broadcast::Declaration>,
     pub(super) clients: Vec<clients::Declaration>,
+    pub(super) payloads: Option<payloads::Section>,
+    pub(super) schemas: Vec<At<String>>,
 }
 
 /// One listener as it is declared.
@@ -82,6 +85,8 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         listen: LISTEN,
         broadcasts: Vec::new(),
         clients: Vec::new(),
+        payloads: None,
+        schemas: Vec::new(),
     };
     if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
         && let Some(section) = fields(desk, node, node.span, "organism", &path)
@@ -119,6 +124,13 @@ fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
 
 /// The sections about the house around the listeners.
 fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
+    if let Some((node, _)) = top.get("payloads") {
+        declared.payloads = payloads::read(desk, node);
+    }
+    if let Some((node, path)) = top.get("schemas") {
+        let found = value::texts(desk, node, &path).unwrap_or_default();
+        declared.schemas = single(desk, found, &path);
+    }
     if let Some((node, path)) = top.get("clients") {
         declared.clients = clients::read(desk, node, &path);
     }
@@ -174,15 +186,20 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
     }
-    if let Some((node, path)) = own.need(desk, "schema", "schema: schemas/NAME.xsd") {
+    if let Some((node, path)) = own.get("schema") {
         party.schema = value::text(desk, node, &path);
     }
-    let accepts = own.need(desk, "accepts", "accepts: [ELEMENT], a root element of its schema");
+    let accepts = own.need(desk, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
     if let Some((node, path)) = accepts {
         let found = value::texts(desk, node, &path);
         if found.as_ref().is_some_and(Vec::is_empty) {
             let told = [&path, ": a listener that accepts nothing is never called"].concat();
-            desk.tell(Code::ConfigValue, node.span, &told, Some("[ELEMENT], a root element of its schema"));
+            desk.tell(
+                Code::ConfigValue,
+                node.span,
+                &told,
+                Some("[ELEMENT], a payload of the file or of a schema"),
+            );
         }
         party.accepts = single(desk, found.unwrap_or_default(), &path);
     }

@@ -76,6 +76,11 @@ impl Desk {
         }
     }
 
+    /// How many mistakes were noted so far.
+    pub(super) fn mistakes(&self) -> usize {
+        self.found.len()
+    }
+
     pub(super) fn is_clean(&self) -> bool {
         self.found.is_empty()
     }

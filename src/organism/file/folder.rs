@@ -17,6 +17,9 @@ pub const CORE_XSD: &[u8] = include_bytes!("../../../schemas/core.xsd");
 /// The schema of the envelope.
 pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 
+/// The vocabulary of plain talk.
+pub const TALK_XSD: &[u8] = include_bytes!("../../../schemas/talk.xsd");
+
 /// The folder that an organism's file lies in.
 pub(super) struct Folder {
     /// From the root of the file system.
@@ -29,6 +32,14 @@ impl Shelf for Folder {
     fn house(&self) -> [Schema; 2] {
         let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
         [schema("core.xsd", CORE_XSD), schema("envelope.xsd", ENVELOPE_XSD)]
+    }
+
+    fn vocabularies(&self) -> Vec<Schema> {
+        vec![Schema { name: "talk/".to_owned(), text: TALK_XSD.into() }]
+    }
+
+    fn payloads(&self) -> Option<Arc<[u8]>> {
+        None
     }
 
     fn shown(&self, name: &str) -> String {
@@ -49,8 +60,13 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
     let file = path.display().to_string();
     let whole =
         |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
-    let bytes = bounded(path)
-        .map_err(|why| whole(Code::ConfigUnreadable, &why, Some("the path of an organism.yaml")))?;
+    let bytes = bounded(path).map_err(|why| {
+        whole(
+            Code::ConfigUnreadable,
+            &why,
+            Some("-f with the path of an organism's file, or systole init, which writes one"),
+        )
+    })?;
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
         Err(_) if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {

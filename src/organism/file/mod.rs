@@ -12,11 +12,16 @@ mod compose;
 mod declared;
 mod desk;
 mod diagnostic;
+mod eject;
 mod folder;
 mod keys;
+mod lookup;
 mod measure;
+mod payloads;
 mod schemas;
 mod source;
+mod stretch;
+mod traps;
 mod value;
 mod yaml;
 
@@ -25,7 +30,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::words::codes::Code;
-use crate::words::composition::Composition;
+use crate::words::composition::{Composition, Schema};
 use crate::words::ids::Digest;
 use desk::{Desk, Given, about_file};
 use schemas::Shelf;
@@ -33,8 +38,9 @@ use source::Era;
 
 pub use clients::TokenSource;
 pub use diagnostic::{Diagnostic, Place, Refused};
-pub use folder::{CORE_XSD, ENVELOPE_XSD};
+pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
 pub use keys::{KEYS, Key};
+pub use schemas::PAYLOADS;
 
 /// An organism's file, read and checked: what the pump runs, and what the house around it needs.
 #[derive(Clone, Debug)]
@@ -74,6 +80,49 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
     let shelf = folder::Folder { path: directory.clone(), as_typed };
     check(&file, text.into(), &shelf, &directory, Given::These(Vec::new()), Era::NOW)
+}
+
+/// What taking the payloads out of a file gives: two texts to be written down.
+#[derive(Clone, Debug)]
+pub struct Ejected {
+    /// The schema, under the name that the file then has for it.
+    pub schema: Schema,
+    /// The file, without its payloads and with that schema.
+    pub file: String,
+    /// Comments that stood inside of the block, and are gone with it.
+    pub comments: Vec<String>,
+}
+
+/// Why payloads are not taken out of a file.
+#[derive(Clone, Debug)]
+pub enum NotEjected {
+    /// The file is refused.
+    Refused(Refused),
+    /// It declares none.
+    Nothing,
+    /// It is written in a way that only a person should edit. The schema is as it would be.
+    ByHand(Schema),
+}
+
+/// Takes the payloads out of an organism's file. Writes nothing.
+pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
+    let organism = load(path).map_err(NotEjected::Refused)?.composition;
+    let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
+    let text = Arc::clone(&made.ok_or(NotEjected::Nothing)?.text);
+    let schema = Schema { name: ["schemas/", organism.organism.as_str(), ".xsd"].concat(), text };
+    let by_hand = || NotEjected::ByHand(schema.clone());
+    let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
+    let mut desk = Desk::new("", Arc::clone(&file), Given::Any);
+    let root = yaml::read(&mut desk).ok_or_else(by_hand)?;
+    let edited = eject::edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
+    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone() };
+    let shelf = eject::With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
+    let again = check("", edited.text.as_str().into(), &shelf, &directory, Given::Any, Era::NOW);
+    if !again.is_ok_and(|again| eject::mean_the_same(&organism, &again.composition)) {
+        return Err(by_hand());
+    }
+    Ok(Ejected { schema, file: edited.text, comments: edited.comments })
 }
 
 /// Reads a composition back from its source. A source knows no folder, because the same organism may

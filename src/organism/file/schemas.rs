@@ -1,7 +1,9 @@
-//! The schemas an organism's file names: fetched from a shelf, read into an outline, each once.
+//! The schemas of an organism's file: fetched from a shelf, read into outlines, each once.
 //!
 //! Only the outline is looked at here, the namespace and the root elements; whether a payload fits is
 //! for the judge. Nothing is ever fetched from elsewhere: a shelf is the file's folder or a stored source.
+//!
+//! First every text is taken, then all are read, since a schema may be read with the others at hand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +13,13 @@ use systole_kit::schema::{Model, Unfit};
 use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
 use super::value::At;
+use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Schema, SchemaId};
+
+/// The name of the schema that is made of `payloads:`. A name that ends in a slash is no file's, so that
+/// no schema which the organism's file names is ever called so.
+pub const PAYLOADS: &str = "payloads/";
 
 /// Namespaces nobody but the house may give words to.
 const HOUSE: [&str; 3] = [
@@ -32,6 +39,10 @@ pub(super) struct Absent {
 pub(super) trait Shelf {
     /// The house's own schemas, core payloads first, then the envelope.
     fn house(&self) -> [Schema; 2];
+    /// The vocabularies that come with the house, under names that no file has.
+    fn vocabularies(&self) -> Vec<Schema>;
+    /// What was once made of `payloads:`. Where it is there it counts, not what would be made of it now.
+    fn payloads(&self) -> Option<Arc<[u8]>>;
     /// A schema's name as people find it.
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
@@ -45,48 +56,101 @@ pub(super) struct Outline {
     pub(super) elements: Vec<Arc<str>>,
 }
 
+impl Outline {
+    /// The root element of that local name.
+    pub(super) fn element(&self, local: &str) -> Option<&Arc<str>> {
+        self.elements.iter().find(|element| &***element == local)
+    }
+}
+
 /// The schemas of one composition.
 pub(super) struct Collected {
     /// In the order in which the judge compiles them.
     pub(super) schemas: Vec<Schema>,
     /// By name; none for a schema that cannot be used, which has been told.
     outlines: BTreeMap<String, Option<Outline>>,
+    /// Those whose text was taken and not yet read, with the place that names each.
+    unread: Vec<(SchemaId, Span)>,
+}
+
+/// A schema whose text is at hand, as it is read.
+struct Taken {
+    /// Its name, and the place in the organism's file that stands for it.
+    name: At<String>,
+    /// The name as people find it.
+    shown: String,
+    id: SchemaId,
+    text: Arc<[u8]>,
 }
 
 impl Collected {
     pub(super) fn new(shelf: &dyn Shelf) -> Collected {
-        Collected { schemas: shelf.house().into(), outlines: BTreeMap::new() }
+        Collected { schemas: shelf.house().into(), outlines: BTreeMap::new(), unread: Vec::new() }
     }
 
-    /// Takes a schema from the shelf, unless an earlier listener named it already.
+    /// Takes a schema from the shelf, unless it was taken before.
     pub(super) fn add(&mut self, desk: &mut Desk, shelf: &dyn Shelf, name: &At<String>) {
         if self.outlines.contains_key(&name.value) {
             return;
         }
-        let outline = match shelf.take(&name.value) {
-            Ok(text) => {
-                let id = SchemaId(self.schemas.len());
-                self.schemas.push(Schema { name: name.value.clone(), text: Arc::clone(&text) });
-                outline(desk, name, &shelf.shown(&name.value), &text, id)
-            }
+        match shelf.take(&name.value) {
+            Ok(text) => self.put(&name.value, text, name.at),
             Err(Absent { why, mend }) => {
                 desk.tell(Code::ConfigUnreadable, name.at, &why, mend.as_deref());
-                None
+                self.miss(&name.value);
             }
-        };
-        self.outlines.insert(name.value.clone(), outline);
+        }
+    }
+
+    /// Adds a schema whose text is at hand; `at` is what it stands for in the organism's file.
+    pub(super) fn put(&mut self, name: &str, text: Arc<[u8]>, at: Span) {
+        let id = SchemaId(self.schemas.len());
+        self.schemas.push(Schema { name: name.to_owned(), text });
+        self.unread.push((id, at));
+        self.miss(name);
+    }
+
+    /// Notes that there is no schema of this name that could be used.
+    pub(super) fn miss(&mut self, name: &str) {
+        self.outlines.insert(name.to_owned(), None);
+    }
+
+    /// Reads all that were taken, each among the others: one may import another.
+    pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
+        let taken: Vec<Taken> = std::mem::take(&mut self.unread)
+            .into_iter()
+            .filter_map(|(id, at)| {
+                let Schema { name, text } = self.schemas.get(id.0)?.clone();
+                Some(Taken { shown: shelf.shown(&name), name: At { at, value: name }, id, text })
+            })
+            .collect();
+        let among: Vec<(&str, &[u8])> = taken.iter().map(|one| (one.shown.as_str(), &*one.text)).collect();
+        for one in &taken {
+            self.outlines.insert(one.name.value.clone(), outline(desk, one, &among));
+        }
     }
 
     pub(super) fn outline(&self, name: &str) -> Option<&Outline> {
         self.outlines.get(name).and_then(Option::as_ref)
     }
+
+    /// Adds a vocabulary of the house that is used, unless it was added before.
+    pub(super) fn ship(&mut self, vocabulary: &Schema) -> SchemaId {
+        let there = self.schemas.iter().position(|schema| schema.name == vocabulary.name);
+        SchemaId(there.unwrap_or_else(|| {
+            self.schemas.push(vocabulary.clone());
+            self.schemas.len() - 1
+        }))
+    }
 }
 
-fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: SchemaId) -> Option<Outline> {
-    let model = match Model::read(text) {
+fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
+    let Taken { name, shown, id, text } = one;
+    let model = match Model::read_among(text, among) {
         Ok(model) => model,
         Err(all) => {
-            for unfit in all {
+            // What is wrong in a schema that it imports is told when that one is read.
+            for unfit in all.into_iter().filter(|unfit| unfit.document.is_none()) {
                 desk.tell_at(name.at.start, unfit_diagnostic(shown, text, unfit));
             }
             return None;
@@ -98,8 +162,13 @@ fn outline(desk: &mut Desk, name: &At<String>, shown: &str, text: &[u8], id: Sch
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
+    Some(outlined(&model, *id))
+}
+
+/// The outline of a schema that has been read.
+pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
-    Some(Outline { id, namespace: namespace.into(), elements })
+    Outline { id, namespace: model.target_namespace().into(), elements }
 }
 
 fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
-//! order of `Composition::schemas`: the core's, the envelope's, then those the file names, so that an
-//! old configuration is judged by the core schema of its own time. The text of a folder or a program
+//! order of `Composition::schemas`: the core's, the envelope's, what was made of `payloads:`, those that
+//! the file names, the vocabularies of the house that it uses; so that an old configuration is judged by
+//! the schemas of its own time. What no file holds has a name that ends in a slash. The text of a folder or a program
 //! is never part of it.
 //!
 //! The number in the first field says which defaults hold for what the file leaves out. Under `v1`, which
@@ -15,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::schemas::{Absent, Shelf};
+use super::schemas::{Absent, PAYLOADS, Shelf};
 use crate::words::composition::Schema;
 
 const FORMAT: &[u8] = b"systole configuration v2";
@@ -102,6 +103,16 @@ fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
 impl Shelf for Stored {
     fn house(&self) -> [Schema; 2] {
         self.house.clone()
+    }
+
+    fn vocabularies(&self) -> Vec<Schema> {
+        // Only those that were used are stored, and no other is looked at.
+        let no_files = self.schemas.iter().filter(|schema| schema.name.ends_with('/'));
+        no_files.filter(|schema| schema.name != PAYLOADS).cloned().collect()
+    }
+
+    fn payloads(&self) -> Option<Arc<[u8]>> {
+        self.schemas.iter().find(|schema| schema.name == PAYLOADS).map(|schema| Arc::clone(&schema.text))
     }
 
     fn shown(&self, name: &str) -> String {

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span as ParsedSpan, options};
 
 use super::desk::Desk;
+use super::traps;
 use crate::words::codes::Code;
 use crate::words::limits;
 
@@ -255,7 +256,11 @@ fn syntax(desk: &mut Desk, text: &str, error: &ScanError, innermost: Option<&Ope
         desk.tell(Code::ConfigSyntax, span, "a tab stands in the indentation", Some("blanks only"));
         return;
     }
-    if let Some(open) = innermost.filter(|open| open.flow) {
+    let innermost = innermost.filter(|open| open.flow);
+    if traps::in_broken(desk, innermost.map_or(at, |open| open.start), at) {
+        return;
+    }
+    if let Some(open) = innermost {
         let span = Span { start: open.start, end: open.start + 1 };
         let line = desk.line_of(at).to_string();
         let told = ["what this bracket opens goes wrong or stays open in line ", &line].concat();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use systole::words::budget::{Budgets, Loops};
 use systole::words::client::{Client, Role};
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::ids::{Digest, Name};
 use systole_kit::money::Money;
@@ -40,13 +40,13 @@ pub(crate) fn name(text: &str) -> Name {
 }
 
 fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
-    let element = |local: &&str| QName::new(NS, local);
+    let element = |local: &&str| Element { name: QName::new(NS, local), schema: SchemaId(2) };
     Listener {
         name: name(who),
         reach: Reach::Inline,
         accepts: vec![element(&who)],
         returns: returns.iter().map(element).collect(),
-        schema: SchemaId(2),
+        note: Some(SchemaId(2)),
         peers: peers.iter().map(|peer| name(peer)).collect(),
         turns,
         share_percent: 50,

@@ -254,7 +254,7 @@ fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_
     rig.asks(1, "k", "agent", None);
     rig.settle();
     let mut ask = |name: &str, from| {
-        rig.says("1 t1 a1", asks(1, Question::Schema { name: name.into(), from }));
+        rig.says("1 t1 a1", asks(1, Question::Schema { name: name.into(), element: None, from }));
         rig.settle();
         answered(&rig).pop().unwrap()
     };
@@ -271,6 +271,36 @@ fn a_schema_is_shown_of_oneself_and_of_peers_and_no_other_is_told_from_one_that_
         assert_eq!(ask(other, 0), unknown, "{other}");
     }
     assert!(ask("tool", 6).contains("from: 6 is past the end of these 6 bytes"));
+}
+
+#[test]
+fn of_a_listener_with_several_schemas_the_one_that_declares_an_element_is_shown() {
+    let mut composition = patient();
+    let schema = |text: &str| systole::words::composition::Schema {
+        name: "s.xsd".into(),
+        text: Arc::from(text.as_bytes()),
+    };
+    composition.schemas = vec![schema("<core/>"), schema("<one/>"), schema("<other/>")];
+    composition.listeners.get_mut("tool").unwrap().returns[0].schema =
+        systole::words::composition::SchemaId(2);
+    let mut rig = Rig::with(composition);
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    let mut ask = |element: Option<&str>| {
+        let element = element.map(str::to_owned);
+        rig.says("1 t1 a1", asks(1, Question::Schema { name: "tool".into(), element, from: 0 }));
+        rig.settle();
+        answered(&rig).pop().unwrap()
+    };
+    assert!(ask(Some("tool")).contains("&lt;one/&gt;</schema>"));
+    assert!(ask(Some("done")).contains("&lt;other/&gt;</schema>"));
+    let which = ask(None);
+    assert!(which.contains("<expected>one of done, tool</expected>"), "{which}");
+    assert!(
+        which.contains("<try>element=&quot;done&quot;</try>") || which.contains("element=\"done\""),
+        "{which}"
+    );
+    assert!(ask(Some("tol")).contains("it neither takes nor gives an element of that name"));
 }
 
 #[test]

@@ -207,9 +207,10 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
                 return reply::Said::Items(vec![item(&format!("<inner {ns}>one</inner>"))]);
             }
             *keeps.lock().unwrap() = line.view(0).await.unwrap();
-            let schema = line.ask(Question::Schema { name: "inner".into(), from: 0 }).await.unwrap();
+            let schema =
+                line.ask(Question::Schema { name: "inner".into(), element: None, from: 0 }).await.unwrap();
             let schema = Kept::read(&schema.unwrap()).unwrap();
-            let other = line.ask(Question::Schema { name: "boss".into(), from: 0 }).await;
+            let other = line.ask(Question::Schema { name: "boss".into(), element: None, from: 0 }).await;
             assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
             let text = format!("{} bytes", schema.bytes.len());
             reply::Said::Items(vec![item(&format!("<said {ns}><text>{text}</text></said>"))])

@@ -40,7 +40,7 @@ use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_time
 use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
@@ -57,13 +57,13 @@ pub(crate) fn name(text: &str) -> Name {
 }
 
 pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
-    let element = |local: &&str| QName::new("urn:test", local);
+    let element = |local: &&str| Element { name: QName::new("urn:test", local), schema: SchemaId(1) };
     Listener {
         name: name(who),
         reach: Reach::Inline,
         accepts: vec![element(&who)],
         returns: returns.iter().map(element).collect(),
-        schema: SchemaId(1),
+        note: Some(SchemaId(1)),
         peers: peers.iter().map(|p| name(p)).collect(),
         turns,
         share_percent: 50,

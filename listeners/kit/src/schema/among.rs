@@ -10,6 +10,12 @@ use std::sync::Arc;
 use super::nearest::nearest;
 use super::read::{BYTES, Reading, XSD};
 use super::tree::{self, Element, Fault, Name};
+use crate::namespaces;
+
+/// Namespaces that only the house gives words to. What they allow moves with the house, and a schema that
+/// was stored with a log must mean the same for ever.
+const HOUSE: [&str; 3] = [namespaces::ENVELOPE, namespaces::CORE, namespaces::META];
+const HOUSE_URN: &str = "urn:systole:";
 
 /// A document with its tree.
 pub(super) struct Paper<'d> {
@@ -104,7 +110,9 @@ fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Pa
         return Found::Paper(at);
     }
     let all = || papers.iter().chain(shelf.iter().flatten()).map(|paper| &*paper.namespace);
-    let known: Vec<String> = all().skip(1).map(str::to_owned).collect();
+    let mut known: Vec<String> = all().skip(1).map(str::to_owned).collect();
+    known.sort();
+    known.dedup();
     let near = nearest(namespace, known.iter().map(String::as_str)).map(str::to_owned);
     match shelf
         .iter_mut()
@@ -129,7 +137,7 @@ impl<'t> Reading<'t> {
         if element.attribute("schemaLocation").is_some() {
             let mend =
                 "leave schemaLocation out; the namespace is looked for among the schemas named beside it";
-            self.unfit_at(element, "a location is never fetched", mend);
+            return self.unfit_at(element, "a location is never fetched", mend);
         }
         let namespace = element.attribute("namespace").unwrap_or_default();
         if namespace.is_empty() {
@@ -137,9 +145,13 @@ impl<'t> Reading<'t> {
         } else if *namespace == *self.target() {
             let message = "a schema does not import its own namespace";
             self.unfit_at(element, message, "leave the import out");
-        } else if namespace == crate::namespaces::XML {
+        } else if namespace == namespaces::XML {
             let message = "attributes of the namespace xml are not taken";
             self.unfit_at(element, message, "declare an attribute such as lang without a namespace");
+        } else if HOUSE.contains(&namespace) || namespace.starts_with(HOUSE_URN) {
+            let message = ["the namespace ", namespace, " belongs to the house and is not imported"].concat();
+            let mend = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
+            self.unfit_at(element, &message, mend);
         } else {
             self.found(element, namespace);
         }

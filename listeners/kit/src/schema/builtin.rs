@@ -194,7 +194,7 @@ impl Builtin {
             Family::Truth => matches!(left, "true" | "1") == matches!(right, "true" | "1"),
             Family::Bytes => match self {
                 Self::Hex => left.eq_ignore_ascii_case(right),
-                _ => left.replace(' ', "") == right.replace(' ', ""),
+                _ => left.bytes().filter(is_base64).eq(right.bytes().filter(is_base64)),
             },
             Family::Text | Family::Span => left == right,
         }
@@ -317,8 +317,7 @@ pub(super) fn digit_counts(value: &str) -> (usize, usize) {
 /// The number of octets behind a base64 text, or nothing if it is none. Like the judge it passes over
 /// characters that are not of the alphabet, as RFC 2045 has it.
 fn base64_length(value: &str) -> Option<usize> {
-    let known = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-    let text: Vec<u8> = value.bytes().filter(known).collect();
+    let text: Vec<u8> = value.bytes().filter(is_base64).collect();
     let padding = text.iter().rev().take_while(|b| **b == b'=').count();
     let digits = text.get(..text.len().checked_sub(padding)?)?;
     // The bits that the padding leaves over must be zero.
@@ -330,4 +329,8 @@ fn base64_length(value: &str) -> Option<usize> {
     };
     let whole = text.len().is_multiple_of(4) && !digits.contains(&b'=');
     (last_fits && whole).then(|| (digits.len().saturating_mul(3)) / 4)
+}
+
+fn is_base64(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }

@@ -192,6 +192,16 @@ impl<'t> Reading<'t> {
             self.foreign_value(facet, simple, &value);
             return None;
         }
+        let is_list = |one: &Simple| matches!(one.variety, Variety::List(_));
+        let may_be_list = match &simple.variety {
+            Variety::Union(members) => members.iter().any(|member| is_list(member)),
+            _ => is_list(simple),
+        };
+        if may_be_list && value.trim().is_empty() {
+            let mend = "leave it out; where the list may be empty, leave out the element that holds it";
+            self.unfit_at(facet, "libxml2 cannot enumerate the empty list", mend);
+            return None;
+        }
         Some(Faceted { value, fragment: self.fragment(facet) })
     }
 

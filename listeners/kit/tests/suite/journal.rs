@@ -70,7 +70,11 @@ fn every_question_is_read() {
     for (inside, question) in [
         ("<view from-seq='12'/>", Question::View { from_seq: 12 }),
         ("<view/>", Question::View { from_seq: 0 }),
-        ("<schema name='search'/>", Question::Schema { name: "search".into(), from: 0 }),
+        ("<schema name='search'/>", Question::Schema { name: "search".into(), element: None, from: 0 }),
+        (
+            "<schema name='search' element='find' from='9'/>",
+            Question::Schema { name: "search".into(), element: Some("find".into()), from: 9 },
+        ),
         ("<blob hash='ab' from='7'/>", Question::Blob { hash: "ab".into(), from: 7 }),
         ("<put-blob> a &lt; b\n</put-blob>", Question::PutBlob { text: " a < b\n".into() }),
         ("<journal/>", Question::Journal { from: 0 }),
@@ -327,7 +331,8 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
 pub(crate) fn question() -> impl Strategy<Value = Question> {
     prop_oneof![
         any::<u64>().prop_map(|from_seq| Question::View { from_seq }),
-        ("[a-z.]{1,9}", any::<u64>()).prop_map(|(name, from)| Question::Schema { name, from }),
+        ("[a-z.]{1,9}", proptest::option::of("[a-z&\"-]{0,4}"), any::<u64>())
+            .prop_map(|(name, element, from)| Question::Schema { name, element, from }),
         ("[0-9a-f]{1,64}", any::<u64>()).prop_map(|(hash, from)| Question::Blob { hash, from }),
         crate::reply::words().prop_map(|text| Question::PutBlob { text }),
         any::<u64>().prop_map(|from| Question::Journal { from }),

@@ -4,6 +4,7 @@
 mod adversarial;
 mod asking;
 mod blows;
+mod compact;
 mod elements;
 mod envelope;
 mod fields;

@@ -116,7 +116,8 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
 #[test]
 fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
     let answer = |id| Answer { delivery: "d1".into(), id, payload: None }.document();
-    let stray = Answer { delivery: "d0".into(), id: 1, payload: None }.document();
+    let other = Payload::write(NS, "other", |_| ());
+    let stray = Answer { delivery: "d0".into(), id: 1, payload: Some(other) }.document();
     let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
     let mut said = Vec::new();
     serve(Slow(&input), &mut said, |turn| {

@@ -14,7 +14,7 @@ use systole::words::approval::{Ruling, Says};
 use systole::words::budget::{Budgets, Loops};
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
@@ -50,14 +50,14 @@ pub(crate) struct Real {
 }
 
 fn listener(party: &Party, peers: &[Party]) -> Listener {
-    let element = |local: &str| QName::new("urn:walked", local);
+    let element = |local: &str| Element { name: QName::new("urn:walked", local), schema: SchemaId(2) };
     Listener {
         approval: ApprovalRule { always: party.asks_a_person, ..ApprovalRule::default() },
         name: Name::parse(party.name).unwrap(),
         reach: Reach::Inline,
         accepts: vec![element(party.name)],
         returns: if party.owes_answer { vec![element("done")] } else { Vec::new() },
-        schema: SchemaId(2),
+        note: Some(SchemaId(2)),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
         share_percent: u32::try_from(SHARE_PERCENT).unwrap(),

@@ -1,0 +1,113 @@
+//! The bases of the compact form: what sorts of value there are, and which types of XSD they mean.
+//!
+//! Never reads more than one word. A word comes in, a base goes out, or the nearest that there is.
+
+use crate::schema::nearest;
+
+/// A sort of value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// Any text of at least one character.
+    Text,
+    /// The same without a line break.
+    Line,
+    /// The same without white space.
+    Word,
+    /// A whole number of 64 bits.
+    Int,
+    /// A decimal number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// A day.
+    Date,
+    /// A day with its time.
+    DateTime,
+    /// A length of time.
+    Duration,
+    /// A URI.
+    Uri,
+    /// Bytes, as base64.
+    Blob,
+    /// One of these words.
+    OneOf(Vec<String>),
+}
+
+/// The words for them, in the order of the reference.
+pub(super) const WORDS: [(&str, Base); 11] = [
+    ("text", Base::Text),
+    ("line", Base::Line),
+    ("word", Base::Word),
+    ("int", Base::Int),
+    ("number", Base::Number),
+    ("bool", Base::Bool),
+    ("date", Base::Date),
+    ("datetime", Base::DateTime),
+    ("duration", Base::Duration),
+    ("uri", Base::Uri),
+    ("blob", Base::Blob),
+];
+
+/// What the same is called elsewhere.
+const ELSEWHERE: [(&str, &str); 24] = [
+    ("string", "text"),
+    ("str", "text"),
+    ("markdown", "text"),
+    ("varchar", "line"),
+    ("token", "word"),
+    ("id", "word"),
+    ("uuid", "word"),
+    ("integer", "int"),
+    ("long", "int"),
+    ("i64", "int"),
+    ("float", "number"),
+    ("double", "number"),
+    ("decimal", "number"),
+    ("money", "number"),
+    ("boolean", "bool"),
+    ("true", "bool"),
+    ("false", "bool"),
+    ("timestamp", "datetime"),
+    ("time", "datetime"),
+    ("url", "uri"),
+    ("email", "word"),
+    ("bytes", "blob"),
+    ("binary", "blob"),
+    ("base64", "blob"),
+];
+
+impl Base {
+    /// The base of that word.
+    pub(super) fn named(word: &str) -> Option<Self> {
+        WORDS.iter().find(|(name, _)| *name == word).map(|(_, base)| base.clone())
+    }
+
+    /// Whether a range counts its characters.
+    pub(super) fn counts_characters(&self) -> bool {
+        matches!(self, Self::Text | Self::Line | Self::Word)
+    }
+
+    /// Whether a range is one of its values.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self, Self::Int | Self::Number)
+    }
+
+    /// Whether its values are so few that a pattern says nothing more.
+    pub(super) fn is_listed(&self) -> bool {
+        matches!(self, Self::Bool | Self::OneOf(_))
+    }
+}
+
+/// The word that was meant by one that is none.
+pub(super) fn meant(word: &str) -> Option<&'static str> {
+    let lower = word.to_ascii_lowercase();
+    let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == lower).map(|(_, base)| *base);
+    let names = WORDS.iter().map(|(name, _)| *name);
+    elsewhere.or_else(|| nearest(word, names.chain(["sensitive"])))
+}
+
+/// All of them, for somebody who has to choose.
+pub(super) fn listed() -> String {
+    let names: Vec<&str> = WORDS.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,116 @@
+//! Reads the range of a type or of a list: `1..100`, `..5`, `0..`.
+//!
+//! Never decides what it counts. A word comes in; its two ends go out, or what is wrong with it.
+
+use super::base::Base;
+use super::read::Wrong;
+use super::signs::Piece;
+use super::trial;
+use super::{ITEMS, Range};
+
+/// Most characters that a range may say; nobody may send as many bytes.
+const CHARACTERS: u32 = 1 << 20;
+
+/// Reads the range of a base that has one.
+pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
+    let (least, most) = ends(piece)?;
+    if !base.counts_characters() && !base.is_number() {
+        let words = "a range stands here, and only texts and numbers have one";
+        return Err(Wrong::new(piece, words, "leave it out; for a date, say it in the words behind --"));
+    }
+    for end in [&least, &most].into_iter().flatten() {
+        if base.counts_characters() {
+            count(end, CHARACTERS)?;
+        } else if let Some(fault) = trial::fault(base, &Range::default(), end.text) {
+            let beyond = ["more than", "less than", "digits"].iter().any(|word| fault.words.contains(word));
+            let mend = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
+            return Err(Wrong::new(end, &fault.words, mend));
+        }
+    }
+    let owned = |end: &Option<Piece<'_>>| end.as_ref().map(|end| end.text.to_owned());
+    let range = Range { least: owned(&least), most: owned(&most) };
+    if let (Some(least), Some(most)) = (&least, &most) {
+        let is_backwards = if base.counts_characters() {
+            count(least, CHARACTERS)? > count(most, CHARACTERS)?
+        } else {
+            let from = Range { least: range.least.clone(), most: None };
+            trial::fault(base, &from, most.text).is_some()
+        };
+        if is_backwards {
+            return Err(backwards(piece, least, most));
+        }
+    }
+    if base.counts_characters() && most.is_some_and(|most| most.text.trim_start_matches('0').is_empty()) {
+        return Err(Wrong::new(piece, "with 0 characters at most it would always be empty", "1..100"));
+    }
+    Ok(range)
+}
+
+/// Reads how many items a list has.
+pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
+    if !piece.text.contains("..") {
+        let words = ["`", piece.text, "` is no range"].concat();
+        return Err(Wrong::new(piece, &words, &likely(piece.text)));
+    }
+    let (least, most) = ends(piece)?;
+    let fewest = least.as_ref().map_or(Ok(0), |end| count(end, ITEMS))?;
+    let largest = most.as_ref().map(|end| count(end, ITEMS)).transpose()?;
+    if let (Some(least), Some(most)) = (&least, &most)
+        && largest.is_some_and(|largest| fewest > largest)
+    {
+        return Err(backwards(piece, least, most));
+    }
+    if largest == Some(0) {
+        return Err(Wrong::new(piece, "with 0 items at most it would always be empty", "1..10"));
+    }
+    Ok((fewest, largest))
+}
+
+type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
+
+/// The two ends as they are written.
+fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, Wrong> {
+    let Some((least, most)) = piece.text.split_once("..") else {
+        let words = ["`", piece.text, "` stands where nothing or a range is expected"].concat();
+        return Err(Wrong::new(piece, &words, &likely(piece.text)));
+    };
+    if least.is_empty() && most.is_empty() {
+        return Err(Wrong::new(piece, "a range with both sides open says nothing", "leave it out"));
+    }
+    let start = piece.at.start;
+    let behind = piece.at.end - most.len();
+    let least = Some(Piece { text: least, at: start..start + least.len() }).filter(|end| !end.is_empty());
+    let most = Some(Piece { text: most, at: behind..piece.at.end }).filter(|end| !end.is_empty());
+    Ok((least, most))
+}
+
+/// What somebody meant who wrote `1-100`, `1:100`, `[1,100]`, `>=1` or `(255)`.
+pub(super) fn likely(written: &str) -> String {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let mut numbers =
+        written.split(|c| !is_digit(c)).map(|part| part.trim_matches('.')).filter(|p| !p.is_empty());
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(least), Some(most), None) => [least, "..", most].concat(),
+        (Some(least), None, None) if written.starts_with('>') => [least, ".."].concat(),
+        (Some(most), None, None) => ["..", most].concat(),
+        _ => "a range as 1..100; ~ before a regex, = before a default, -- before words".to_owned(),
+    }
+}
+
+fn count(end: &Piece<'_>, limit: u32) -> Result<u32, Wrong> {
+    let digits = !end.is_empty() && end.text.bytes().all(|byte| byte.is_ascii_digit());
+    let most = limit.to_string();
+    match end.text.parse::<u32>().ok().filter(|_| digits) {
+        Some(number) if number <= limit => Ok(number),
+        _ if digits => {
+            let words = [end.text, " is more than ", &most, ", the largest allowed"].concat();
+            Err(Wrong::new(end, &words, "leave this side open"))
+        }
+        _ => Err(Wrong::new(end, &["`", end.text, "` is no whole number"].concat(), "1..100")),
+    }
+}
+
+fn backwards(piece: &Piece<'_>, least: &Piece<'_>, most: &Piece<'_>) -> Wrong {
+    let words = ["the range runs backwards: ", least.text, " is more than ", most.text].concat();
+    Wrong::new(piece, &words, &[most.text, "..", least.text].concat())
+}

@@ -1,0 +1,248 @@
+//! Reads the text of a type: `["sensitive "] base [range] ["~ " regex] ["= " default] ["-- " words]`.
+//!
+//! A text comes in; a type goes out, or the first thing wrong with it, with its place in the text and what
+//! to write instead. It never knows what element the type is for.
+
+use std::ops::Range as Stretch;
+
+use super::base::{self, Base};
+use super::signs::{Piece, Signs};
+use super::{Range, Type, range, trial};
+use crate::characters;
+
+/// Longest text of a type: what is longer is words, and words for prompts are short.
+const LONGEST: usize = 4096;
+
+/// What is wrong with the text of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// Where in the text, in bytes.
+    pub at: Stretch<usize>,
+    /// What is wrong.
+    pub words: String,
+    /// What to write.
+    pub mend: String,
+}
+
+impl Wrong {
+    pub(super) fn new(piece: &Piece<'_>, words: &str, mend: &str) -> Self {
+        Self { at: piece.at.clone(), words: words.to_owned(), mend: mend.to_owned() }
+    }
+}
+
+/// A type, and where in its text some of it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// The type.
+    pub of: Type,
+    /// Where the default stands, with its sign.
+    pub default_at: Option<Stretch<usize>>,
+}
+
+impl Type {
+    /// Reads the text of a type.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(text: &str) -> Result<Read, Wrong> {
+        let signs = Signs::of(text);
+        if text.len() > LONGEST {
+            let words = ["longer than ", &LONGEST.to_string(), " bytes"].concat();
+            return Err(Wrong { at: 0..0, words, mend: "shorter words behind --".to_owned() });
+        }
+        if let Some((at, illegal)) = text.char_indices().find(|(_, c)| !characters::is_legal(*c)) {
+            let at = at..at + illegal.len_utf8();
+            let words = "a character stands here that XML cannot carry".to_owned();
+            return Err(Wrong { at, words, mend: "leave it out".to_owned() });
+        }
+        let (sensitive, base, range) = head(&signs)?;
+        let mut of = Type { sensitive, base, range, pattern: None, default: None, words: None };
+        if let Some((pattern, sign)) = &signs.pattern {
+            pattern_of(&mut of, pattern, sign)?;
+        }
+        if let Some((default, sign)) = &signs.default {
+            default_of(&mut of, default, sign)?;
+        }
+        if let Some((words, sign)) = &signs.words {
+            let plain = words.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            if plain.is_empty() {
+                let mend = "words, as -- what to look for; or leave -- out";
+                return Err(at_sign(sign, "no words stand behind --", mend));
+            }
+            of.words = Some(plain);
+        }
+        let default_at = signs.default.map(|(default, sign)| sign.start..default.at.end.max(sign.end));
+        Ok(Read { of, default_at })
+    }
+}
+
+fn at_sign(sign: &Stretch<usize>, words: &str, mend: &str) -> Wrong {
+    Wrong { at: sign.clone(), words: words.to_owned(), mend: mend.to_owned() }
+}
+
+/// What stands before all signs.
+fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
+    let words = signs.head.words();
+    let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
+    let rest = words.get(usize::from(sensitive)..).unwrap_or_default();
+    let Some(first) = rest.first() else {
+        let mend = ["a type: ", &base::listed(), ", or words as fast | deep"].concat();
+        return Err(Wrong::new(&signs.head, "there is no type", &mend));
+    };
+    if rest.iter().any(|word| word.text.contains('|')) {
+        let end = signs.head.at.end;
+        let from = first.at.start - signs.head.at.start;
+        let text = signs.head.text.get(from..).unwrap_or_default();
+        let listed = Piece { text, at: first.at.start..end };
+        return Ok((sensitive, one_of(&listed)?, Range::default()));
+    }
+    let Some(base) = Base::named(first.text) else { return Err(unknown(first, rest)) };
+    let range = match rest.get(1..).unwrap_or_default() {
+        [] => Range::default(),
+        [only] => no_sign(only).map_or_else(|| range::of_base(&base, only), Err)?,
+        [second, others @ ..] => return Err(too_many(second, others)),
+    };
+    Ok((sensitive, base, range))
+}
+
+/// A sign that is written as part of the word beside it counts as none.
+fn no_sign(word: &Piece<'_>) -> Option<Wrong> {
+    let apart = |sign: &str, rest: &str| {
+        let words = ["a blank is missing behind ", sign].concat();
+        Some(Wrong::new(word, &words, &[sign, " ", rest].concat()))
+    };
+    if matches!(word.text, "-" | "–" | "—") {
+        return Some(Wrong::new(word, "words begin with two hyphens", "--"));
+    }
+    let dashed = word.text.strip_prefix("--").or_else(|| word.text.strip_prefix(['–', '—']));
+    if let Some(rest) = dashed {
+        return apart("--", rest);
+    }
+    if let Some(rest) = word.text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)) {
+        return Some(Wrong::new(word, "words begin with two hyphens", &["-- ", rest].concat()));
+    }
+    if let Some(rest) = word.text.strip_prefix('=') {
+        return apart("=", rest);
+    }
+    word.text.strip_prefix('~').and_then(|rest| apart("~", rest))
+}
+
+fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> Wrong {
+    if let Some(wrong) = no_sign(second) {
+        return wrong;
+    }
+    let all: Vec<&str> = std::iter::once(second).chain(others).map(|piece| piece.text).collect();
+    let joined = all.concat();
+    let end = others.last().map_or(second.at.end, |last| last.at.end);
+    let whole = Piece { text: second.text, at: second.at.start..end };
+    if joined.contains("..") && joined.chars().all(|c| c.is_ascii_digit() || ".+-".contains(c)) {
+        return Wrong::new(&whole, "a range is written without blanks", &joined);
+    }
+    if second.text.contains("..") {
+        let next = others.first().unwrap_or(second);
+        if let Some(wrong) = no_sign(next) {
+            return wrong;
+        }
+        let words = ["`", next.text, "` stands behind the range, where only ~, = or -- is expected"].concat();
+        return Wrong::new(next, &words, &["-- ", next.text].concat());
+    }
+    let words = ["`", &all.join(" "), "` stands where nothing or a range is expected"].concat();
+    Wrong::new(&whole, &words, &["-- ", &all.join(" "), ", if these are words for people"].concat())
+}
+
+fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
+    if let Some(wrong) = no_sign(word) {
+        return wrong;
+    }
+    if word.text == "sensitive" {
+        return Wrong::new(word, "there is no type behind sensitive", "sensitive word");
+    }
+    let words = ["`", word.text, "` is no type"].concat();
+    // `int1..5`, `text(255)` and `word,`: a type with something that clings to it.
+    let letters = word.text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.text.len());
+    let (start, clinging) = word.text.split_at_checked(letters).unwrap_or((word.text, ""));
+    if Base::named(start).is_some() && !clinging.is_empty() {
+        let has_number = clinging.contains(|c: char| c.is_ascii_digit());
+        let mend =
+            if has_number { [start, " ", &range::likely(clinging)].concat() } else { start.to_owned() };
+        return Wrong::new(word, &words, &mend);
+    }
+    if rest.len() > 1 && base::meant(word.text).is_none() {
+        let mend = ["text -- ", "and these words behind it, if they are words for people"].concat();
+        return Wrong::new(word, &words, &mend);
+    }
+    match base::meant(word.text) {
+        Some(meant) => Wrong::new(word, &words, meant),
+        None => {
+            let mend = ["one of ", &base::listed(), "; or several words with | between them"].concat();
+            Wrong::new(word, &words, &mend)
+        }
+    }
+}
+
+fn one_of(listed: &Piece<'_>) -> Result<Base, Wrong> {
+    let mut values: Vec<String> = Vec::new();
+    for piece in listed.split('|') {
+        if piece.is_empty() {
+            return Err(Wrong::new(&piece, "there is no value on one side of |", "fast | deep"));
+        }
+        if let [_, second, ..] = piece.words().as_slice() {
+            if let Some(wrong) = no_sign(second) {
+                return Err(wrong);
+            }
+            let words = ["the value `", piece.text, "` has a blank in it"].concat();
+            let joined: Vec<&str> = piece.words().iter().map(|word| word.text).collect();
+            return Err(Wrong::new(&piece, &words, &joined.join("-")));
+        }
+        if values.iter().any(|value| value == piece.text) {
+            let words = ["the value ", piece.text, " stands here twice"].concat();
+            return Err(Wrong::new(&piece, &words, "leave one out"));
+        }
+        values.push(piece.text.to_owned());
+    }
+    Ok(Base::OneOf(values))
+}
+
+fn pattern_of(of: &mut Type, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
+    if pattern.is_empty() {
+        return Err(at_sign(sign, "no regex stands behind ~", "~ [A-Z]{2}-\\d{6}, or leave ~ out"));
+    }
+    if of.base.is_listed() {
+        let words = "a regex stands here beside values that are listed";
+        return Err(Wrong::new(pattern, words, "leave ~ and the regex out"));
+    }
+    of.pattern = Some(pattern.text.to_owned());
+    match trial::refused_pattern(of) {
+        None => Ok(()),
+        Some(reason) => {
+            let words = ["the regex is not taken: ", &reason].concat();
+            Err(Wrong::new(pattern, &words, &likely(pattern.text)))
+        }
+    }
+}
+
+/// What somebody meant who wrote a regex of another dialect.
+fn likely(pattern: &str) -> String {
+    if pattern.contains("(?") {
+        return "plain groups, as (a|b); XSD has no (?…)".to_owned();
+    }
+    "a simpler regex of XSD, which matches the whole value without ^ and $".to_owned()
+}
+
+fn default_of(of: &mut Type, default: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
+    if default.is_empty() {
+        let mend = "= and a value; for a value that may be left out, NAME?";
+        return Err(at_sign(sign, "no default stands behind =", mend));
+    }
+    let fault = trial::against(of, default.text);
+    if let (Some(_), Some(misplaced)) = (&fault, default.words().iter().find(|word| word.text == "~")) {
+        return Err(Wrong::new(misplaced, "the regex stands behind the default", "~ REGEX = DEFAULT"));
+    }
+    if let Some(fault) = fault {
+        let mend = fault.instead.map(|value| ["= ", &value].concat());
+        let mend = mend.unwrap_or_else(|| "another default, or none".to_owned());
+        return Err(Wrong::new(default, &["the default ", &fault.words].concat(), &mend));
+    }
+    of.default = Some(default.text.to_owned());
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Takes the text of a type apart at its signs: what stands before `~`, between `~` and `=`, behind `=`
+//! and behind `--`.
+//!
+//! A sign counts only between blanks, so that `a=b` and `a--b` are parts of a regex or of a value. Never
+//! judges what it finds. A text comes in, its parts with their places go out.
+
+use std::ops::Range;
+
+/// A piece of the text, and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Piece<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: Range<usize>,
+}
+
+impl<'t> Piece<'t> {
+    /// The piece of `whole` in these bytes, without the white space around it.
+    fn of(whole: &'t str, at: Range<usize>) -> Self {
+        let raw = whole.get(at.clone()).unwrap_or_default();
+        let start = at.start + (raw.len() - raw.trim_start().len());
+        let text = raw.trim();
+        Self { text, at: start..start + text.len() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Its words, between white space.
+    pub(super) fn words(&self) -> Vec<Piece<'t>> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        for part in self.text.split(char::is_whitespace) {
+            if !part.is_empty() {
+                let start = self.at.start + from;
+                found.push(Piece { text: part, at: start..start + part.len() });
+            }
+            // White space other than the blank may be longer than a byte.
+            let after = self.text.get(from + part.len()..).and_then(|rest| rest.chars().next());
+            from += part.len() + after.map_or(0, char::len_utf8);
+        }
+        found
+    }
+
+    /// What `separator` parts in it, white space taken off.
+    pub(super) fn split(&self, separator: char) -> Vec<Piece<'t>> {
+        let mut from = 0;
+        let parts = self.text.split(separator).map(|part| {
+            let start = from;
+            from += part.len() + separator.len_utf8();
+            let mut piece = Piece::of(self.text, start..start + part.len());
+            piece.at = piece.at.start + self.at.start..piece.at.end + self.at.start;
+            piece
+        });
+        parts.collect()
+    }
+}
+
+/// The text of a type, taken apart. A part whose sign stands there may itself be empty.
+pub(super) struct Signs<'t> {
+    /// `sensitive`, base and range.
+    pub(super) head: Piece<'t>,
+    /// Behind `~`, and the place of the sign.
+    pub(super) pattern: Option<(Piece<'t>, Range<usize>)>,
+    /// Behind `=`.
+    pub(super) default: Option<(Piece<'t>, Range<usize>)>,
+    /// Behind `--`.
+    pub(super) words: Option<(Piece<'t>, Range<usize>)>,
+}
+
+impl<'t> Signs<'t> {
+    pub(super) fn of(text: &'t str) -> Self {
+        let whole = Piece::of(text, 0..text.len());
+        let signs = whole.words();
+        let first = |sign: &str, before: usize| {
+            signs.iter().find(|word| word.text == sign && word.at.end <= before).map(|word| word.at.clone())
+        };
+        let words = first("--", text.len());
+        let body_end = words.as_ref().map_or(text.len(), |at| at.start);
+        let default = first("=", body_end);
+        let middle_end = default.as_ref().map_or(body_end, |at| at.start);
+        let pattern = first("~", middle_end);
+        let head_end = pattern.as_ref().map_or(middle_end, |at| at.start);
+        let behind =
+            |sign: Option<Range<usize>>, end: usize| sign.map(|at| (Piece::of(text, at.end..end), at));
+        Self {
+            head: Piece::of(text, 0..head_end),
+            pattern: behind(pattern, middle_end),
+            default: behind(default, body_end),
+            words: behind(words, text.len()),
+        }
+    }
+}

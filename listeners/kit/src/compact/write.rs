@@ -1,0 +1,256 @@
+//! Writes the XSD that a block of payloads means, indented for people.
+//!
+//! Its bytes depend on the namespace and the payloads alone: nothing is sorted, drawn or left to a map.
+//! Payloads come in, a schema document goes out.
+
+use super::{Base, Body, Field, Payload, Range, Type};
+use crate::namespaces::SCHEMA;
+use crate::writer::{Start, Writer};
+
+const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+
+/// Types with a name, for bases that XSD has no type for. Each is written where it is used.
+const NAMED: [(&str, &str, &str, Option<&str>); 7] = [
+    ("text", "xs:string", "1", None),
+    ("line", "xs:string", "1", Some(".*")),
+    ("line-or-empty", "xs:string", "0", Some(".*")),
+    ("word", "xs:string", "1", Some("\\S*")),
+    ("word-or-empty", "xs:string", "0", Some("\\S*")),
+    ("uri", "xs:anyURI", "1", None),
+    ("bool", "xs:boolean", "", Some("true|false")),
+];
+
+/// The schema of these payloads, as an XSD document.
+#[must_use]
+pub fn xsd(namespace: &str, payloads: &[Payload]) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(1024);
+    let start = writer.open("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
+    let start = start.attr("xmlns:systole", SCHEMA).attr("targetNamespace", namespace);
+    start.attr("elementFormDefault", "qualified").content(|inside| {
+        let mut used = Vec::new();
+        for payload in payloads {
+            inside.text("\n");
+            line(inside, 1);
+            let element = Element {
+                name: &payload.name,
+                least: 1,
+                most: Some(1),
+                dangerous: payload.dangerous,
+                body: &payload.body,
+            };
+            element.write(inside, 1, &mut used);
+        }
+        for named in NAMED.iter().filter(|(name, ..)| used.contains(name)) {
+            inside.text("\n");
+            named_type(inside, named);
+        }
+        inside.text("\n\n");
+    });
+    let mut bytes = writer.finish();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Begins a line at a depth.
+fn line(writer: &mut Writer, depth: usize) {
+    writer.text("\n");
+    writer.text(&"  ".repeat(depth));
+}
+
+fn named_type(writer: &mut Writer, (name, base, least, pattern): &(&str, &'static str, &str, Option<&str>)) {
+    line(writer, 1);
+    writer.open("xs:simpleType").attr("name", name).content(|inside| {
+        line(inside, 2);
+        inside.open("xs:restriction").attr("base", base).content(|facets| {
+            if !matches!(*least, "" | "0") {
+                facet(facets, 3, "xs:minLength", least);
+            }
+            if let Some(pattern) = pattern {
+                facet(facets, 3, "xs:pattern", pattern);
+            }
+            line(facets, 2);
+        });
+        line(inside, 1);
+    });
+}
+
+fn facet(writer: &mut Writer, depth: usize, name: &'static str, value: &str) {
+    line(writer, depth);
+    writer.open(name).attr("value", value).empty();
+}
+
+/// An element to be written.
+struct Element<'p> {
+    name: &'p str,
+    least: u32,
+    most: Option<u32>,
+    dangerous: bool,
+    body: &'p Body,
+}
+
+impl Element<'_> {
+    fn write(&self, writer: &mut Writer, depth: usize, used: &mut Vec<&'static str>) {
+        let start = writer.open("xs:element").attr("name", self.name);
+        let plain = match self.body {
+            Body::Type(of) => plain_type(of),
+            Body::Group { .. } | Body::List(_) => None,
+        };
+        let start = occurs(start.attr_if("type", plain), self.least, self.most);
+        let value = match self.body {
+            Body::Type(of) => Some(of),
+            _ => None,
+        };
+        let start = start.attr_if("systole:default", value.and_then(|of| of.default.as_deref()));
+        let mark = |is: bool| is.then_some("true");
+        let start = start.attr_if("systole:sensitive", value.and_then(|of| mark(of.sensitive)));
+        let start = start.attr_if("systole:dangerous", mark(self.dangerous));
+        if let Some(plain) = plain {
+            used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == plain));
+        }
+        let about = about(self.body);
+        if plain.is_some() && about.is_none() {
+            return start.empty();
+        }
+        start.content(|inside| {
+            if let Some(about) = about {
+                line(inside, depth + 1);
+                inside.open("xs:annotation").content(|note| note.open("xs:documentation").text(about));
+            }
+            if plain.is_none() {
+                line(inside, depth + 1);
+                content(self.body, inside, depth + 1, used);
+            }
+            line(inside, depth);
+        });
+    }
+}
+
+fn occurs<'w, 'n>(start: Start<'w, 'n>, least: u32, most: Option<u32>) -> Start<'w, 'n> {
+    let least = (least != 1).then(|| least.to_string());
+    let most = match most {
+        Some(1) => None,
+        Some(most) => Some(most.to_string()),
+        None => Some("unbounded".to_owned()),
+    };
+    start.attr_if("minOccurs", least.as_deref()).attr_if("maxOccurs", most.as_deref())
+}
+
+/// The words for an element. Those of a list's values stand on the list: it is what people are shown.
+fn about(body: &Body) -> Option<&str> {
+    match body {
+        Body::Type(of) => of.words.as_deref(),
+        Body::Group { about, .. } => about.as_deref(),
+        Body::List(list) => match &*list.item {
+            Body::Type(of) => of.words.as_deref(),
+            _ => None,
+        },
+    }
+}
+
+fn content(body: &Body, writer: &mut Writer, depth: usize, used: &mut Vec<&'static str>) {
+    match body {
+        Body::Type(of) => simple(of, writer, depth, used),
+        Body::Group { fields, .. } if fields.is_empty() => writer.open("xs:complexType").empty(),
+        Body::Group { fields, .. } => complex(writer, depth, "xs:all", |inside| {
+            for field in fields {
+                line(inside, depth + 2);
+                element_of(field).write(inside, depth + 2, used);
+            }
+        }),
+        Body::List(list) => complex(writer, depth, "xs:sequence", |inside| {
+            line(inside, depth + 2);
+            // Its words stand on the list already.
+            let worded = (*list.item).clone();
+            let item = match worded {
+                Body::Type(of) => Body::Type(Type { words: None, ..of }),
+                other => other,
+            };
+            let item =
+                Element { name: "item", least: list.least, most: list.most, dangerous: false, body: &item };
+            item.write(inside, depth + 2, used);
+        }),
+    }
+}
+
+fn element_of(field: &Field) -> Element<'_> {
+    let has_default = matches!(&field.body, Body::Type(Type { default: Some(_), .. }));
+    let least = u32::from(!field.optional && !has_default);
+    Element { name: &field.name, least, most: Some(1), dangerous: false, body: &field.body }
+}
+
+fn complex(writer: &mut Writer, depth: usize, group: &'static str, write: impl FnOnce(&mut Writer)) {
+    writer.open("xs:complexType").content(|inside| {
+        line(inside, depth + 1);
+        inside.open(group).content(|inside| {
+            write(inside);
+            line(inside, depth + 1);
+        });
+        line(inside, depth);
+    });
+}
+
+/// The type by name, where nothing is to be restricted.
+fn plain_type(of: &Type) -> Option<&'static str> {
+    let is_plain = of.pattern.is_none() && facets(of).is_empty() && !matches!(of.base, Base::OneOf(_));
+    is_plain.then(|| base_of(of))
+}
+
+/// The type that the facets restrict.
+fn base_of(of: &Type) -> &'static str {
+    let may_be_empty = least_characters(&of.range) == Some(0);
+    match (&of.base, may_be_empty) {
+        (Base::Text, false) => "text",
+        (Base::Text, true) | (Base::OneOf(_), _) => "xs:string",
+        (Base::Line, false) => "line",
+        (Base::Line, true) => "line-or-empty",
+        (Base::Word, false) => "word",
+        (Base::Word, true) => "word-or-empty",
+        (Base::Int, _) => "xs:long",
+        (Base::Number, _) => "xs:decimal",
+        (Base::Bool, _) => "bool",
+        (Base::Date, _) => "xs:date",
+        (Base::DateTime, _) => "xs:dateTime",
+        (Base::Duration, _) => "xs:duration",
+        (Base::Uri, _) => "uri",
+        (Base::Blob, _) => "xs:base64Binary",
+    }
+}
+
+fn least_characters(range: &Range) -> Option<u32> {
+    range.least.as_ref().and_then(|least| least.parse().ok())
+}
+
+/// The facets of range and enumeration. That a text has one character at least stands in its base.
+fn facets(of: &Type) -> Vec<(&'static str, String)> {
+    let mut facets = Vec::new();
+    if let Base::OneOf(values) = &of.base {
+        facets.extend(values.iter().map(|value| ("xs:enumeration", value.clone())));
+    } else if of.base.counts_characters() {
+        let least = least_characters(&of.range).filter(|least| *least > 1);
+        facets.extend(least.map(|least| ("xs:minLength", least.to_string())));
+        let most: Option<u32> = of.range.most.as_ref().and_then(|most| most.parse().ok());
+        facets.extend(most.map(|most| ("xs:maxLength", most.to_string())));
+    } else {
+        facets.extend(of.range.least.clone().map(|least| ("xs:minInclusive", least)));
+        facets.extend(of.range.most.clone().map(|most| ("xs:maxInclusive", most)));
+    }
+    facets
+}
+
+fn simple(of: &Type, writer: &mut Writer, depth: usize, used: &mut Vec<&'static str>) {
+    let base = base_of(of);
+    used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == base));
+    writer.open("xs:simpleType").content(|inside| {
+        line(inside, depth + 1);
+        inside.open("xs:restriction").attr("base", base).content(|inside| {
+            for (name, value) in facets(of) {
+                facet(inside, depth + 2, name, &value);
+            }
+            if let Some(pattern) = &of.pattern {
+                facet(inside, depth + 2, "xs:pattern", pattern);
+            }
+            line(inside, depth + 1);
+        });
+        line(inside, depth);
+    });
+}

@@ -1,0 +1,109 @@
+//! A block of lines put below a key of an organism's file, and every other byte left as it is.
+//!
+//! It understands only the plainest layout: a key at the left edge with its entries in lines of their own below it. For
+//! any other it gives nothing, and whoever asked says where the lines belong instead. It never judges the result.
+
+/// The text with the lines below that key, which is written at the end where it is not there. The lines are indented as
+/// the entries that stand there already.
+pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut at = 0;
+    let mut found = None;
+    let mut end = None;
+    let mut indent = None;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let bare = line.trim_end();
+        if found.is_none() {
+            if names(bare, key) {
+                found = Some(start);
+                end = Some(at);
+                if !opens_block(bare, key) {
+                    return None;
+                }
+            }
+            continue;
+        }
+        let content = !bare.is_empty() && !bare.trim_start().starts_with('#');
+        if !content {
+            continue;
+        }
+        if !bare.starts_with(' ') {
+            break;
+        }
+        let depth = bare.len() - bare.trim_start_matches(' ').len();
+        indent.get_or_insert(depth);
+        end = Some(at);
+    }
+    let indent = " ".repeat(indent.unwrap_or(2));
+    let mut block = String::new();
+    for line in lines {
+        block.extend([&indent, line.as_str(), line_end]);
+    }
+    let (at, head) = match (found, end) {
+        (Some(_), Some(end)) => (end, String::new()),
+        _ => (text.len(), [key, ":", line_end].concat()),
+    };
+    let (before, after) = text.split_at_checked(at)?;
+    let gap = if before.is_empty() || before.ends_with('\n') { "" } else { line_end };
+    Some([before, gap, &head, &block, after].concat())
+}
+
+/// Whether a line is that key at the left edge, in whichever way it is written.
+fn names(line: &str, key: &str) -> bool {
+    let quoted = [["\"", key, "\""].concat(), ["'", key, "'"].concat(), key.to_owned()];
+    quoted
+        .iter()
+        .any(|name| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':')))
+}
+
+/// Whether nothing but a remark follows the key, so that its entries stand below it.
+fn opens_block(line: &str, key: &str) -> bool {
+    let rest = line.strip_prefix(key).and_then(|rest| rest.trim_start().strip_prefix(':'));
+    rest.is_some_and(|rest| {
+        rest.trim().is_empty() || rest.trim_start().starts_with('#') && rest.starts_with(' ')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(text: &str, key: &str) -> Option<String> {
+        below(text, key, &["new:".to_owned(), "  run: [x]".to_owned()])
+    }
+
+    #[test]
+    fn lines_go_behind_the_last_entry_as_it_is_indented() {
+        let text = "organism: {name: a}\nlisteners: # mine\n    # one\n    a:\n        run: [x]\n\n# of the log\nlog: {path: x}\n";
+        let put = put(text, "listeners").unwrap();
+        let wanted = "organism: {name: a}\nlisteners: # mine\n    # one\n    a:\n        run: [x]\n    new:\n      run: [x]\n\n# of the log\nlog: {path: x}\n";
+        assert_eq!(put, wanted);
+    }
+
+    #[test]
+    fn a_file_without_the_key_or_without_a_line_break_gets_what_it_lacks() {
+        assert_eq!(put("a: 1", "payloads").unwrap(), "a: 1\npayloads:\n  new:\n    run: [x]\n");
+        assert_eq!(
+            put("listeners:\n  a: {}", "listeners").unwrap(),
+            "listeners:\n  a: {}\n  new:\n    run: [x]\n"
+        );
+        assert_eq!(
+            put("listeners:\r\n  a: {}\r\n", "listeners").unwrap(),
+            "listeners:\r\n  a: {}\r\n  new:\r\n    run: [x]\r\n"
+        );
+    }
+
+    #[test]
+    fn any_other_layout_is_left_alone() {
+        for text in [
+            "listeners: {a: {}}\n",
+            "\"listeners\":\n  a: {}\n",
+            "listeners: &x\n  a: {}\n",
+            "listeners:#x\n",
+        ] {
+            assert_eq!(put(text, "listeners"), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `systole listener new`: the files of a listener, its payloads and its entry in the organism's file, and a test that
+//! passes as written. Nothing that is there is written over, and of the organism's file no other byte changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::inserted;
+use crate::cli::exit::Exit;
+use crate::cli::fresh::{self, Fresh};
+use crate::cli::place::Place;
+use crate::cli::screen::Screen;
+use crate::organism::file;
+use crate::words::ids::Name;
+
+/// Writes a listener into the organism, with a test that passes as written.
+///
+/// Its files go below listeners/, its payloads and its entry into the organism's file, in which no other byte
+/// changes. Nothing is written over.
+#[derive(Args, Debug)]
+pub(in crate::cli) struct New {
+    #[command(flatten)]
+    place: Place,
+    /// What it is written in
+    #[arg(value_name = "LANGUAGE")]
+    language: Language,
+    /// Its name
+    #[arg(value_name = "NAME", value_parser = Name::parse)]
+    name: Name,
+    /// For Rust: the folder of systole-kit, listeners/kit in a checkout of Systole
+    #[arg(long, value_name = "FOLDER")]
+    kit: Option<PathBuf>,
+}
+
+/// What a listener is written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Language {
+    /// A shell script, started once for each request
+    Shell,
+    /// A Python program that stays
+    Python,
+    /// A Rust program that stays, on the kit
+    Rust,
+}
+
+/// What is to be written.
+struct Plan {
+    files: Vec<Fresh>,
+    /// The program, as the organism's file names it.
+    run: String,
+    once: bool,
+    /// What builds it, where it has to be built.
+    build: Option<String>,
+    test: String,
+}
+
+impl New {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.write(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn write(&self, screen: Screen) -> Result<Exit, Exit> {
+        let organism = self.place.organism(screen)?;
+        if organism.composition.listeners.contains_key(&self.name) {
+            let words = [self.name.as_str(), " is a listener of the organism's file already"].concat();
+            let exit = screen.fail(Exit::Usage, words);
+            screen.say("  try: another name");
+            return Err(exit);
+        }
+        let words = Words::of(&self.name, organism.composition.organism.as_str());
+        let plan = self.plan(screen, &words)?;
+        let path = self.place.file();
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let text = fs::read_to_string(path).map_err(|error| unwritable(screen, path, &error))?;
+        let added = added(&text, &words, &plan);
+        if let Some(text) = &added {
+            file::load_text(path, text).map_err(|refused| {
+                let name = self.name.as_str();
+                screen.say(["with ", name, " in it the organism's file would be refused:"].concat());
+                screen.say(refused.to_string().trim_end());
+                Exit::Configuration
+            })?;
+        }
+        fresh::write(screen, &folder, &plan.files)?;
+        if let Some(text) = &added {
+            replace(path, text).map_err(|error| unwritable(screen, path, &error))?;
+        }
+        self.tell(screen, &folder, &plan, &words, added.is_some());
+        Ok(Exit::Done)
+    }
+
+    fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, Exit> {
+        let name = self.name.as_str();
+        let file = |end: &str| ["listeners/", name, end].concat();
+        let test = || Fresh::new(file(".test.sh"), words.filled(include_str!("templates/test.sh")));
+        Ok(match self.language {
+            Language::Shell => Plan {
+                files: vec![
+                    Fresh::new(file(".sh"), words.filled(include_str!("templates/shell.sh"))),
+                    test(),
+                ],
+                run: ["sh, ", &file(".sh")].concat(),
+                once: true,
+                build: None,
+                test: ["sh ", &file(".test.sh")].concat(),
+            },
+            Language::Python => Plan {
+                files: vec![
+                    Fresh::new(file(".py"), words.filled(include_str!("templates/python.py"))),
+                    test(),
+                ],
+                run: ["python3, ", &file(".py")].concat(),
+                once: false,
+                build: None,
+                test: ["sh ", &file(".test.sh")].concat(),
+            },
+            Language::Rust => {
+                let kit = self.kit(screen)?;
+                let cargo = |verb: &str| ["cargo ", verb, " --manifest-path ", &file("/Cargo.toml")].concat();
+                let manifest = words.filled(include_str!("templates/Cargo.toml.txt"));
+                Plan {
+                    files: vec![
+                        Fresh::new(file("/Cargo.toml"), manifest.replace("@KIT@", &kit)),
+                        Fresh::new(file("/src/main.rs"), words.filled(include_str!("templates/main.rs.txt"))),
+                        Fresh::new(file("/.gitignore"), "/target\n".to_owned()),
+                    ],
+                    run: [&file("/target/release/"), &*words.krate].concat(),
+                    once: false,
+                    build: Some(cargo("build --release")),
+                    test: cargo("test"),
+                }
+            }
+        })
+    }
+
+    /// Where the kit lies, as a manifest names it.
+    fn kit(&self, screen: Screen) -> Result<String, Exit> {
+        let fail = |words: &str| {
+            let exit = screen.fail(Exit::Usage, words);
+            screen.say("  try: --kit FOLDER, with listeners/kit of a checkout of Systole");
+            exit
+        };
+        let Some(kit) = &self.kit else {
+            return Err(fail("a Rust listener stands on systole-kit, which no registry has yet"));
+        };
+        let manifest = fs::read_to_string(kit.join("Cargo.toml")).unwrap_or_default();
+        if !manifest.contains("name = \"systole-kit\"") {
+            return Err(fail(&[&kit.display().to_string(), " is not the folder of systole-kit"].concat()));
+        }
+        let whole = fs::canonicalize(kit).unwrap_or_else(|_| kit.clone());
+        let text = whole.to_string_lossy();
+        // A manifest is TOML: in its texts these two mean something.
+        Ok(text.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+
+    fn tell(&self, screen: Screen, folder: &Path, plan: &Plan, words: &Words, added: bool) {
+        let file = self.place.file().display().to_string();
+        let next: Vec<String> = plan.build.iter().chain([&plan.test]).cloned().collect();
+        if screen.json {
+            let written: Vec<PathBuf> = plan.files.iter().map(|f| folder.join(&f.path)).collect();
+            screen.value(&json!({"written": written, "added": added, "next": next}));
+            return;
+        }
+        for fresh in &plan.files {
+            screen.say(["wrote ", &folder.join(&fresh.path).display().to_string()].concat());
+        }
+        if added {
+            screen.say(["added ", self.name.as_str(), " and its payloads to ", &file].concat());
+        } else {
+            screen.say([&*file, " is laid out in a way of its own; add to it:"].concat());
+            let sections = [("payloads", words.payloads()), ("listeners", words.listener(plan))];
+            for (key, lines) in sections {
+                screen.show(&[key, ":"].concat());
+                lines.iter().for_each(|line| screen.show(&["  ", line].concat()));
+            }
+        }
+        next.iter().for_each(|command| screen.say(["next: ", command].concat()));
+    }
+}
+
+/// What the templates leave open.
+struct Words {
+    name: String,
+    ask: String,
+    answer: String,
+    namespace: String,
+    krate: String,
+}
+
+impl Words {
+    fn of(name: &Name, organism: &str) -> Words {
+        let name = name.as_str().to_owned();
+        Words {
+            ask: name.replace('.', "-"),
+            answer: [&name.replace('.', "-"), "-answer"].concat(),
+            namespace: ["https://xml-pipeline.org/ns/", organism, "/v1"].concat(),
+            krate: name.replace('.', "-"),
+            name,
+        }
+    }
+
+    fn filled(&self, template: &str) -> String {
+        let holes = [
+            ("@NAME@", &self.name),
+            ("@ASK@", &self.ask),
+            ("@ANSWER@", &self.answer),
+            ("@NS@", &self.namespace),
+            ("@CRATE@", &self.krate),
+        ];
+        holes.iter().fold(template.to_owned(), |text, (hole, word)| text.replace(hole, word))
+    }
+
+    fn payloads(&self) -> Vec<String> {
+        let about = "{text: text -- what is asked}";
+        let answered = "{text: text -- what is said to it}";
+        vec![[&self.ask, ": ", about].concat(), [&self.answer, ": ", answered].concat()]
+    }
+
+    fn listener(&self, plan: &Plan) -> Vec<String> {
+        let mut lines = vec![
+            [&self.name, ":"].concat(),
+            ["  run: [", &plan.run, "]"].concat(),
+            ["  accepts: [", &self.ask, "]"].concat(),
+            ["  returns: [", &self.answer, "]"].concat(),
+            "  entry: true".to_owned(),
+        ];
+        if plan.once {
+            lines.insert(2, "  mode: once".to_owned());
+        }
+        lines
+    }
+}
+
+/// The organism's file with the listener in it, where its layout allows that.
+fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
+    let with_listener = inserted::below(text, "listeners", &words.listener(plan))?;
+    inserted::below(&with_listener, "payloads", &words.payloads())
+}
+
+/// Puts a text in place of a file at once, so that nobody ever reads half of it.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, text)?;
+    fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
+    fs::rename(&beside, path)
+}
+
+fn unwritable(screen: Screen, path: &Path, error: &std::io::Error) -> Exit {
+    screen.fail(Exit::Unavailable, [&path.display().to_string(), ": ", &error.to_string()].concat())
+}

@@ -1,0 +1,139 @@
+//! `systole schema`: the schema that judges an element, what a model makes of it, and the way from the
+//! compact form to a file of one's own. Reads the organism's file; no log and no organism are needed.
+
+mod as_json;
+mod eject;
+mod found;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::exit::Exit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::words::composition::Schema as Text;
+use crate::words::ids::Digest;
+use found::{Declared, Schemas};
+
+/// What is wanted of a schema.
+#[derive(Args, Debug)]
+pub(super) struct Schema {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Print the XSD that judges an element
+    Show(Show),
+    /// Write what `payloads` means into a file, and name that instead
+    Eject(eject::Eject),
+    /// Print a smallest valid payload
+    Example(Of),
+    /// Print what a prompt says of a payload
+    Prompt(Of),
+    /// Print the form of its payloads in JSON, as JSON Schema
+    Json(as_json::AsJson),
+}
+
+#[derive(Args, Debug)]
+struct Show {
+    #[command(flatten)]
+    place: Place,
+    /// An element, or a schema as the file names it; without one, what
+    /// `payloads` means
+    element: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct Of {
+    #[command(flatten)]
+    place: Place,
+    /// The element, or {namespace}element
+    element: String,
+}
+
+impl Schema {
+    pub(super) fn run(self) -> Exit {
+        let done = match &self.what {
+            What::Show(show) => show.run(),
+            What::Eject(eject) => eject.run(),
+            What::Example(of) => of.example(),
+            What::Prompt(of) => of.prompt(),
+            What::Json(json) => json.run(),
+        };
+        done.unwrap_or_else(|exit| exit)
+    }
+}
+
+impl Show {
+    fn run(&self) -> Result<Exit, Exit> {
+        let screen = self.place.screen();
+        let schemas = Schemas::of(&self.place, screen)?;
+        let schema = match &self.element {
+            Some(element) => match schemas.named(element) {
+                Some(schema) => schema,
+                None => schemas.declaring(screen, element)?.schema,
+            },
+            None => schemas.payloads().ok_or_else(|| nothing(screen, &schemas))?,
+        };
+        let hash = Digest::of(&schema.text).to_string();
+        if screen.json {
+            let xsd = String::from_utf8_lossy(&schema.text);
+            screen.value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
+            return Ok(Exit::Done);
+        }
+        screen.say([&shown(schema), ", SHA-256 ", &hash].concat());
+        screen.document(&schema.text);
+        Ok(Exit::Done)
+    }
+}
+
+fn nothing(screen: Screen, schemas: &Schemas) -> Exit {
+    let names = schemas.names();
+    let which = if names.is_empty() { "an element".to_owned() } else { names.join(", ") };
+    let told = ["the file declares no payloads; name an element or a schema: ", &which].concat();
+    screen.fail(Exit::Usage, told)
+}
+
+/// A schema as people know it.
+fn shown(schema: &Text) -> String {
+    match schema.name.as_str() {
+        "payloads/" => "made of payloads".to_owned(),
+        "talk/" => "talk, which comes with the house".to_owned(),
+        file => file.to_owned(),
+    }
+}
+
+impl Of {
+    fn example(&self) -> Result<Exit, Exit> {
+        let screen = self.place.screen();
+        let schemas = Schemas::of(&self.place, screen)?;
+        let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
+        let Some(example) = model.example(&local) else {
+            let told =
+                [&local, " has no example: no value is known for one of its patterns, or it holds itself"];
+            return Err(screen.fail(Exit::Failed, told.concat()));
+        };
+        let text = String::from_utf8_lossy(&example);
+        if screen.json {
+            screen.value(&json!({"element": local, "namespace": model.target_namespace(), "example": text}));
+        } else {
+            screen.show(&text);
+        }
+        Ok(Exit::Done)
+    }
+
+    fn prompt(&self) -> Result<Exit, Exit> {
+        let screen = self.place.screen();
+        let schemas = Schemas::of(&self.place, screen)?;
+        let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
+        let prompt = model.prompt(&local).unwrap_or_default();
+        if screen.json {
+            screen.value(&json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}));
+        } else {
+            screen.show(&prompt);
+        }
+        Ok(Exit::Done)
+    }
+}

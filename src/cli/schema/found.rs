@@ -1,0 +1,116 @@
+//! Which schema a command means: the one that declares an element, or one by its name.
+//!
+//! Elements of the file come before those of the house, which may be asked about all the same. Reads what is
+//! at hand and prints nothing but why nothing was found.
+
+use std::sync::Arc;
+
+use systole_kit::schema::{Model, nearest};
+
+use crate::cli::exit::Exit;
+use crate::cli::place::Place;
+use crate::cli::screen::Screen;
+use crate::organism::file::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD};
+use crate::rules::introspection::META_XSD;
+use crate::words::composition::Schema;
+
+/// The schemas that may be asked about.
+pub(super) struct Schemas {
+    /// Those of the file, and the vocabularies that it uses.
+    own: Vec<Schema>,
+    /// The others that come with the house.
+    house: Vec<Schema>,
+}
+
+/// An element that is declared somewhere.
+pub(super) struct Declared<'s> {
+    pub(super) schema: &'s Schema,
+    pub(super) model: Model,
+    pub(super) local: String,
+}
+
+impl Schemas {
+    pub(super) fn of(place: &Place, screen: Screen) -> Result<Schemas, Exit> {
+        let schemas = place.organism(screen)?.composition.schemas;
+        // The core's and the envelope's stand first, and are the same in every file of this version.
+        let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
+        let house = [
+            ("talk/", TALK_XSD),
+            ("core.xsd", CORE_XSD),
+            ("envelope.xsd", ENVELOPE_XSD),
+            ("meta.xsd", META_XSD),
+        ];
+        let house = house.into_iter().filter(|(name, _)| own.iter().all(|schema| schema.name != *name));
+        let house = house.map(|(name, text)| Schema { name: name.to_owned(), text: Arc::from(text) });
+        Ok(Schemas { house: house.collect(), own })
+    }
+
+    /// What is made of `payloads`.
+    pub(super) fn payloads(&self) -> Option<&Schema> {
+        self.named(PAYLOADS)
+    }
+
+    /// The schema of that name.
+    pub(super) fn named(&self, name: &str) -> Option<&Schema> {
+        self.own.iter().chain(&self.house).find(|schema| schema.name == name)
+    }
+
+    /// The names of the schemas of the file.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.own.iter().map(|schema| schema.name.as_str()).collect()
+    }
+
+    /// The one schema that declares an element, named by its local name or as `{namespace}name`.
+    pub(super) fn declaring(&self, screen: Screen, element: &str) -> Result<Declared<'_>, Exit> {
+        let mut found = declared(&self.own, element);
+        if found.is_empty() {
+            found = declared(&self.house, element);
+        }
+        if found.len() > 1 {
+            let namespaces =
+                found.iter().map(|one| ["  ", &qualified(one), "  in ", &one.schema.name].concat());
+            let which: Vec<String> = namespaces.collect();
+            let told = ["several schemas declare ", element, "; name one of\n", &which.join("\n")].concat();
+            return Err(screen.fail(Exit::Usage, told));
+        }
+        found.pop().ok_or_else(|| self.unknown(screen, element))
+    }
+
+    /// Says that nothing declares an element, with the nearest that is declared.
+    pub(super) fn unknown(&self, screen: Screen, element: &str) -> Exit {
+        let locals = |schemas: &[Schema]| -> Vec<String> {
+            models(schemas)
+                .flat_map(|(_, model)| model.elements().map(str::to_owned).collect::<Vec<_>>())
+                .collect()
+        };
+        let (own, house) = (locals(&self.own), locals(&self.house));
+        let near = nearest(element, own.iter().chain(&house).map(String::as_str));
+        let mend = match near {
+            Some(near) => ["; did you mean ", near].concat(),
+            None if own.is_empty() => String::new(),
+            None => ["; there are ", &own.join(", ")].concat(),
+        };
+        screen.fail(Exit::Usage, ["no schema declares ", element, &mend].concat())
+    }
+}
+
+/// The models of schemas, each read among all of them: it may import others.
+fn models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, Model)> {
+    let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
+    schemas.iter().filter_map(move |schema| Some((schema, Model::read_among(&schema.text, &among).ok()?)))
+}
+
+fn declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
+    let parts = element.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+    let (namespace, local) = parts.map_or((None, element), |(namespace, local)| (Some(namespace), local));
+    let fits = |model: &Model| {
+        namespace.is_none_or(|namespace| model.target_namespace() == namespace)
+            && model.elements().any(|name| name == local)
+    };
+    let found = models(schemas).filter(|(_, model)| fits(model));
+    found.map(|(schema, model)| Declared { schema, model, local: local.to_owned() }).collect()
+}
+
+fn qualified(one: &Declared<'_>) -> String {
+    ["{", one.model.target_namespace(), "}", &one.local].concat()
+}

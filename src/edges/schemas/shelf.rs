@@ -1,0 +1,58 @@
+//! Puts the documents that a schema imports where libxml2 finds them: into sealed memory of this process.
+//!
+//! libxml2 resolves an import without a location to a namespace that it has loaded already, and it can load
+//! several documents only by their locations. So a schema is made here that says nothing itself and imports
+//! each document by the path of an anonymous memory file. Documents with their namespaces come in, that
+//! schema goes out. No file and no socket is ever opened; what the memory holds cannot be changed any more.
+
+use std::io::Write as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use systole_kit::writer::Writer;
+
+const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+
+/// A schema document and the namespace that it declares.
+#[derive(Clone, Copy)]
+pub(super) struct Document<'d> {
+    pub(super) namespace: &'d str,
+    pub(super) xsd: &'d [u8],
+}
+
+/// Documents in memory, and the schema that imports them all. They are there as long as this is.
+pub(super) struct Shelf {
+    pub(super) driver: Vec<u8>,
+    _documents: Vec<OwnedFd>,
+}
+
+impl Shelf {
+    /// Lays the documents out.
+    pub(super) fn of(documents: &[Document<'_>]) -> std::io::Result<Shelf> {
+        let mut kept = Vec::with_capacity(documents.len());
+        let mut paths = Vec::with_capacity(documents.len());
+        for document in documents {
+            let sealed = sealed(document.xsd)?;
+            paths.push(["/proc/self/fd/", &sealed.as_raw_fd().to_string()].concat());
+            kept.push(sealed);
+        }
+        let mut writer = Writer::with_capacity(256);
+        writer.open("schema").xmlns(XSD).content(|inside| {
+            for (document, path) in documents.iter().zip(&paths) {
+                let import = inside.open("import").attr("namespace", document.namespace);
+                import.attr("schemaLocation", path).empty();
+            }
+        });
+        Ok(Shelf { driver: writer.finish(), _documents: kept })
+    }
+}
+
+/// Bytes in anonymous memory that nobody can write to any more, and that no child inherits.
+fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
+    let memory = memfd_create(c"systole-schema", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut file = std::fs::File::from(memory);
+    file.write_all(bytes)?;
+    let memory = OwnedFd::from(file);
+    fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(memory)
+}

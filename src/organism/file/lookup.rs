@@ -1,0 +1,177 @@
+//! Where an element that a listener accepts or returns is declared: in its own schema, among the payloads
+//! of the file, in the schemas that all share, in the vocabularies of the house; the first that has it.
+//!
+//! In come local names, out come elements with the schema that judges each. What stands in two schemas of
+//! one rank is refused: nobody could tell which is meant.
+
+use std::sync::Arc;
+
+use systole_kit::QName;
+use systole_kit::schema::{Model, nearest};
+
+use super::compose::one_of;
+use super::declared::{Declared, Party};
+use super::desk::Desk;
+use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
+use super::value::At;
+use crate::words::codes::Code;
+use crate::words::composition::{Element, Schema, SchemaId};
+
+/// A vocabulary of the house, which joins the composition once it is used.
+struct Vocabulary {
+    schema: Schema,
+    outline: Outline,
+}
+
+/// The declarations that every listener of a file may name.
+pub(super) struct Lookup {
+    collected: Collected,
+    /// The names of the schemas that all share, in order of the file.
+    shared: Vec<String>,
+    vocabularies: Vec<Vocabulary>,
+    /// Whether something that all may name could not be read, so that nobody can say what is missing.
+    is_whole: bool,
+}
+
+impl Lookup {
+    pub(super) fn new(collected: Collected, declared: &Declared, shelf: &dyn Shelf) -> Lookup {
+        let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
+        let vocabularies = shelf.vocabularies().into_iter().filter_map(|schema| {
+            // The house's own can be read, which a test holds.
+            let outline = outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE);
+            Some(Vocabulary { schema, outline })
+        });
+        let vocabularies = vocabularies.collect();
+        let has_payloads = declared.payloads.is_none() || collected.outline(PAYLOADS).is_some();
+        let is_whole = has_payloads && shared.iter().all(|name| collected.outline(name).is_some());
+        Lookup { collected, shared, vocabularies, is_whole }
+    }
+
+    /// The schemas that the composition holds in the end.
+    pub(super) fn into_schemas(self) -> Vec<Schema> {
+        self.collected.schemas
+    }
+
+    /// Resolves what a listener names under `path`.
+    pub(super) fn elements(
+        &mut self,
+        desk: &mut Desk,
+        party: &Party,
+        named: &[At<String>],
+        path: &str,
+    ) -> Vec<At<Element>> {
+        named.iter().filter_map(|one| self.element(desk, party, one, path)).collect()
+    }
+
+    fn element(
+        &mut self,
+        desk: &mut Desk,
+        party: &Party,
+        named: &At<String>,
+        path: &str,
+    ) -> Option<At<Element>> {
+        let own = party.schema.as_ref();
+        let own_outline = own.and_then(|own| self.collected.outline(&own.value));
+        let is_own_read = own.is_none() || own_outline.is_some();
+        let found = own_outline.and_then(|outline| declared_in(outline, &named.value));
+        let found = found.or_else(|| {
+            self.collected.outline(PAYLOADS).and_then(|outline| declared_in(outline, &named.value))
+        });
+        if let Some(value) = found.or_else(|| self.shared(desk, named, path)) {
+            return Some(At { at: named.at, value });
+        }
+        if let Some(value) = self.shipped(&named.value) {
+            return Some(At { at: named.at, value });
+        }
+        // Where a schema could not be read, it may well stand there.
+        if self.is_whole && is_own_read {
+            self.unknown(desk, own, named, path);
+        }
+        None
+    }
+
+    fn shared(&self, desk: &mut Desk, named: &At<String>, path: &str) -> Option<Element> {
+        let all = self.shared.iter().filter_map(|name| Some((name, self.collected.outline(name)?)));
+        let mut found = all.filter_map(|(name, outline)| Some((name, declared_in(outline, &named.value)?)));
+        let (first_name, first) = found.next()?;
+        if let Some((second, _)) = found.find(|(name, _)| *name != first_name) {
+            let told = [path, ": `", &named.value, "` stands in ", first_name, " and in ", second].concat();
+            let mend = ["schema: ", first_name, ", or the other, on this listener"].concat();
+            desk.tell(Code::ConfigOverlap, named.at, &told, Some(&mend));
+        }
+        Some(first)
+    }
+
+    fn shipped(&mut self, local: &str) -> Option<Element> {
+        let found = self.vocabularies.iter().find_map(|vocabulary| {
+            let mut element = declared_in(&vocabulary.outline, local)?;
+            element.schema = self.collected.ship(&vocabulary.schema);
+            Some(element)
+        })?;
+        Some(found)
+    }
+
+    /// The schema that declares the root tag of a listener's own notes.
+    pub(super) fn note(&self, party: &Party, tag: &QName) -> Option<SchemaId> {
+        let own = party.schema.as_ref().map(|own| own.value.as_str());
+        let names = own.into_iter().chain([PAYLOADS]).chain(self.shared.iter().map(String::as_str));
+        let mut outlines = names.filter_map(|name| self.collected.outline(name));
+        let declares =
+            |outline: &&Outline| outline.namespace == tag.ns && outline.element(&tag.local).is_some();
+        outlines.find(declares).map(|outline| outline.id)
+    }
+
+    /// Tells of an element that nothing declares, with the nearest that something does: its own schema first.
+    fn unknown(&self, desk: &mut Desk, own: Option<&At<String>>, named: &At<String>, path: &str) {
+        let own_outline = own.and_then(|own| self.collected.outline(&own.value));
+        let near: Vec<&str> = own_outline.iter().flat_map(|outline| names(outline)).collect();
+        let all = [PAYLOADS].into_iter().chain(self.shared.iter().map(String::as_str));
+        let outlines = all.filter_map(|name| self.collected.outline(name));
+        let everybodys: Vec<&str> = outlines.flat_map(names).collect();
+        let shipped = || self.vocabularies.iter().flat_map(|vocabulary| names(&vocabulary.outline));
+        let others = || everybodys.iter().filter(|name| !near.contains(name));
+        let declared = || near.iter().chain(others()).copied();
+        let told = match own {
+            Some(own) => [path, ": `", &named.value, "` is no root element of ", &own.value].concat(),
+            None => [path, ": `", &named.value, "` is declared by no schema and not in payloads"].concat(),
+        };
+        let nearest = nearest(&named.value, near.iter().copied());
+        let nearest =
+            nearest.or_else(|| systole_kit::schema::nearest(&named.value, declared().chain(shipped())));
+        let mend = nearest.map(str::to_owned).unwrap_or_else(|| match declared().next() {
+            Some(_) => one_of(declared()),
+            None => ["payloads: {", &named.value, ": {…}} at the top of the file, or a schema"].concat(),
+        });
+        desk.tell(Code::ConfigUnknownElement, named.at, &told, Some(&mend));
+    }
+
+    /// Tells of payloads that stand in a schema of the file as well.
+    pub(super) fn declared_twice(&self, desk: &mut Desk, declared: &Declared) {
+        let (Some(payloads), Some(section)) = (self.collected.outline(PAYLOADS), &declared.payloads) else {
+            return;
+        };
+        let own = declared.parties.iter().filter_map(|party| party.schema.as_ref());
+        let mut files: Vec<&str> = declared.schemas.iter().chain(own).map(|at| at.value.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        for element in &payloads.elements {
+            let other = files.iter().find(|file| {
+                self.collected.outline(file).is_some_and(|outline| outline.element(element).is_some())
+            });
+            if let Some(file) = other {
+                let told = ["payloads: `", element, "` stands in ", file, " as well"].concat();
+                let mend = "one of the two; a payload is declared in one place";
+                desk.tell(Code::ConfigDuplicate, section.place_of(element), &told, Some(mend));
+            }
+        }
+    }
+}
+
+fn names(outline: &Outline) -> impl Iterator<Item = &str> {
+    outline.elements.iter().map(AsRef::as_ref)
+}
+
+fn declared_in(outline: &Outline, local: &str) -> Option<Element> {
+    let local = Arc::clone(outline.element(local)?);
+    Some(Element { name: QName { ns: Arc::clone(&outline.namespace), local }, schema: outline.id })
+}

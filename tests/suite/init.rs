@@ -1,0 +1,73 @@
+//! `systole init`: what it writes runs as it stands, and its last line is a command that works.
+
+use std::path::Path;
+
+use crate::program::systole;
+use crate::session::Shell;
+
+/// The command that was named last.
+fn next(said: &str) -> &str {
+    said.lines()
+        .last()
+        .and_then(|line| line.strip_prefix("next: "))
+        .unwrap_or_else(|| panic!("no next: {said}"))
+}
+
+#[test]
+fn from_an_empty_folder_to_an_answer() {
+    let shell = Shell::new();
+    let said = shell.run("systole init first");
+    assert_eq!(next(&said), "cd first && systole ask \"Who is there?\"");
+    assert_eq!(shell.run(next(&said)), "Hello. You said: Who is there?\n");
+    let yaml = std::fs::read_to_string(shell.folder().join("first/organism.yaml")).unwrap();
+    assert!(yaml.contains("organism: {name: first, entry: greeter}"), "{yaml}");
+}
+
+#[test]
+fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
+    for example in ["hello", "first-listeners", "beat"] {
+        let shell = Shell::new();
+        let said = shell.run(&["systole init \"my folder\" --example ", example].concat());
+        let answered = shell.run(&[next(&said), " && echo it worked"].concat());
+        assert!(answered.ends_with("it worked\n"), "{example}: {answered}");
+        assert_eq!(shell.run("sh test.sh"), "ok\n", "{example}");
+        // The test beside it fails where the organism answers something else.
+        shell.run("sed -i 's/ said/ mumbled/; s/ asked/ mumbled/; s/\"total\"/\"quantity\"/' answer.* listeners/* 2>/dev/null");
+        let broken = shell.run("sh test.sh || echo failed");
+        assert!(broken.contains("failed") && !broken.contains("ok\n"), "{example}: {broken}");
+    }
+}
+
+/// What stands in `config/` is what is written, file by file.
+#[test]
+fn an_example_is_written_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    for example in ["hello", "first-listeners", "beat"] {
+        let shell = Shell::new();
+        // Under the name of the example nothing is named anew.
+        shell.run(&["systole init ", example, " --example ", example].concat());
+        shell.run(&["cd ", example].concat());
+        let differs = shell.run(&["diff -r . '", root.join(example).to_str().unwrap(), "'"].concat());
+        assert_eq!(differs, "", "{example}");
+    }
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("listeners")).unwrap();
+    std::fs::write(folder.path().join("listeners/greeter.sh"), "mine").unwrap();
+    let ran = systole(folder.path(), &["init"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("is there already: listeners/greeter.sh"), "{ran:?}");
+    assert!(ran.stderr.contains("try: "), "{ran:?}");
+    assert!(!folder.path().join("organism.yaml").exists(), "all or nothing");
+    assert_eq!(std::fs::read_to_string(folder.path().join("listeners/greeter.sh")).unwrap(), "mine");
+    let unknown = systole(folder.path(), &["init", "--example", "nope"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("first-listeners"), "{unknown:?}");
+    // The current folder gives its name, where that is one.
+    std::fs::create_dir(folder.path().join("shop-2")).unwrap();
+    let ran = systole(&folder.path().join("shop-2"), &["init"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let yaml = std::fs::read_to_string(folder.path().join("shop-2/organism.yaml")).unwrap();
+    assert!(yaml.contains("name: shop-2"), "{yaml}");
+}

@@ -1,0 +1,102 @@
+//! `systole listener new`: a listener of each kind, whose test passes as written and which the organism then runs.
+
+use std::path::Path;
+
+use crate::session::Shell;
+
+/// A shell in a fresh organism.
+fn organism() -> Shell {
+    let shell = Shell::new();
+    shell.run("systole init hello && cd hello");
+    shell.run("cd hello");
+    shell
+}
+
+const SEND: &str = "echo '<weather xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><text>a &lt; b</text></weather>' | systole send 2>/dev/null";
+
+#[test]
+fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {
+    for language in ["shell", "python"] {
+        let shell = organism();
+        let before = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
+        let said = shell.run(&["systole listener new ", language, " weather"].concat());
+        assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
+        assert!(said.ends_with("next: sh listeners/weather.test.sh\n"), "{said}");
+        let test = shell.run("sh listeners/weather.test.sh");
+        assert!(test.ends_with("ok\n"), "{language}: {test}");
+        let answer = shell.run(SEND);
+        assert!(
+            answer.contains("weather-answer") && answer.contains("You said: a &lt; b"),
+            "{language}: {answer}"
+        );
+        let after = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
+        let kept: Vec<&str> = after.lines().filter(|line| before.lines().any(|old| old == *line)).collect();
+        assert!(before.lines().all(|line| kept.contains(&line)), "{after}");
+        // A test that cannot fail would be worse than none.
+        shell.run("sed -i 's/You said/I said/' listeners/weather.sh listeners/weather.py 2>/dev/null");
+        let test = shell.run("sh listeners/weather.test.sh || echo it failed");
+        assert!(test.contains("unexpected: ") && test.ends_with("it failed\n"), "{language}: {test}");
+    }
+}
+
+#[test]
+fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shell = organism();
+    let none = shell.run("systole listener new rust weather; echo $?");
+    assert!(none.contains("no registry has yet") && none.ends_with("2\n"), "{none}");
+    let wrong = shell.run("systole listener new rust weather --kit . ; echo $?");
+    assert!(wrong.contains(". is not the folder of systole-kit") && wrong.ends_with("2\n"), "{wrong}");
+    let kit = root.join("listeners/kit");
+    let said = shell.run(&["systole listener new rust weather --kit '", kit.to_str().unwrap(), "'"].concat());
+    let next: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("next: ")).collect();
+    let [build, test] = next[..] else { panic!("{said}") };
+    // What was built before is built once for all runs of this test, and nothing is fetched.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("listener-new");
+    let built =
+        ["export CARGO_NET_OFFLINE=true CARGO_TARGET_DIR='", target.to_str().unwrap(), "'; "].concat();
+    let tested = shell.run(&[&built, test].concat());
+    assert!(tested.contains("test tests::it_answers_what_it_is_asked ... ok"), "{tested}");
+    let done = shell.run(&[&built, build, " && mkdir -p listeners/weather/target/release && cp \"$CARGO_TARGET_DIR/release/weather\" listeners/weather/target/release/ && echo built"].concat());
+    assert!(done.ends_with("built\n"), "{done}");
+    let answer = shell.run(SEND);
+    assert!(answer.contains("You said: a &lt; b"), "{answer}");
+    let source = std::fs::read_to_string(shell.folder().join("hello/listeners/weather/src/main.rs")).unwrap();
+    let code = source.split("\n#[cfg(test)]").next().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/adding-a-listener.md")).unwrap();
+    assert!(page.contains(code), "the page shows what is written: {code}");
+    let lines =
+        code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).count();
+    assert!(lines <= 15, "about fifteen lines: {lines}");
+}
+
+#[test]
+fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
+    let shell = organism();
+    let path = shell.folder().join("hello/organism.yaml");
+    let again = shell.run("systole listener new shell greeter; echo $?");
+    assert!(
+        again.contains("greeter is a listener of the organism's file already") && again.ends_with("2\n"),
+        "{again}"
+    );
+    shell.run("echo mine > listeners/weather.py");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let there = shell.run("systole listener new python weather; echo $?");
+    assert!(there.contains("is there already: listeners/weather.py") && there.ends_with("2\n"), "{there}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the file is as it was");
+    assert!(!shell.folder().join("hello/listeners/weather.test.sh").exists(), "all or nothing");
+
+    let flow = "organism: {name: hello, entry: greeter}\nlisteners: {greeter: {run: [sh, listeners/greeter.sh], mode: once, accepts: [ask], returns: [answer]}}\n";
+    std::fs::write(&path, flow).unwrap();
+    let printed = shell.run("systole listener new shell report");
+    assert!(printed.contains("is laid out in a way of its own; add to it:"), "{printed}");
+    assert!(printed.contains("\n  report:\n    run: [sh, listeners/report.sh]\n"), "{printed}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), flow);
+
+    std::fs::write(&path, "organism: {name: hello}\nlistenrs: {}\n").unwrap();
+    let refused = shell.run("systole listener new shell more; echo $?");
+    assert!(refused.contains("listenrs") && refused.ends_with("3\n"), "{refused}");
+    shell.run("rm organism.yaml");
+    let none = shell.run("systole listener new shell more; echo $?");
+    assert!(none.ends_with("3\n"), "{none}");
+}

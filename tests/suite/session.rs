@@ -1,0 +1,94 @@
+//! Sessions as pages show them: commands and what they print, read from a page and run in a real shell, in the order of
+//! the page. Nothing is taken out but times.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A command and what it prints.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) command: String,
+    pub(crate) shown: String,
+}
+
+/// The commands of every console block of a page. `$ ` begins one, `> ` goes on with it, anything else is what it
+/// prints.
+pub(crate) fn steps(page: &str) -> Vec<Step> {
+    let blocks = page.split("```console\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    let mut steps: Vec<Step> = Vec::new();
+    for line in blocks.flat_map(str::lines) {
+        if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(Step { command: command.to_owned(), shown: String::new() });
+            continue;
+        }
+        let step = steps.last_mut().expect("a block begins with a command");
+        match line.strip_prefix("> ").or_else(|| (line == ">").then_some("")) {
+            Some(more) if step.shown.is_empty() => step.command.push_str(&["\n", more].concat()),
+            _ => step.shown.push_str(&[line, "\n"].concat()),
+        }
+    }
+    steps
+}
+
+/// A shell that keeps its place from one command to the next.
+pub(crate) struct Shell {
+    home: tempfile::TempDir,
+    path: String,
+}
+
+impl Shell {
+    /// A shell in an empty folder, with `systole` on its path.
+    pub(crate) fn new() -> Shell {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("folder")).unwrap();
+        std::fs::write(home.path().join("place"), home.path().join("folder").to_str().unwrap()).unwrap();
+        let program = Path::new(env!("CARGO_BIN_EXE_systole")).parent().unwrap().to_str().unwrap();
+        let path = [program, ":", &std::env::var("PATH").unwrap()].concat();
+        Shell { home, path }
+    }
+
+    /// The folder that it began in.
+    pub(crate) fn folder(&self) -> std::path::PathBuf {
+        self.home.path().join("folder")
+    }
+
+    /// Runs a command and gives all that it printed.
+    pub(crate) fn run(&self, command: &str) -> String {
+        let place = self.home.path().join("place");
+        let place = place.to_str().unwrap();
+        let whole =
+            ["cd \"$(cat '", place, "')\" || exit\n{ ", command, "\n} 2>&1\npwd >'", place, "'\n"].concat();
+        let mut shell = Command::new("sh");
+        let ran =
+            shell.args(["-c", &whole]).env("PATH", &self.path).stdin(std::process::Stdio::null()).output();
+        String::from_utf8(ran.unwrap().stdout).unwrap()
+    }
+}
+
+/// A text without its times: `10:08:41`, `1.1 s`, `14 ms`.
+pub(crate) fn timeless(text: &str) -> String {
+    let mut out = String::new();
+    let mut digits = false;
+    for c in text.chars() {
+        let is_time = c.is_ascii_digit();
+        if !is_time || !digits {
+            out.push(if is_time { '0' } else { c });
+        }
+        digits = is_time;
+    }
+    out
+}
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
