@@ -21,6 +21,7 @@ mod listener;
 mod live;
 mod log;
 mod looking;
+mod made;
 mod pause;
 mod place;
 mod ps;

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::awaited::{Ending, ending, may_halt};
 use super::exit::Exit;
 use super::live::Live;
+use super::made;
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
@@ -29,14 +30,21 @@ pub(super) mod through;
 
 /// Sends a payload and waits for its answer.
 ///
+/// The payload is made of ELEMENT and its fields, or read from a file or stdin.
 /// Goes through the organism that runs on the log. Where none runs, one is started in this process
 /// until the answer is there. The answer goes to stdout, everything else to stderr.
 #[derive(Args, Debug)]
 pub(super) struct Send {
     #[command(flatten)]
     place: Place,
+    /// The element to send, made of the fields behind it
+    #[arg(value_name = "ELEMENT")]
+    element: Option<String>,
+    /// A field of it: limit=5, address.city=Rome, @mode=fast; a text alone
+    #[arg(value_name = "NAME=VALUE")]
+    fields: Vec<String>,
     /// The payload, or an envelope around it; `-` is stdin, and so is nothing
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "element")]
     file: Option<PathBuf>,
     /// The listener it is for
     #[arg(long, value_name = "NAME", value_parser = Name::parse)]
@@ -77,7 +85,13 @@ impl Send {
 
     fn whole(self, screen: Screen) -> Result<Exit, Exit> {
         let log = self.place.log(screen)?;
-        let document = document(screen, self.file.as_deref())?;
+        let document = match &self.element {
+            Some(element) => {
+                let composition = self.place.organism(screen)?.composition;
+                made::message(screen, &composition, element, &self.fields, self.to.as_ref())?
+            }
+            None => document(screen, self.file.as_deref())?,
+        };
         let key = match self.key {
             Some(key) => key,
             None => drawn().map_err(|words| screen.fail(Exit::Unavailable, words))?,
@@ -143,7 +157,10 @@ pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, E
     let file = file.filter(|file| file.as_os_str() != "-");
     let stdin = std::io::stdin();
     if file.is_none() && stdin.is_terminal() {
-        return Err(screen.fail(Exit::Usage, "no payload: give it with --file FILE, or on stdin"));
+        return Err(screen.fail(
+            Exit::Usage,
+            "no payload: name an element and its fields, give --file FILE, or a payload on stdin",
+        ));
     }
     let limit = limits::MESSAGE_BYTES as u64 + 1;
     let mut document = Vec::new();

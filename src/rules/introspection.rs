@@ -66,7 +66,7 @@ fn payload(composition: &Composition, taker: &Listener, element: &Element, write
 }
 
 /// The model of one schema, read among all of the composition: it may import others.
-fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
+pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
     let among: Vec<(&str, &[u8])> =
         composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
     Model::read_among(xsd, &among).ok()

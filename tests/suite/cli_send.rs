@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::http::{HOUSE, house};
-use crate::organism::{ECHO_XSD, folder, say};
+use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Ran, Running, run_file, systole, systole_with_stdin};
 
 fn send(folder: &Path, more: &[&str]) -> Ran {
@@ -54,6 +54,80 @@ fn a_payload_may_come_on_stdin() {
     }
     let nowhere = systole(folder.path(), &["send", "--file", "nowhere.xml"]);
     assert_eq!(nowhere.code, Some(2), "{nowhere:?}");
+}
+
+#[test]
+fn a8_an_element_and_its_fields_are_a_payload_which_is_printed_and_sent() {
+    let folder = house();
+    let made = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\"><text>a &lt; b</text></say>";
+    let alone = systole(folder.path(), &["send", "say", "text=a < b"]);
+    assert!(alone.code == Some(0) && alone.stderr.starts_with(made), "{alone:?}");
+    assert!(alone.stdout.contains(">a &lt; b<"), "{alone:?}");
+    let organism = Running::organism(folder.path());
+    let by_name =
+        ["send", "{https://xml-pipeline.org/ns/echo/v1}say", "--to", "echo", "text=a < b", "--json"];
+    let through = systole(folder.path(), &by_name);
+    assert!(through.code == Some(0) && through.stderr.starts_with(made), "{through:?}");
+    assert_eq!(json(&through)["outcome"], "answered");
+    organism.interrupt();
+}
+
+#[test]
+fn a8_fields_that_make_no_payload_are_told_and_nothing_is_sent() {
+    let folder = house();
+    for (arguments, wanted) in [
+        (&["say"][..], "say: text is missing"),
+        (&["say", "txt=hello"], "txt: is not known in say, did you mean text"),
+        (&["say", "text=a", "text=b"], "text: comes twice, at most once is allowed"),
+        (&["say", "hello"], "try      write text=hello"),
+    ] {
+        let ran = systole(folder.path(), &[&["send"], arguments].concat());
+        assert!(ran.code == Some(4) && ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("refused: payload.invalid") && ran.stdout.is_empty(), "{ran:?}");
+    }
+    assert!(!folder.path().join("hello.db").exists(), "nothing was begun");
+    let usage = systole(folder.path(), &["send", "say", "text=a", "--file", "-"]);
+    assert_eq!(usage.code, Some(2), "{usage:?}");
+}
+
+#[test]
+fn a8_the_json_schema_of_an_element_is_printed_with_what_it_leaves_open() {
+    let folder = house();
+    let plain = systole(folder.path(), &["schema", "json", "say"]);
+    let schema = json(&plain);
+    assert_eq!((plain.code, schema["title"].as_str()), (Some(0), Some("say")), "{plain:?}");
+    assert_eq!(schema["required"][0], "text");
+    assert!(plain.stderr.contains("  text: characters that XML cannot carry"), "{plain:?}");
+    let as_json = json(&systole(folder.path(), &["schema", "json", "say", "--json"]));
+    assert_eq!((&as_json["schema"], as_json["open"].is_array()), (&schema, true));
+    let unknown = systole(folder.path(), &["schema", "json", "sya"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean say"), "{unknown:?}");
+}
+
+#[test]
+fn an_element_is_for_somebody_and_who_that_is_has_to_be_clear() {
+    let yaml = HOUSE.replace("    entry: true\n", "    entry: true\n    in_flight: 1\n");
+    let twin = yaml.split_once("listeners:\n").unwrap().1.split_once("log:").unwrap().0;
+    let twins =
+        [twin.replace("echo:", "second:"), twin.replace("echo:", "third:").replace("entry: true", "")];
+    let yaml = yaml.replace("log:", &[&twins.concat(), "log:"].concat());
+    let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO_PY)]);
+    for (arguments, wanted) in [
+        (&["say", "text=a"][..], "say is taken by echo and by second; try: --to echo"),
+        (&["sya", "text=a"], "nobody takes sya; try: say"),
+        (&["banana", "text=a"], "nobody takes banana; open are say"),
+        (&["say", "text=a", "--to", "ehco"], "there is no listener ehco; try: echo"),
+        (&["found", "text=a", "--to", "echo"], "echo does not take found; open are say"),
+        (
+            &["say", "text=a", "--to", "third"],
+            "third is not open to messages from outside; try: entry: true at",
+        ),
+    ] {
+        let ran = systole(folder.path(), &[&["send"], arguments].concat());
+        assert!(ran.code == Some(2) && ran.stderr.contains(wanted), "wanted {wanted:?}: {ran:?}");
+    }
+    let chosen = systole(folder.path(), &["send", "say", "text=a", "--to", "second", "--json"]);
+    assert_eq!(json(&chosen)["record"]["from"], "second", "{chosen:?}");
 }
 
 #[test]

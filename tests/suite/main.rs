@@ -31,6 +31,7 @@ mod graph;
 mod heart;
 mod http;
 mod init;
+mod json_forms;
 mod judge;
 mod judge_imports;
 mod kills;

@@ -111,6 +111,13 @@ impl Start<'_, '_> {
         self
     }
 
+    /// Declares a namespace under a prefix.
+    #[must_use]
+    pub fn prefix<'a>(self, prefix: impl Into<Name<'a>>, ns: &str) -> Self {
+        declare(&mut self.writer.bytes, prefix.into().0, ns);
+        self
+    }
+
     /// Closes it as an empty element.
     pub fn empty(self) {}
 

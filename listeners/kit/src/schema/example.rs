@@ -25,6 +25,13 @@ pub(super) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
     Some(writing.writer.into_inner())
 }
 
+/// A smallest instance of any declaration, with its namespace declared on it.
+pub(super) fn alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8>> {
+    let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
+    writing.element(declaration, 1)?;
+    Some(writing.writer.into_inner())
+}
+
 /// What is declared where an element is to stand.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'s> {

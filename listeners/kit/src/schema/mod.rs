@@ -10,27 +10,44 @@ mod amend;
 mod among;
 mod automaton;
 mod beyond;
+mod build;
+mod build_children;
+mod build_words;
 mod builtin;
 mod calendar;
 mod content;
 mod describe;
+mod ecma;
 mod endless;
 mod example;
 mod explain;
+mod fields;
+mod form;
+mod given;
+mod json_schema;
+mod json_text;
+mod json_value;
+mod markup;
 mod misfit;
 mod nearest;
 mod pattern;
 mod prompt;
 mod read;
 mod read_content;
+mod read_default;
 mod read_simple;
 mod read_variety;
 mod shape;
+mod sketch;
+mod spelling;
 mod tree;
+mod unfold;
 mod uri;
 mod value;
 mod wording;
 
+pub use given::Slip;
+pub use json_schema::JsonSchema;
 pub use nearest::nearest;
 
 /// A construct that the profile leaves out, or that is wrong in itself.
@@ -148,5 +165,60 @@ impl Model {
     /// A smallest valid instance of a global element, with its namespace declared on it.
     pub fn example(&self, element: &str) -> Option<Vec<u8>> {
         example::smallest(&self.schema, element)
+    }
+
+    /// Builds a payload of a global element from arguments as a person writes them: `name=value`, or a text that
+    /// stands alone. `None` where there is no such element.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, what is missing all at once.
+    pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
+        let declaration = self.schema.global(element)?;
+        let given = fields::read(&self.schema, declaration, arguments);
+        Some(
+            given.and_then(|given| {
+                build::payload(&self.schema, declaration, &given, given::Manner::Fields, None)
+            }),
+        )
+    }
+
+    /// A payload as JSON, in the form that `json_schema` describes. What was left out and has a default has it.
+    ///
+    /// # Errors
+    /// When the payload does not follow the schema; a payload that was judged always does.
+    pub fn to_json(&self, payload: &[u8]) -> Result<serde_json::Value, Finding> {
+        unfold::payload(&self.schema, payload)
+    }
+
+    /// Builds a payload of a global element from a JSON value. `None` where there is no such element.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, what is missing all at once.
+    pub fn from_json(&self, element: &str, value: &serde_json::Value) -> Option<Result<Vec<u8>, Vec<Slip>>> {
+        let declaration = self.schema.global(element)?;
+        let given = json_text::value(value, &["/", element].concat());
+        Some(
+            given.map_err(|slip| vec![*slip]).and_then(|given| {
+                build::payload(&self.schema, declaration, &given, given::Manner::Json, None)
+            }),
+        )
+    }
+
+    /// Builds a payload of a global element from JSON text of any origin: hostile text is refused with its place,
+    /// and no digit of a number is lost. `None` where there is no such element.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, what is missing all at once.
+    pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
+        let declaration = self.schema.global(element)?;
+        let given = json_text::text(json, &["/", element].concat());
+        Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
+            build::payload(&self.schema, declaration, &given, given::Manner::Json, Some(json))
+        }))
+    }
+
+    /// The form of a global element's payloads in JSON, as JSON Schema, with what that leaves open.
+    pub fn json_schema(&self, element: &str) -> Option<JsonSchema> {
+        Some(json_schema::of(&self.schema, self.schema.global(element)?))
     }
 }

@@ -18,6 +18,7 @@ const NESTING: usize = 24;
 pub(super) struct Pattern {
     /// As it stands in the schema.
     pub(super) source: String,
+    pub(super) tree: Tree,
     program: Program,
 }
 
@@ -50,7 +51,7 @@ impl Pattern {
                     .to_owned(),
             );
         }
-        Ok(Self { source: source.to_owned(), program })
+        Ok(Self { source: source.to_owned(), tree, program })
     }
 
     /// The steps that it unfolds into.
@@ -71,7 +72,7 @@ impl Pattern {
 
 /// A pattern as read, before it is unfolded.
 #[derive(Clone, Debug)]
-enum Tree {
+pub(super) enum Tree {
     One(Class),
     Row(Vec<Tree>),
     Either(Vec<Tree>),

@@ -13,6 +13,7 @@ use super::beyond::{attribute_words, construct_words};
 use super::builtin::Builtin;
 use super::endless;
 use super::nearest::nearest;
+use super::read_default::{Awaiting, annotated};
 use super::shape::{Declaration, Schema, Simple, Type, TypeId};
 use super::tree::{self, Element, Part};
 use crate::namespaces::SCHEMA;
@@ -98,6 +99,7 @@ pub(super) struct Reading<'t> {
     built_in: Vec<(Builtin, TypeId)>,
     /// Steps that the patterns read so far unfold into.
     steps: usize,
+    pub(super) defaults: Vec<Awaiting<'t>>,
 }
 
 impl<'t> Reading<'t> {
@@ -106,8 +108,8 @@ impl<'t> Reading<'t> {
         schema.namespace = Arc::clone(&paper.namespace);
         schema.imports = among::imported(&paper.tree).map(Arc::from).collect();
         schema.drawn_in = among::places(papers);
-        let (unfit, named, built_in) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0 }
+        let (unfit, named, built_in, defaults) = (Vec::new(), HashMap::new(), Vec::new(), Vec::new());
+        Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0, defaults }
     }
 
     /// The paper that is being read.
@@ -199,6 +201,7 @@ impl<'t> Reading<'t> {
         if self.unfit.is_empty() {
             self.no_endless(&globals);
         }
+        self.hold_defaults();
     }
 
     /// A type that must contain itself is told once, where the cycle enters the first document that has it.
@@ -271,6 +274,10 @@ impl<'t> Reading<'t> {
         }
     }
 
+    pub(super) fn read_so_far(&self) -> &Schema {
+        &self.schema
+    }
+
     fn reserve(&mut self) -> TypeId {
         self.schema.types.push(Type::Anything);
         TypeId(self.schema.types.len().saturating_sub(1))
@@ -305,6 +312,7 @@ impl<'t> Reading<'t> {
         let mut declared = Vec::new();
         for global in members.iter().filter(|member| member.name.local == "element") {
             self.only_attributes(global, &["name", "type"]);
+            self.no_default(global);
             let Some(name) = global.attribute("name") else {
                 self.unfit_at(global, "a global element has no name", "add name=\"…\"");
                 continue;
@@ -340,8 +348,17 @@ impl<'t> Reading<'t> {
     ) -> Declaration {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
-        let offset = element.span.start;
-        Declaration { name: name.to_owned(), namespace, of, documentation, offset, dangerous, fragment }
+        let (offset, default) = (element.span.start, annotated(element).map(str::to_owned));
+        Declaration {
+            name: name.to_owned(),
+            namespace,
+            of,
+            documentation,
+            offset,
+            dangerous,
+            default,
+            fragment,
+        }
     }
 
     /// The type of an element: by name, or written inside it.

@@ -53,7 +53,9 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
-        (self.faults() == before).then_some(Complex { attributes, content })
+        let complex = Complex { attributes, content };
+        self.defaults_in_place(element, &complex);
+        (self.faults() == before).then_some(complex)
     }
 
     fn simple_content(
@@ -107,7 +109,9 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
-        Some(AttributeUse { name: name.to_owned(), simple, required, fragment: self.fragment(element) })
+        let default = self.attribute_default(element, &simple, required);
+        let fragment = self.fragment(element);
+        Some(AttributeUse { name: name.to_owned(), simple, required, default, fragment })
     }
 
     fn particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
@@ -184,6 +188,7 @@ impl<'t> Reading<'t> {
             }
         };
         let of = self.type_of(element)?;
+        self.await_type(element, of);
         Some(self.declaration(element, (namespace, name), of))
     }
 
@@ -208,6 +213,7 @@ impl<'t> Reading<'t> {
             self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
             return None;
         };
+        self.await_type(element, of);
         Some(self.declaration(element, (Arc::from(&*name.namespace), &name.local), of))
     }
 

@@ -71,6 +71,8 @@ pub(super) struct Declaration {
     pub(super) offset: usize,
     /// Whether it is annotated as dangerous.
     pub(super) dangerous: bool,
+    /// What a reader supplies where it was left out.
+    pub(super) default: Option<String>,
     /// The declaration as it stands in the schema, shortened to its start tag where it is long.
     pub(super) fragment: String,
 }
@@ -104,6 +106,8 @@ pub(super) struct AttributeUse {
     pub(super) name: String,
     pub(super) simple: Arc<Simple>,
     pub(super) required: bool,
+    /// What a reader supplies where it was left out.
+    pub(super) default: Option<String>,
     pub(super) fragment: String,
 }
 

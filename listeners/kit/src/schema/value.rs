@@ -58,7 +58,7 @@ pub(super) fn items(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The member of a union that reads a value, and the value as that member normalizes it.
-fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
+pub(super) fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
     members.iter().find_map(|member| {
         let value = member.space.normalize(value);
         admits(member, &value).then_some((member.as_ref(), value))
@@ -165,7 +165,7 @@ fn is_among(simple: &Simple, value: &str) -> bool {
 }
 
 /// Whether two values that the type admits are one and the same value.
-fn same(simple: &Simple, left: &str, right: &str) -> bool {
+pub(super) fn same(simple: &Simple, left: &str, right: &str) -> bool {
     match &simple.variety {
         Variety::Atomic(base) => base.same(left, right),
         Variety::List(item) => {

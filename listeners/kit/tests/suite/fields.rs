@@ -1,0 +1,68 @@
+//! Payloads made from `name=value`: what comes out, and what is said where nothing can.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use systole_kit::schema::{Model, Slip};
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden")
+}
+
+fn model(name: &str) -> Model {
+    let path = golden().join("schemas").join(name).with_extension("xsd");
+    Model::read(&std::fs::read(path).expect("the schema is there")).expect("it is in the profile")
+}
+
+pub(crate) fn told(slips: &[Slip]) -> String {
+    let mut text = String::new();
+    for slip in slips {
+        let at = match slip.place {
+            Some((line, column)) => format!("{}, {line}:{column}", slip.path),
+            None => slip.path.clone(),
+        };
+        for (label, words) in [
+            ("at", &at),
+            ("message", &slip.message),
+            ("expected", &slip.expected),
+            ("received", &slip.received),
+            ("try", &slip.fix),
+        ] {
+            writeln!(text, "  {label:<8}  {}", words.replace('\n', "⏎")).expect("a string takes everything");
+        }
+    }
+    text
+}
+
+/// Set `SYSTOLE_GOLDEN=write` to write the file anew, and read the difference before committing it.
+pub(crate) fn held(name: &str, rendered: &str) {
+    let path = golden().join(name);
+    if std::env::var("SYSTOLE_GOLDEN").is_ok_and(|v| v == "write") {
+        std::fs::write(&path, rendered).expect("the golden file can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = kept.lines().zip(rendered.lines()).find(|(kept, new)| kept != new);
+    assert!(kept == rendered, "the words changed, first here: {differs:?}");
+}
+
+#[test]
+fn payloads_of_fields_and_their_refusals_read_as_the_golden_table_says() {
+    let table = std::fs::read_to_string(golden().join("fields.txt")).expect("the table is there");
+    let mut rendered = String::new();
+    for row in table.lines().filter(|line| !line.starts_with('#')) {
+        let (head, arguments) = row.split_once(": ").unwrap_or((row, ""));
+        let (schema, element) = head.split_once(' ').expect("a row begins with schema and element");
+        let arguments: Vec<&str> = arguments.split("  ").filter(|argument| !argument.is_empty()).collect();
+        let model = model(schema);
+        writeln!(rendered, "{row}").expect("a string takes everything");
+        match model.from_fields(element, &arguments).expect("the element is there") {
+            Ok(bytes) => {
+                assert_eq!(model.explain(&bytes), None, "{row}");
+                writeln!(rendered, "  {}", String::from_utf8(bytes).expect("it is UTF-8")).expect("text");
+            }
+            Err(slips) => rendered.push_str(&told(&slips)),
+        }
+        rendered.push('\n');
+    }
+    held("fields.out.txt", &rendered);
+}

@@ -1,0 +1,168 @@
+//! A payload made on the command line: an element by name, and its fields as `name=value`.
+//!
+//! Finds who takes the element and the schema that judges it, has the kit build the payload and prints what was made on
+//! stderr. It sends nothing. An element that nobody takes, and fields that make no payload, are told with their mend.
+
+use systole_kit::schema::{Model, Slip, nearest};
+use systole_kit::{QName, writer};
+
+use super::exit::Exit;
+use super::refused;
+use super::screen::Screen;
+use crate::console::told::Refusal;
+use crate::rules::introspection::model_of;
+use crate::words::codes::Code;
+use crate::words::composition::{Composition, Element, Listener, SchemaId};
+use crate::words::ids::Name;
+
+/// A payload of this element for whoever takes it from outside.
+pub(super) fn message(
+    screen: Screen,
+    composition: &Composition,
+    element: &str,
+    fields: &[String],
+    to: Option<&Name>,
+) -> Result<Vec<u8>, Exit> {
+    let (name, schema) = taker(composition, element, to).map_err(|words| screen.fail(Exit::Usage, words))?;
+    let schema = composition.schemas.get(schema.0);
+    // The file was checked with this very model.
+    let model = schema.and_then(|schema| model_of(composition, &schema.text));
+    let Some(model) = model else {
+        return Err(screen.fail(Exit::Configuration, ["the schema of ", element, " cannot be read"].concat()));
+    };
+    payload(screen, &model, &name.local, fields)
+}
+
+/// A payload of an element of this schema.
+pub(super) fn payload(
+    screen: Screen,
+    model: &Model,
+    element: &str,
+    fields: &[String],
+) -> Result<Vec<u8>, Exit> {
+    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+    let Some(made) = model.from_fields(element, &fields) else {
+        return Err(screen.fail(Exit::Usage, ["no element ", element, " is in the schema"].concat()));
+    };
+    match made {
+        Ok(made) => {
+            screen.say(String::from_utf8_lossy(&made));
+            Ok(made)
+        }
+        Err(slips) => {
+            for slip in slips {
+                say(screen, element, slip);
+            }
+            Err(Exit::Payload)
+        }
+    }
+}
+
+/// Says what is wrong with given values, as a refusal is said.
+pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
+    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    let refusal = Refusal {
+        code: Code::Invalid.as_str().to_owned(),
+        message: slip.message,
+        element: Some(element.to_owned()),
+        path: Some(slip.path),
+        line: slip.place.map(|(line, _)| number(line)),
+        column: slip.place.map(|(_, column)| number(column)),
+        expected: Some(slip.expected),
+        received: Some(slip.received),
+        mend: Some(slip.fix),
+        retry_allowed: Code::Invalid.retry_allowed(),
+        ..Refusal::default()
+    };
+    refused::say(screen, &refusal);
+}
+
+/// Who takes an element from outside, with its full name and the schema that judges it.
+fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<(QName, SchemaId), String> {
+    if let Some(to) = to.filter(|to| composition.listener(to).is_none()) {
+        let names = composition.listeners.keys().map(Name::as_str);
+        return Err(["there is no listener ", to.as_str(), &meant(to.as_str(), names, "")].concat());
+    }
+    let open = |listener: &&Listener| listener.entry && to.is_none_or(|to| listener.name == *to);
+    let takers: Vec<(&Listener, &Element)> = (composition.listeners.values().filter(open))
+        .flat_map(|listener| listener.accepts.iter().map(move |taken| (listener, taken)))
+        .filter(|(_, taken)| is_meant(&taken.name, element))
+        .collect();
+    match takers.as_slice() {
+        [(_, taken)] => Ok((taken.name.clone(), taken.schema)),
+        [] => Err(nobody(composition, element, to)),
+        [(first, taken), others @ ..] => {
+            Err(match others.iter().find(|(other, _)| other.name != first.name) {
+                Some((second, _)) => [
+                    element,
+                    " is taken by ",
+                    first.name.as_str(),
+                    " and by ",
+                    second.name.as_str(),
+                    "; try: --to ",
+                    first.name.as_str(),
+                ]
+                .concat(),
+                None => [element, " is there in several namespaces; try: '", &taken.name.to_string(), "'"]
+                    .concat(),
+            })
+        }
+    }
+}
+
+/// Whether an element is meant: by its local name, or by `{namespace}name`.
+fn is_meant(name: &QName, element: &str) -> bool {
+    *name.local == *element || (element.starts_with('{') && name.to_string() == element)
+}
+
+fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String {
+    let inside = |listener: &&Listener| listener.accepts.iter().any(|taken| is_meant(&taken.name, element));
+    let takes = composition.listeners.values().find(inside);
+    if let (Some(listener), None) = (takes.filter(|listener| !listener.entry), to) {
+        let name = listener.name.as_str();
+        return [
+            element,
+            " is taken by ",
+            name,
+            ", which is not open to messages from outside; ",
+            "try: entry: true at listeners.",
+            name,
+            " in the organism's file",
+        ]
+        .concat();
+    }
+    let of_whom: Vec<&Listener> = match to {
+        Some(to) => composition.listener(to).into_iter().collect(),
+        None => composition.listeners.values().filter(|listener| listener.entry).collect(),
+    };
+    if let Some(closed) = of_whom.iter().find(|listener| !listener.entry) {
+        let name = closed.name.as_str();
+        return [name, " is not open to messages from outside; try: entry: true at listeners.", name]
+            .concat();
+    }
+    let mut names: Vec<&str> =
+        of_whom.iter().flat_map(|l| &l.accepts).map(|taken| &*taken.name.local).collect();
+    names.sort_unstable();
+    names.dedup();
+    let who = to.map_or_else(|| "nobody takes".to_owned(), |to| [to.as_str(), " does not take"].concat());
+    if names.is_empty() {
+        return [
+            &who,
+            " ",
+            element,
+            ": no listener is open to messages from outside; ",
+            "try: entry: true at one of them in the organism's file",
+        ]
+        .concat();
+    }
+    let listed = ["; open are ", &names.join(", ")].concat();
+    [&who, " ", &writer::visible(element), &meant(element, names.into_iter(), &listed)].concat()
+}
+
+/// The name that was probably meant, or else what there is.
+fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
+    match nearest(name, known) {
+        Some(near) => ["; try: ", near].concat(),
+        None => otherwise.to_owned(),
+    }
+}
