@@ -45,9 +45,10 @@ fn h3_run_refuses_exactly_what_check_refuses() {
         let arguments =
             ["run", "-f", name, "--log", log.to_str().unwrap(), "--set", "console.listen=127.0.0.1:0"];
         let mut running = Running::start(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments);
-        let told = running.says("systole check shows them");
+        let told = running.says(" shows them");
         let count = file::load(&path).unwrap().warnings.len();
         assert!(told.starts_with(&format!("{count} warning")), "{name}: {told}");
+        assert!(told.contains(&format!(": systole check -f {name} ")), "{told}");
         running.says("its log is");
         assert_eq!(running.interrupt().code, Some(130), "{name}");
     }
