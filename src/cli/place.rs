@@ -84,7 +84,12 @@ impl Place {
 
     /// The command that runs the organism of this place.
     pub(super) fn run_command(&self) -> String {
-        let mut command = String::from("systole run");
+        self.command("run")
+    }
+
+    /// A command of this program about this place.
+    pub(super) fn command(&self, name: &str) -> String {
+        let mut command = ["systole ", name].concat();
         if self.organism_file.as_os_str() != "organism.yaml" {
             command.extend([" -f ", &self.organism_file.display().to_string()]);
         }

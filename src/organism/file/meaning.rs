@@ -11,6 +11,7 @@ use super::compose::Composed;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::schemas::PAYLOADS;
 use super::value::At;
 use super::yaml::Span;
 use crate::words::codes::Code;
@@ -171,6 +172,7 @@ impl<'a> Warnings<'a> {
     /// What comes from outside and, if it names nobody, could go to two.
     fn several_open(&mut self) {
         let mut seen: Vec<(&systole_kit::QName, &Party)> = Vec::new();
+        let entry = self.composed.entry.as_ref().and_then(|name| self.composed.listeners.get(name));
         let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
         for party in open {
             for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
@@ -178,6 +180,10 @@ impl<'a> Warnings<'a> {
                     seen.push((&element.name, party));
                     continue;
                 };
+                // What the entry takes goes to the entry.
+                if entry.is_some_and(|entry| entry.accepted(&element.name).is_some()) {
+                    continue;
+                }
                 let at = |party: &Party| {
                     let named = party.accepts.iter().find(|named| *named.value == *element.name.local);
                     named.map_or(party.key.at, |named| named.at)
@@ -185,7 +191,7 @@ impl<'a> Warnings<'a> {
                 let lead = ["listeners.", &party.key.value, ".accepts: from outside `"].concat();
                 let words =
                     [&lead, &*element.name.local, "` may go to `", &first.key.value, "` as well"].concat();
-                let mend = ["systole send --to ", &party.key.value, ", or different elements"].concat();
+                let mend = ["organism.entry: ", &first.key.value, ", or <to> in every message"].concat();
                 self.warn(Warning {
                     code: Code::ConfigSeveralTakers,
                     at: at(party),
@@ -248,15 +254,17 @@ impl<'a> Warnings<'a> {
             })
         };
         let mut found = Vec::new();
-        for outline in self.composed.collected.outlines() {
+        for (name, outline) in self.composed.collected.outlines() {
             for element in outline.elements.iter().filter(|element| !used(&outline.namespace, element)) {
                 let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
                     continue;
                 };
                 let words = ["`", element, "` is accepted and returned by no listener"].concat();
-                let mend = "under `accepts` or `returns` of a listener, or out of the schema";
-                let told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
-                let told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                let mend = "under `accepts` or `returns` of a listener, or leave it out";
+                let mut told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
+                if name != PAYLOADS {
+                    told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                }
                 found.push((outline.named.start, told));
             }
         }

@@ -170,9 +170,9 @@ impl Collected {
         }
     }
 
-    /// Every schema of the file that can be used.
-    pub(super) fn outlines(&self) -> impl Iterator<Item = &Outline> {
-        self.outlines.values().flatten()
+    /// Every schema of the file that can be used, by name.
+    pub(super) fn outlines(&self) -> impl Iterator<Item = (&str, &Outline)> {
+        self.outlines.iter().filter_map(|(name, outline)| Some((name.as_str(), outline.as_ref()?)))
     }
 
     /// Adds a vocabulary of the house that is used, unless it was added before.
