@@ -154,11 +154,13 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
     let Some(Line::Ready) = lines.next() else {
         return None;
     };
-    let mut at = 0;
+    let mut begun = None;
     for line in lines {
         match line {
-            Line::Begun(begun) => at = begun,
-            Line::Refused { line, words } => return Some(Err(Failed { at, line, why: Why::Refused(words) })),
+            Line::Begun(at) => begun = Some(at),
+            Line::Refused { line, words } => {
+                return Some(Err(Failed { at: begun?, line, why: Why::Refused(words) }));
+            }
             Line::Compiled | Line::Unfit => return Some(Ok(())),
             Line::Ready => {}
         }
@@ -169,7 +171,8 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
         Some(signal) if signal == xcpu => Why::Processor,
         _ => Why::Memory,
     };
-    Some(Err(Failed { at, line: None, why }))
+    // If it ended before it began with any, the fault was none of theirs.
+    Some(Err(Failed { at: begun?, line: None, why }))
 }
 
 /// The sources as the other process reads them.

@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 
 use super::judge::{Judge, Refused, Source};
 use super::trial::Line;
@@ -43,18 +43,24 @@ fn next_number(arguments: &mut impl Iterator<Item = String>) -> Option<u64> {
     arguments.next()?.parse().ok()
 }
 
-/// Soft and hard limit are one: what reaches the limit of processor time is ended by the system, and memory
-/// beyond the limit is not to be had.
+/// What reaches the limit of processor time is ended by the system, and memory beyond the limit is not to be
+/// had.
 fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
-    let hard = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+    // A limit that is lower already, as that of a service, stays: it cannot be raised.
+    let lowest = |of: Resource, most: u64| getrlimit(of).maximum.map_or(most, |known| known.min(most));
+    let hard = |of: Resource, most: u64| {
+        let most = Some(lowest(of, most));
+        setrlimit(of, Rlimit { current: most, maximum: most }).ok()
+    };
     // The soft limit comes a second earlier: its signal tells the cause, the hard one only kills.
-    let processor = Rlimit { current: Some(processor_s), maximum: Some(processor_s.saturating_add(1)) };
+    let last = lowest(Resource::Cpu, processor_s.saturating_add(1));
+    let processor = Rlimit { current: Some(processor_s.min(last)), maximum: Some(last) };
     // Who is not waited for any more has nothing left to say.
     set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
-    setrlimit(Resource::As, hard(memory_bytes)).ok()?;
+    hard(Resource::As, memory_bytes)?;
     setrlimit(Resource::Cpu, processor).ok()?;
-    setrlimit(Resource::Core, hard(0)).ok()?;
-    setrlimit(Resource::Fsize, hard(WRITTEN)).ok()
+    hard(Resource::Core, 0)?;
+    hard(Resource::Fsize, WRITTEN)
 }
 
 fn say(line: &Line) -> Option<()> {
