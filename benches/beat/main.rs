@@ -1,6 +1,6 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `reopen`, `threads`, `fairness`, `hostile`);
+//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `reopen`, `threads`, `fairness`, `hostile`, `validation`);
 //! `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -17,6 +17,7 @@ mod reopen;
 mod report;
 mod route;
 mod size;
+mod validation;
 mod waiting;
 mod walk;
 
@@ -26,7 +27,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in the order in which they run.
-const PARTS: [(&str, Measure); 11] = [
+const PARTS: [(&str, Measure); 12] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -38,6 +39,7 @@ const PARTS: [(&str, Measure); 11] = [
     ("threads", reopen::threads),
     ("fairness", fairness::beside_a_bad_one),
     ("hostile", hostile::refusals),
+    ("validation", validation::cost),
 ];
 
 fn main() {

@@ -53,6 +53,9 @@ impl Ask {
             None | Some("new") => None,
             Some(text) => Some(thread_name::find(screen, &file.log, text)?.to_string()),
         };
+        if let Some(run) = RunFile::of(&file.log) {
+            self.place.set_nothing(screen, &run)?;
+        }
         let question = match &self.question {
             Some(question) => Some(question.clone()),
             None if std::io::stdin().is_terminal() => None,

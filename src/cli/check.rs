@@ -99,7 +99,7 @@ fn merge(into: &mut Value, more: Value) {
 
 fn described(file: &OrganismFile) -> Value {
     let composition = &file.composition;
-    let names = |all: &[Element]| all.iter().map(|one| one.name.to_string()).collect::<Vec<_>>();
+    let names = |all: &[Element]| all.iter().map(|element| element.name.to_string()).collect::<Vec<_>>();
     let listeners: Vec<Value> = (composition.listeners.values())
         .map(|one| {
             json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
@@ -145,8 +145,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
 
 /// A listener in a few words.
 fn words(one: &Listener) -> String {
-    let local =
-        |all: &[Element]| all.iter().map(|one| one.name.local.to_string()).collect::<Vec<_>>().join(", ");
+    let local = |all: &[Element]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
     let mut parts = vec![["takes ", &local(&one.accepts)].concat()];
     if !one.returns.is_empty() {
         parts.push(["gives ", &local(&one.returns)].concat());

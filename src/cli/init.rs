@@ -14,9 +14,6 @@ use super::screen::Screen;
 use crate::organism::file::ORGANISM_JSON_SCHEMA;
 use crate::words::ids::Name;
 
-/// The JSON Schema of an organism's file, beside it.
-const EDITORS: &str = "organism.schema.json";
-
 /// Writes an organism that runs and answers, without a model.
 ///
 /// Into a new folder NAME, or into the current one. Nothing that is there is written over.
@@ -76,14 +73,18 @@ fn files(example: &Example, name: &str) -> Vec<Fresh> {
         let from = ["name: ", FIRST.name].concat();
         if ours { text.replacen(&from, &["name: ", name].concat(), 1) } else { text.to_owned() }
     };
-    let mut files: Vec<Fresh> =
-        example.files.iter().map(|(path, text)| Fresh::new(path, named(path, text))).collect();
-    // Named by the first line of the file: an editor that knows YAML then completes and underlines.
-    if files.iter().any(|file| file.text.contains(EDITORS)) {
-        files.push(Fresh::new(EDITORS, ORGANISM_JSON_SCHEMA.to_owned()));
-    }
-    files
+    let files = example.files.iter().map(|(path, text)| {
+        let text = named(path, text);
+        let known = if *path == "organism.yaml" { [FOR_EDITORS, &text].concat() } else { text };
+        Fresh::new(path, known)
+    });
+    // An editor looks for it beside the file, without a network.
+    let schema = Fresh::new("organism.schema.json", ORGANISM_JSON_SCHEMA.to_owned());
+    files.chain([schema]).collect()
 }
+
+/// The first line of an organism's file, by which editors know its keys.
+const FOR_EDITORS: &str = "# yaml-language-server: $schema=organism.schema.json\n";
 
 /// A path as a shell reads it.
 fn quoted(path: &Path) -> String {

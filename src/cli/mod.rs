@@ -42,6 +42,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use exit::Exit;
 
+use crate::edges::schemas::{trial, tried};
+
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
@@ -98,10 +100,10 @@ enum Command {
     End(end::End),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
-    /// Show what judges a payload, with an example and its prompt
-    Schema(schema::Schema),
     /// Say what a code means, and what to do about it
     Explain(explain::Explain),
+    /// Show what judges a payload, with an example and its prompt
+    Schema(schema::Schema),
     /// Examine the machine, the organism's file and its log
     Doctor(doctor::Doctor),
     /// Draw who may address whom, with what
@@ -115,6 +117,10 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == trial::WORD) {
+        return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+    }
     let matches = grouped(Arguments::command()).get_matches();
     match Arguments::from_arg_matches(&matches) {
         Ok(arguments) => arguments.command.run().into(),
@@ -144,8 +150,8 @@ impl Command {
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
             Command::Soak(soak) => soak.run(),
-            Command::Schema(schema) => schema.run(),
             Command::Explain(explain) => explain.run(),
+            Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),

@@ -49,11 +49,6 @@ impl Place {
         }
     }
 
-    /// The organism's file, as it was typed.
-    pub(super) fn file(&self) -> &Path {
-        &self.organism_file
-    }
-
     /// Refuses settings for an organism that runs already: it was started with its own.
     pub(super) fn set_nothing(&self, screen: Screen, run: &RunFile) -> Result<(), Exit> {
         if self.settings.is_empty() {
@@ -66,6 +61,21 @@ impl Place {
         Err(exit)
     }
 
+    /// Refuses settings for a command that writes the organism's file: what it writes is what the file says.
+    pub(super) fn write_what_is_said(&self, screen: Screen) -> Result<(), Exit> {
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let exit = screen.fail(Exit::Usage, "this writes the organism's file, in which --set says nothing");
+        screen.say("  try: leave --set out, and write into the file what it is to say");
+        Err(exit)
+    }
+
+    /// The organism's file, as it was typed.
+    pub(super) fn file(&self) -> &Path {
+        &self.organism_file
+    }
+
     /// The folder of the organism's file, where its programs run.
     pub(super) fn directory(&self) -> PathBuf {
         let folder = self.organism_file.parent().unwrap_or(std::path::Path::new("")).join(".");
@@ -74,7 +84,12 @@ impl Place {
 
     /// The command that runs the organism of this place.
     pub(super) fn run_command(&self) -> String {
-        let mut command = String::from("systole run");
+        self.command("run")
+    }
+
+    /// A command of this program about this place.
+    pub(super) fn command(&self, name: &str) -> String {
+        let mut command = ["systole ", name].concat();
         if self.organism_file.as_os_str() != "organism.yaml" {
             command.extend([" -f ", &self.organism_file.display().to_string()]);
         }

@@ -42,7 +42,8 @@ impl Run {
         let file = self.place.organism(screen)?;
         if !file.warnings.is_empty() {
             // A line of talk; whoever reads JSON reads stdout.
-            screen.say([&counted(&file.warnings), ": systole check shows them"].concat());
+            let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];
+            screen.say(shown.concat());
         }
         // Signals are listened for before anything starts, so that none ends us half started.
         let mut signals = Signals::listen(screen)?;

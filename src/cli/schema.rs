@@ -1,6 +1,7 @@
 //! `systole schema`: the schema that judges an element, what a model makes of it, and the way from the
 //! compact form to a file of one's own. Reads the organism's file; no log and no organism are needed.
 
+mod as_json;
 mod eject;
 mod found;
 
@@ -31,6 +32,8 @@ enum What {
     Example(Of),
     /// Print what a prompt says of a payload
     Prompt(Of),
+    /// Print the form of its payloads in JSON, as JSON Schema
+    Json(as_json::AsJson),
 }
 
 #[derive(Args, Debug)]
@@ -57,6 +60,7 @@ impl Schema {
             What::Eject(eject) => eject.run(),
             What::Example(of) => of.example(),
             What::Prompt(of) => of.prompt(),
+            What::Json(json) => json.run(),
         };
         done.unwrap_or_else(|exit| exit)
     }

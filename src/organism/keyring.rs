@@ -130,7 +130,7 @@ mod tests {
         let told: Vec<(usize, &str)> = refused.0.iter().map(|d| (d.place.line, d.code.as_str())).collect();
         let (missing, value) = ("config.missing", "config.value");
         assert_eq!(told, [(4, missing), (5, value), (6, missing), (7, value), (8, "config.duplicate")]);
-        let text = refused.to_string();
+        let text = refused.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("clients.gone.token_env: GONE is not set in the environment"), "{text}");
         assert!(!text.contains("secret") && !text.contains(ALICE), "{text}");
         assert!(refused.0.iter().all(|d| d.mend.is_some()));

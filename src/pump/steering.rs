@@ -135,10 +135,11 @@ pub(super) fn room(d: &Draft<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<
 }
 
 /// The last turn that a call may still have. A turn that may be out when it is told to wrap up is followed by
-/// one more.
+/// one more, unless its listener has one alone.
 fn last_turn(call: &Call, turns: u32) -> u32 {
     match call.wrap_up {
         None => turns,
+        Some(_) if turns <= 1 => turns,
         Some(_) if call.is_wrapping_up() => call.settled + 1,
         Some(_) => call.settled + 2,
     }

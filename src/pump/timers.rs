@@ -15,7 +15,7 @@ use super::replying::{Turn, refuse_item};
 use super::state::{Thread, Timer};
 use crate::rules::{core_payload, primitive};
 use crate::words::codes::Code;
-use crate::words::ids::{CallPath, ThreadId, TimerId};
+use crate::words::ids::{CallPath, MessageId, ThreadId, TimerId};
 use crate::words::limits;
 use crate::words::primitive::SetTimer;
 use crate::words::record::{Kind, Mark, Record, Role, Timing};
@@ -130,9 +130,24 @@ pub(super) fn cancel_with(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath)
     let over: Vec<TimerId> =
         state.timers_of(path).filter(|(_, timer)| !state.keeps(timer)).map(|(id, _)| id.clone()).collect();
     for id in over {
-        let body = core_payload::timer_cancelled(&id);
-        let fact = Fact::core(Kind::Timer, Mark::Timing(Timing::Cancelled), body).on(path).under(config);
-        d.record(thread, fact.because(cause));
+        let fact =
+            Fact::core(Kind::Timer, Mark::Timing(Timing::Cancelled), core_payload::timer_cancelled(&id));
+        d.record(thread, fact.on(path).because(cause).under(config));
+    }
+}
+
+/// Cancels the timers that earlier calls of a message have left, whose time is over: what they would open
+/// could not work.
+pub(super) fn cancel_left(d: &mut Draft<'_>, root: &ThreadId, purse: u32, because: MessageId) {
+    let Some(state) = d.thread(root) else { return };
+    let Some(config) = state.purses.get(&purse).map(|purse| purse.config) else { return };
+    let is_left = |timer: &Timer| timer.purse == purse && !state.calls.contains_key(&timer.call);
+    let left = state.timers.iter().filter(|(_, timer)| is_left(timer));
+    let left: Vec<(TimerId, CallPath)> = left.map(|(id, timer)| (id.clone(), timer.call.clone())).collect();
+    for (id, setter) in left {
+        let fact =
+            Fact::core(Kind::Timer, Mark::Timing(Timing::Cancelled), core_payload::timer_cancelled(&id));
+        d.record(root, fact.on(&setter).because(because).under(config));
     }
 }
 

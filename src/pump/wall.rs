@@ -14,10 +14,10 @@ use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::pausing::halted;
 use super::state::{Book, CHILD, Call, Purse, Stand, State, Thread};
-use super::wrapping;
+use super::{timers, wrapping};
 use crate::rules::budget_payload;
 use crate::words::budget::{Clocked, Exceeded, Measure};
-use crate::words::ids::{CallPath, Digest, ThreadId};
+use crate::words::ids::{CallPath, Digest, MessageId, ThreadId};
 use crate::words::limits;
 use crate::words::ports::CallBack;
 use crate::words::record::{Kind, Mark, Role, Timing};
@@ -48,8 +48,12 @@ fn count(d: &mut Draft<'_>, runs: &Runs, purse: &Purse, limit_ms: u64) {
     let used_ms = used_ms(d, runs, purse, limit_ms);
     let of = Exceeded { what: Measure::Time, used: used_ms, limit: limit_ms };
     if used_ms >= limit_ms {
-        say(d, runs, &Clocked { runs: false, used_ms, limit_ms });
-        return over(d, &runs.thread, runs.purse, &of);
+        let said = say(d, runs, &Clocked { runs: false, used_ms, limit_ms });
+        over(d, &runs.thread, runs.purse, &of);
+        if let Some(said) = said {
+            timers::cancel_left(d, &runs.thread, runs.purse, said);
+        }
+        return;
     }
     if is_mostly(used_ms, limit_ms) && !is_mostly(purse.ran_ms, limit_ms) {
         warn(d, &runs.thread, runs.purse, &of);
@@ -101,14 +105,11 @@ fn is_mostly(used_ms: u64, limit_ms: u64) -> bool {
 }
 
 /// Records how long it ran, and whether it does from here on.
-fn say(d: &mut Draft<'_>, runs: &Runs, clocked: &Clocked) {
-    let Some(config) = d.thread(&runs.thread).and_then(|t| t.purses.get(&runs.purse)).map(|p| p.config)
-    else {
-        return;
-    };
+fn say(d: &mut Draft<'_>, runs: &Runs, clocked: &Clocked) -> Option<MessageId> {
+    let config = d.thread(&runs.thread)?.purses.get(&runs.purse)?.config;
     let body = budget_payload::time(clocked);
     let fact = Fact::core(Kind::Timer, Mark::Timing(Timing::Wall), body).on(&CallPath::top(runs.purse));
-    d.record(&runs.thread, fact.under(config));
+    Some(d.record(&runs.thread, fact.under(config)).1)
 }
 
 /// Whose time runs after a decision in another way than before.
@@ -158,7 +159,9 @@ fn over(d: &mut Draft<'_>, thread: &ThreadId, purse: u32, of: &Exceeded) {
         wrapping::begin(d, thread, &path, of, None);
         let Some(call) = d.call(thread, &path) else { continue };
         let turn = call.settled + 1;
-        let has_begun = call.settled > 0 || matches!(call.stand(), Stand::Ready { .. });
+        // One of which a person is asked whether it is tried again was out before.
+        let was_out = call.approval.as_ref().is_some_and(|approval| approval.of_attempt);
+        let has_begun = call.settled > 0 || was_out || matches!(call.stand(), Stand::Ready { .. });
         if has_begun && !is_single(d, call) {
             let children: Vec<ThreadId> = call.running().cloned().collect();
             children.iter().for_each(|child| over(d, child, CHILD, of));

@@ -126,7 +126,8 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
     }
 }
 
-/// Whom a message from that client is for. Those that are open to others only are nobody to it.
+/// Whom a message from that client is for: the entry, where it names nobody and several take it. Those that
+/// are open to others only are nobody to it.
 pub fn of_message(
     composition: &Composition,
     client: &Name,
@@ -134,7 +135,11 @@ pub fn of_message(
     to: Option<&str>,
 ) -> Result<(Name, SchemaId), Refusal> {
     let open = composition.listeners.values();
-    let open = open.filter(|l| l.entry && composition.may_address(client, &l.name)).collect();
+    let open: Vec<&Listener> = open.filter(|l| l.entry && composition.may_address(client, &l.name)).collect();
+    let entry = open.iter().find(|l| to.is_none() && composition.entry.as_ref() == Some(&l.name));
+    if let Some((entry, schema)) = entry.and_then(|l| Some((*l, l.accepted(element)?))) {
+        return Ok((entry.name.clone(), schema));
+    }
     addressee(open, element, to, "open to you are")
 }
 

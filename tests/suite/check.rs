@@ -45,9 +45,10 @@ fn h3_run_refuses_exactly_what_check_refuses() {
         let arguments =
             ["run", "-f", name, "--log", log.to_str().unwrap(), "--set", "console.listen=127.0.0.1:0"];
         let mut running = Running::start(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments);
-        let told = running.says("systole check shows them");
+        let told = running.says(" shows them");
         let count = file::load(&path).unwrap().warnings.len();
         assert!(told.starts_with(&format!("{count} warning")), "{name}: {told}");
+        assert!(told.contains(&format!(": systole check -f {name} ")), "{told}");
         running.says("its log is");
         assert_eq!(running.interrupt().code, Some(130), "{name}");
     }
@@ -73,6 +74,30 @@ fn warnings_are_told_as_written_down_and_hinder_nothing() {
     }
     let known = systole::words::codes::Code::ALL.iter().filter(|code| code.is_warning());
     assert!(known.into_iter().all(|code| codes.contains(code)), "a warning that no file has: {codes:?}");
+}
+
+/// What is meant is not warned of: each of these takes one warning away, and adds none.
+#[test]
+fn what_is_said_to_be_meant_is_not_warned_of() {
+    let warned = |name: &str, settings: &[&str]| -> Vec<&'static str> {
+        let path = Path::new(WARNED).join(name);
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let loaded = file::load_set(&path, &settings).unwrap_or_else(|refused| panic!("{refused}"));
+        loaded.warnings.iter().map(|one| one.code.as_str()).collect()
+    };
+    assert_eq!(warned("circle.yaml", &["budgets.depth=3"]), [""; 0]);
+    assert_eq!(warned("nothing-begins.yaml", &["listeners.search.entry=true"]), [""; 0]);
+    assert_eq!(warned("unreached.yaml", &["listeners.lonely.entry=true"]), [""; 0], "and whom it calls");
+    assert_eq!(warned("told-only.yaml", &["listeners.slack.returns=[]"]), ["config.unused-element"]);
+    assert_eq!(warned("several-takers.yaml", &["broadcast.find=first"]), ["config.several-takers"]);
+    let both = ["broadcast.find=first", "listeners.south.entry=false"];
+    assert_eq!(warned("several-takers.yaml", &both), [""; 0]);
+    let entry = ["broadcast.find=all", "listeners.boss.entry=true", "organism.entry=south"];
+    assert_eq!(warned("several-takers.yaml", &entry), [""; 0]);
+    for good in ["beat", "hello", "first-listeners", "soak"] {
+        let path = Path::new("config").join(good).join("organism.yaml");
+        assert_eq!(file::load(&path).unwrap().warnings, [], "{good}");
+    }
 }
 
 #[test]

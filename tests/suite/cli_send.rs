@@ -91,6 +91,20 @@ fn a8_fields_that_make_no_payload_are_told_and_nothing_is_sent() {
 }
 
 #[test]
+fn a8_the_json_schema_of_an_element_is_printed_with_what_it_leaves_open() {
+    let folder = house();
+    let plain = systole(folder.path(), &["schema", "json", "say"]);
+    let schema = json(&plain);
+    assert_eq!((plain.code, schema["title"].as_str()), (Some(0), Some("say")), "{plain:?}");
+    assert_eq!(schema["required"][0], "text");
+    assert!(plain.stderr.contains("  text: characters that XML cannot carry"), "{plain:?}");
+    let as_json = json(&systole(folder.path(), &["schema", "json", "say", "--json"]));
+    assert_eq!((&as_json["schema"], as_json["open"].is_array()), (&schema, true));
+    let unknown = systole(folder.path(), &["schema", "json", "sya"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("did you mean say"), "{unknown:?}");
+}
+
+#[test]
 fn an_element_is_for_somebody_and_who_that_is_has_to_be_clear() {
     let yaml = HOUSE.replace("    entry: true\n", "    entry: true\n    in_flight: 1\n");
     let twin = yaml.split_once("listeners:\n").unwrap().1.split_once("log:").unwrap().0;

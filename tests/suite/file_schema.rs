@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use boon::{Compiler, SchemaIndex, Schemas};
+use jsonschema::Validator;
 use serde_json::Value;
 use systole::organism::file::{self, Form, KEYS, ORGANISM_JSON_SCHEMA, organism_json_schema};
 
@@ -59,24 +59,20 @@ const VALUES: [&str; 44] = [
 ];
 
 struct Judge {
-    schemas: Schemas,
-    index: SchemaIndex,
+    validator: Validator,
 }
 
 impl Judge {
     fn new() -> Judge {
-        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
         let schema: Value = serde_json::from_str(ORGANISM_JSON_SCHEMA).unwrap();
-        compiler.add_resource("organism.json", schema).unwrap();
-        let index = compiler.compile("organism.json", &mut schemas).unwrap();
-        Judge { schemas, index }
+        Judge { validator: jsonschema::draft202012::new(&schema).unwrap() }
     }
 
     /// What is wrong with a file, if anything is.
     fn why_not(&self, yaml: &str) -> Option<String> {
         let options = serde_saphyr::options! { strict_booleans: true };
         let value: Value = serde_saphyr::from_str_with_options(yaml, options).unwrap();
-        self.schemas.validate(&value, self.index).err().map(|error| error.to_string())
+        self.validator.validate(&value).err().map(|error| error.to_string())
     }
 }
 

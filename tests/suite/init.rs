@@ -43,7 +43,8 @@ fn every_example_runs_as_printed_and_passes_the_test_beside_it() {
     }
 }
 
-/// What stands in `config/` is what is written, file by file.
+/// What stands in `config/` is what is written, file by file, and beside it what an editor needs, whose name
+/// is the first line of the organism's file.
 #[test]
 fn an_example_is_written_whole() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
@@ -52,10 +53,13 @@ fn an_example_is_written_whole() {
         // Under the name of the example nothing is named anew.
         shell.run(&["systole init ", example, " --example ", example].concat());
         shell.run(&["cd ", example].concat());
-        let differs = shell.run(
-            &["diff -r -x organism.schema.json . '", root.join(example).to_str().unwrap(), "'"].concat(),
-        );
+        let without = "diff -r -x organism.schema.json -I '^# yaml-language-server' . '";
+        let differs = shell.run(&[without, root.join(example).to_str().unwrap(), "'"].concat());
         assert_eq!(differs, "", "{example}");
+        let first = shell.run("head -1 organism.yaml");
+        assert_eq!(first, "# yaml-language-server: $schema=organism.schema.json\n");
+        let schema = shell.run("cat organism.schema.json");
+        assert_eq!(schema, systole::organism::file::ORGANISM_JSON_SCHEMA);
     }
 }
 

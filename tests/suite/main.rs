@@ -55,6 +55,8 @@ mod rules;
 mod schema_agreement;
 mod schema_agreement_kinds;
 mod schema_and_judge;
+mod schema_second_opinion;
+mod schema_trial;
 mod script;
 mod session;
 mod settings;

@@ -146,7 +146,7 @@ fn each_element_is_judged_by_the_schema_that_declares_it() {
 
 #[test]
 fn the_root_tag_of_notes_may_stand_in_any_schema_of_the_file() {
-    let text = "organism: {name: thinker}\npayloads: {thinker: {thought: text}, plan: text}
+    let text = "organism: {name: thinker}\npayloads: {thinker: {thought: text}, plan: text, silent: text}
 listeners:
   thinker: {run: [x], accepts: [plan], turns: 3}
   silent: {run: [x], accepts: [plan], turns: 3}\n";
@@ -274,7 +274,7 @@ fn the_page_about_payloads_says_what_is_so() {
                 let whole = file::load(&path).unwrap_err().to_string();
                 told = whole.replace(&path.display().to_string(), "organism.yaml");
             }
-            _ if block.starts_with("config.") => {
+            _ if block.starts_with("error[config.") => {
                 assert!(told.contains(&block), "the page:\n{block}\nis told:\n{told}");
                 count[2] += 1;
             }

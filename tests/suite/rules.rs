@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use systole::organism::bench::Bench;
 use systole::rules::admit;
-use systole::rules::classify::{Case, of_item};
+use systole::rules::classify::{Case, of_item, of_message};
 use systole::words::codes::Code;
 use systole::words::composition::{Broadcast, Composition, Element, Gather, Schema, SchemaId};
 use systole::words::flow::{Item, Judge, Refused, Said, Verdict, What};
@@ -57,6 +57,25 @@ fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
     assert_eq!(case(agent, "tool"), Ok(Case::Call(name("tool"), SchemaId(1))));
     assert_eq!(case(agent, "other-tool"), Ok(Case::Call(name("tool"), SchemaId(7))));
     assert_eq!(case(&tool, "done"), Ok(Case::Final(SchemaId(8))));
+}
+
+/// `organism.entry` is who a message without an addressee goes to, where others are open as well.
+#[test]
+fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
+    let mut all = composition();
+    let tool = all.listeners[&name("tool")].accepts.clone();
+    all.listeners.get_mut(&name("other")).unwrap().accepts.extend(tool);
+    let element = QName::new("urn:test", "tool");
+    let message = |all: &Composition, to| of_message(all, &name("operator"), &element, to).map(|(to, _)| to);
+    assert_eq!(message(&all, None).unwrap_err().code, Code::Ambiguous);
+    all.entry = Some(name("other"));
+    assert_eq!(message(&all, None), Ok(name("other")));
+    assert_eq!(message(&all, Some("tool")), Ok(name("tool")), "whoever names somebody means that one");
+    all.entry = Some(name("quiet"));
+    assert_eq!(message(&all, None).unwrap_err().code, Code::Ambiguous, "the entry does not take it");
+    all.entry = Some(name("other"));
+    all.listeners.get_mut(&name("other")).unwrap().entry = false;
+    assert_eq!(message(&all, None), Ok(name("tool")), "nobody comes in where it is not open");
 }
 
 #[test]

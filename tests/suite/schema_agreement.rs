@@ -256,7 +256,7 @@ fn write_group(tape: &mut Tape, group: &Group, out: &mut String) {
     }
 }
 
-fn schema_of(elements: &str) -> String {
+pub(super) fn schema_of(elements: &str) -> String {
     let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">"#;
     [head, elements, "</xs:schema>"].concat()
 }
@@ -316,7 +316,7 @@ fn the_model_and_libxml2_agree_on_generated_schemas_and_documents() {
     assert!(valid.get() > cases && invalid.get() > cases, "both verdicts come often");
 }
 
-const BUILT_IN: [&str; 31] = [
+pub(super) const BUILT_IN: [&str; 31] = [
     "string",
     "normalizedString",
     "token",
@@ -351,7 +351,7 @@ const BUILT_IN: [&str; 31] = [
 ];
 
 /// Values at the edges of the built-in types.
-const EDGES: [&str; 62] = [
+pub(super) const EDGES: [&str; 62] = [
     "",
     " ",
     "0",

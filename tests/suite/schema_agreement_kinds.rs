@@ -122,7 +122,7 @@ fn enumeration(tape: &mut Tape) -> String {
 }
 
 #[test]
-fn the_model_and_libxml2_agree_on_lists_and_unions() {
+fn a3_the_model_and_libxml2_agree_on_lists_and_unions() {
     let (used, valid, invalid) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let (cases, mut runner) = runner();
     let tapes = (prop::collection::vec(any::<u8>(), 0..60), prop::collection::vec(any::<u8>(), 200));
@@ -164,7 +164,7 @@ fn head(namespace: &str, form: &str) -> String {
 }
 
 #[test]
-fn the_model_and_libxml2_agree_on_several_namespaces() {
+fn a3_the_model_and_libxml2_agree_on_several_namespaces() {
     let (used, valid, invalid) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let (cases, mut runner) = runner();
     let tapes = (prop::collection::vec(any::<u8>(), 0..80), prop::collection::vec(any::<u8>(), 300));

@@ -35,7 +35,7 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
             let words = if mistakes > 1 { format!("{words} (and {} more)", mistakes - 1) } else { words };
             let mend = first.and_then(|mistake| mistake.mend.clone());
             let mend =
-                mend.unwrap_or_else(|| "systole run, which shows every mistake with its place".to_owned());
+                mend.unwrap_or_else(|| "systole check, which shows every mistake with its place".to_owned());
             return vec![Finding::problem("organism", words, mend, Exit::Configuration)];
         }
     };

@@ -63,6 +63,7 @@ impl New {
     }
 
     fn write(&self, screen: Screen) -> Result<Exit, Exit> {
+        self.place.write_what_is_said(screen)?;
         let organism = self.place.organism(screen)?;
         if organism.composition.listeners.contains_key(&self.name) {
             let words = [self.name.as_str(), " is a listener of the organism's file already"].concat();
@@ -80,7 +81,7 @@ impl New {
             file::load_text(path, text).map_err(|refused| {
                 let name = self.name.as_str();
                 screen.say(["with ", name, " in it the organism's file would be refused:"].concat());
-                screen.say(refused.to_string().trim_end());
+                screen.say_drawn(refused.to_string().trim_end());
                 Exit::Configuration
             })?;
         }

@@ -172,7 +172,7 @@ impl Trial {
         // JSON is YAML, and needs no thought about what a program may be called.
         let text = json!({"organism": {"name": "trial"}, "listeners": {"tried": tried}});
         let organism = file::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
-            screen.say(refused.to_string().trim_end());
+            screen.say_drawn(refused.to_string().trim_end());
             Exit::Configuration
         })?;
         let name = organism.composition.listeners.keys().next().cloned();

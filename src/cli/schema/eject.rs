@@ -26,6 +26,7 @@ pub(super) struct Eject {
 impl Eject {
     pub(super) fn run(&self) -> Result<Exit, Exit> {
         let screen = self.place.screen();
+        self.place.write_what_is_said(screen)?;
         let file = self.place.file();
         let Ejected { schema, file: text, comments } =
             file::eject(file).map_err(|why| refuse(screen, why))?;
@@ -58,7 +59,7 @@ impl Eject {
 fn refuse(screen: Screen, why: NotEjected) -> Exit {
     match why {
         NotEjected::Refused(refused) => {
-            screen.say(refused.to_string().trim_end());
+            screen.say_drawn(refused.to_string().trim_end());
             Exit::Configuration
         }
         NotEjected::Nothing => {

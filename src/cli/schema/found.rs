@@ -79,8 +79,9 @@ impl Schemas {
     /// Says that nothing declares an element, with the nearest that is declared.
     pub(super) fn unknown(&self, screen: Screen, element: &str) -> Exit {
         let locals = |schemas: &[Schema]| -> Vec<String> {
-            let models = schemas.iter().filter_map(|schema| Model::read(&schema.text).ok());
-            models.flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>()).collect()
+            models(schemas)
+                .flat_map(|(_, model)| model.elements().map(str::to_owned).collect::<Vec<_>>())
+                .collect()
         };
         let (own, house) = (locals(&self.own), locals(&self.house));
         let near = nearest(element, own.iter().chain(&house).map(String::as_str));
@@ -93,15 +94,20 @@ impl Schemas {
     }
 }
 
+/// The models of schemas, each read among all of them: it may import others.
+fn models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, Model)> {
+    let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
+    schemas.iter().filter_map(move |schema| Some((schema, Model::read_among(&schema.text, &among).ok()?)))
+}
+
 fn declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
     let parts = element.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let (namespace, local) = parts.map_or((None, element), |(namespace, local)| (Some(namespace), local));
-    let all = schemas.iter().filter_map(|schema| Some((schema, Model::read(&schema.text).ok()?)));
     let fits = |model: &Model| {
         namespace.is_none_or(|namespace| model.target_namespace() == namespace)
             && model.elements().any(|name| name == local)
     };
-    let found = all.filter(|(_, model)| fits(model));
+    let found = models(schemas).filter(|(_, model)| fits(model));
     found.map(|(schema, model)| Declared { schema, model, local: local.to_owned() }).collect()
 }
 

@@ -92,9 +92,9 @@ impl Judge {
         Self::compile_each(sources, |_| {})
     }
 
-    /// The same; the place of each source is told before libxml2 sees it.
+    /// The same; the place of each source is told before it is read, and again before libxml2 sees it.
     pub(super) fn compile_each(sources: &[Source], mut begun: impl FnMut(usize)) -> Result<Self, Refused> {
-        let models = read(sources)?;
+        let models = read(sources, &mut begun)?;
         let parser = Parser::default();
         let mut judge = Self { sources: sources.to_vec(), models, compiled: Vec::new(), parser };
         for (at, source) in sources.iter().enumerate() {
@@ -185,14 +185,20 @@ impl Uncompiled {
     }
 }
 
-/// The model of every source, read among all of them.
-fn read(sources: &[Source]) -> Result<Vec<Model>, Refused> {
+/// The model of every source, read among all of them. All are read, even behind one that is refused: who
+/// lets this be tried in another process will read them all.
+fn read(sources: &[Source], begun: &mut impl FnMut(usize)) -> Result<Vec<Model>, Refused> {
     let among: Vec<(&str, &[u8])> = sources.iter().map(|s| (s.name.as_str(), s.xsd.as_slice())).collect();
-    let one = |source: &Source| {
-        let refused = |unfit| Refused::Unfit { name: source.name.clone(), unfit };
-        Model::read_among(&source.xsd, &among).map_err(refused)
-    };
-    sources.iter().map(one).collect()
+    let mut models = Ok(Vec::with_capacity(sources.len()));
+    for (at, source) in sources.iter().enumerate() {
+        begun(at);
+        match (Model::read_among(&source.xsd, &among), &mut models) {
+            (Ok(model), Ok(all)) => all.push(model),
+            (Err(unfit), Ok(_)) => models = Err(Refused::Unfit { name: source.name.clone(), unfit }),
+            (_, Err(_)) => {}
+        }
+    }
+    models
 }
 
 /// Compiles the first of these documents; the others are what it draws in.

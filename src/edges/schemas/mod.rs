@@ -6,5 +6,7 @@
 
 mod judge;
 mod shelf;
+pub mod trial;
+pub mod tried;
 
 pub use judge::{Judge, Refused, SchemaId, Source, Verdict};

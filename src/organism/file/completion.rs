@@ -51,9 +51,9 @@ fn form(key: &Key) -> Value {
             let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
             json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
         }
-        Form::Payload => json!({"type": ["string", "object", "array"]}),
         Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
         Form::Text { empty: false } => text,
+        Form::Compact => json!({"type": ["string", "array", "object"]}),
         Form::List => json!({"type": "array", "items": text, "minItems": 1}),
         Form::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
         Form::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),

@@ -96,6 +96,9 @@ fn collect(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf) -> Collected
         collected.add(desk, shelf, name);
     }
     collected.read(desk, shelf);
+    if let Some(section) = &declared.payloads {
+        collected.place_payloads(|element| desk.place(section.place_of(element)));
+    }
     collected
 }
 

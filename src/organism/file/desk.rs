@@ -78,7 +78,7 @@ impl Desk {
     }
 
     /// The line of everything, from 1, that a byte stands in.
-    pub(super) fn line_of(&self, at: usize) -> usize {
+    fn line_of(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at).max(1)
     }
 
@@ -121,11 +121,6 @@ impl Desk {
 
     pub(super) fn is_clean(&self) -> bool {
         self.found.is_empty()
-    }
-
-    /// How much was told so far.
-    pub(super) fn told(&self) -> usize {
-        self.found.len()
     }
 
     /// Everything found, in order of place.

@@ -1,27 +1,77 @@
 //! Taking `payloads` out of an organism's file: the schema that it means goes into a file of its own, which
 //! then stands under `schemas`, and every other byte of the organism's file stays.
 //!
-//! In comes the text, out comes the text as it would be; whoever writes it down stands elsewhere. Where the
+//! In comes the path, out comes the text as it would be; whoever writes it down stands elsewhere. Where the
 //! place cannot be edited safely it says what to write by hand, and what comes out was loaded once more and
 //! means the same.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
-use super::schemas::{Absent, Shelf};
+use super::desk::{Desk, Given};
+use super::diagnostic::Refused;
+use super::schemas::{Absent, PAYLOADS, Shelf};
+use super::source::Era;
 use super::yaml::{Entry, Node, Value};
+use super::{Page, check, folder, load, yaml};
 use crate::words::composition::{Composition, Element, Schema};
 
-/// The text of a file without its payloads.
-pub(super) struct Edited {
-    pub(super) text: String,
+/// What taking the payloads out of a file gives: two texts to be written down.
+#[derive(Clone, Debug)]
+pub struct Ejected {
+    /// The schema, under the name that the file then has for it.
+    pub schema: Schema,
+    /// The file, without its payloads and with that schema.
+    pub file: String,
     /// Comments that stood inside of the block, and are gone with it.
-    pub(super) comments: Vec<String>,
+    pub comments: Vec<String>,
+}
+
+/// Why payloads are not taken out of a file.
+#[derive(Clone, Debug)]
+pub enum NotEjected {
+    /// The file is refused.
+    Refused(Refused),
+    /// It declares none.
+    Nothing,
+    /// It is written in a way that only a person should edit. The schema is as it would be.
+    ByHand(Schema),
+}
+
+/// Takes the payloads out of an organism's file. Writes nothing.
+pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
+    let organism = load(path).map_err(NotEjected::Refused)?.composition;
+    let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
+    let text = Arc::clone(&made.ok_or(NotEjected::Nothing)?.text);
+    let schema = Schema { name: ["schemas/", organism.organism.as_str(), ".xsd"].concat(), text };
+    let by_hand = || NotEjected::ByHand(schema.clone());
+    let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
+    let mut desk = Desk::new("", &file, &[], Given::Any);
+    let stretch = desk.file();
+    let root = yaml::read(&mut desk, stretch).ok_or_else(by_hand)?;
+    let edited = edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
+    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone() };
+    let shelf = With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
+    let page = Page { file: "", text: edited.text.as_str().into(), settings: &[] };
+    let again = check(page, &shelf, &directory, Given::Any, Era::NOW);
+    if !again.is_ok_and(|again| mean_the_same(&organism, &again.composition)) {
+        return Err(by_hand());
+    }
+    Ok(Ejected { schema, file: edited.text, comments: edited.comments })
+}
+
+/// The text of a file without its payloads.
+struct Edited {
+    text: String,
+    /// Comments that stood inside of the block, and are gone with it.
+    comments: Vec<String>,
 }
 
 /// The text with `payloads` replaced by a schema of that name; none where it stands in a way that only a
 /// person should edit.
-pub(super) fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
+fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
     let Value::Map(entries) = &root.value else { return None };
     let find = |key: &str| entries.iter().find(|entry| entry.key == key);
     let payloads = find("payloads")?;
@@ -143,10 +193,10 @@ fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(R
 }
 
 /// A shelf on which the new schema lies already.
-pub(super) struct With<'s> {
-    pub(super) shelf: &'s dyn Shelf,
-    pub(super) name: &'s str,
-    pub(super) text: Arc<[u8]>,
+struct With<'s> {
+    shelf: &'s dyn Shelf,
+    name: &'s str,
+    text: Arc<[u8]>,
 }
 
 impl Shelf for With<'_> {
@@ -169,10 +219,14 @@ impl Shelf for With<'_> {
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         if name == self.name { Ok(Arc::clone(&self.text)) } else { self.shelf.take(name) }
     }
+
+    fn is_proved(&self) -> bool {
+        self.shelf.is_proved()
+    }
 }
 
 /// Whether two compositions take and give the same elements, each judged by the same schema text.
-pub(super) fn mean_the_same(one: &Composition, other: &Composition) -> bool {
+fn mean_the_same(one: &Composition, other: &Composition) -> bool {
     let words = |composition: &Composition| {
         let text = |element: &Element| {
             let schema = composition.schemas.get(element.schema.0);

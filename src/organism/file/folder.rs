@@ -46,6 +46,10 @@ impl Shelf for Folder {
         self.as_typed.join(name).display().to_string()
     }
 
+    fn is_proved(&self) -> bool {
+        false
+    }
+
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
         let bytes = bounded(&self.path.join(name)).map_err(|why| Absent {
             why: [name, ": ", &why].concat(),

@@ -28,8 +28,8 @@ pub enum Form {
     Map,
     /// A map of names that fit a pattern, or of any, each with what stands below `NAME`.
     Names(&'static str),
-    /// A payload in the compact form: a type, a map of fields or a list.
-    Payload,
+    /// A payload in the compact form, which has a grammar of its own.
+    Compact,
     /// One value, and whether it may be empty.
     Text {
         /// Whether it may be.
@@ -189,8 +189,8 @@ pub const KEYS: &[Key] = &[
         "[]",
         "`read`: threads of others; `operate`: going on with, cancelling and pausing them; `approve`: deciding about what waits for a person",
     ).of(Form::SetOf(&["read", "operate", "approve"])),
-    key("payloads", "none", "payloads in the compact form, by name").of(MAP),
-    key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(Form::Payload),
+    key("payloads", "none", "payloads in the compact form, by name").of(Form::Names("")),
+    key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(Form::Compact),
     key("schemas", "[]", "XSDs that every listener may name elements of, paths from this file's folder").of(SET),
     later("models", "models by name"),
     later("agents", "listeners that think"),

@@ -4,7 +4,6 @@
 //! In come local names, out come elements with the schema that judges each. What stands in two schemas of
 //! one rank is refused: nobody could tell which is meant.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_kit::QName;
@@ -13,10 +12,9 @@ use systole_kit::schema::{Model, nearest};
 use super::compose::one_of;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::Diagnostic;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
-use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Schema, SchemaId};
 
@@ -32,8 +30,6 @@ pub(super) struct Lookup {
     /// The names of the schemas that all share, in order of the file.
     shared: Vec<String>,
     vocabularies: Vec<Vocabulary>,
-    /// Where the payloads of the file stand.
-    payloads: BTreeMap<String, Span>,
     /// Whether something that all may name could not be read, so that nobody can say what is missing.
     is_whole: bool,
 }
@@ -43,18 +39,16 @@ impl Lookup {
         let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
         let vocabularies = shelf.vocabularies().into_iter().filter_map(|schema| {
             // The house's own can be read, which a test holds.
-            let outline =
-                outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE, Span::default(), "", &schema.text);
+            let outline = outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE);
             Some(Vocabulary { schema, outline })
         });
         let vocabularies = vocabularies.collect();
         let has_payloads = declared.payloads.is_none() || collected.outline(PAYLOADS).is_some();
         let is_whole = has_payloads && shared.iter().all(|name| collected.outline(name).is_some());
-        let payloads = declared.payloads.iter().flat_map(|section| section.places()).collect();
-        Lookup { collected, shared, vocabularies, payloads, is_whole }
+        Lookup { collected, shared, vocabularies, is_whole }
     }
 
-    /// The schemas that the composition holds in the end.
+    /// The schemas that the composition holds in the end, and where each was named.
     pub(super) fn into_collected(self) -> Collected {
         self.collected
     }
@@ -104,7 +98,11 @@ impl Lookup {
         if let Some((second, _)) = found.find(|(name, _)| *name != first_name) {
             let told = [path, ": `", &named.value, "` stands in ", first_name, " and in ", second].concat();
             let mend = ["schema: ", first_name, ", or the other, on this listener"].concat();
-            desk.tell(Code::ConfigOverlap, named.at, &told, Some(&mend));
+            let told = Diagnostic::new(Code::ConfigOverlap, desk.place(named.at), &told, Some(&mend));
+            let other = self.collected.outline(second).and_then(|outline| outline.declared(&named.value));
+            let told =
+                other.cloned().into_iter().fold(told, |told, place| told.seeing(place, "the other one"));
+            desk.tell_at(named.at.start, told);
         }
         Some(first)
     }
@@ -132,9 +130,7 @@ impl Lookup {
     fn unknown(&self, desk: &mut Desk, own: Option<&At<String>>, named: &At<String>, path: &str) {
         let own_outline = own.and_then(|own| self.collected.outline(&own.value));
         let near: Vec<&str> = own_outline.iter().flat_map(|outline| names(outline)).collect();
-        let all = [PAYLOADS].into_iter().chain(self.shared.iter().map(String::as_str));
-        let outlines = all.filter_map(|name| self.collected.outline(name));
-        let everybodys: Vec<&str> = outlines.flat_map(names).collect();
+        let everybodys: Vec<&str> = self.everybodys().flat_map(names).collect();
         let shipped = || self.vocabularies.iter().flat_map(|vocabulary| names(&vocabulary.outline));
         let others = || everybodys.iter().filter(|name| !near.contains(name));
         let declared = || near.iter().chain(others()).copied();
@@ -150,22 +146,20 @@ impl Lookup {
             None => ["payloads: {", &named.value, ": {…}} at the top of the file, or a schema"].concat(),
         });
         let mut told = Diagnostic::new(Code::ConfigUnknownElement, desk.place(named.at), &told, Some(&mend));
-        if let Some(place) = nearest.and_then(|near| self.declared_at(desk, own, near)) {
+        let place = nearest.and_then(|near| {
+            let outlines = own_outline.into_iter().chain(self.everybodys());
+            outlines.into_iter().find_map(|outline| outline.declared(near).cloned())
+        });
+        if let Some(place) = place {
             told = told.seeing(place, "declared here");
         }
         desk.tell_at(named.at.start, told);
     }
 
-    /// Where an element is declared: a line of the file for one of its payloads, of a schema for any other.
-    fn declared_at(&self, desk: &Desk, own: Option<&At<String>>, element: &str) -> Option<Place> {
-        let own = own.map(|own| own.value.as_str());
-        if own.and_then(|own| self.collected.outline(own)?.declared(element)).is_none()
-            && self.collected.outline(PAYLOADS).is_some_and(|made| made.element(element).is_some())
-        {
-            return self.payloads.get(element).map(|at| desk.place(*at));
-        }
-        let names = own.into_iter().chain(self.shared.iter().map(String::as_str));
-        names.filter_map(|name| self.collected.outline(name)?.declared(element)).next().cloned()
+    /// The schemas that every listener may name elements of, the payloads of the file first.
+    fn everybodys(&self) -> impl Iterator<Item = &Outline> {
+        let names = [PAYLOADS].into_iter().chain(self.shared.iter().map(String::as_str));
+        names.filter_map(|name| self.collected.outline(name))
     }
 
     /// Tells of payloads that stand in a schema of the file as well.
@@ -178,13 +172,17 @@ impl Lookup {
         files.sort_unstable();
         files.dedup();
         for element in &payloads.elements {
-            let other = files.iter().find(|file| {
-                self.collected.outline(file).is_some_and(|outline| outline.element(element).is_some())
+            let other = files.iter().find_map(|file| {
+                let outline = self.collected.outline(file)?;
+                outline.element(element).map(|element| (file, outline.declared(element)))
             });
-            if let Some(file) = other {
+            if let Some((file, second)) = other {
                 let told = ["payloads: `", element, "` stands in ", file, " as well"].concat();
                 let mend = "one of the two; a payload is declared in one place";
-                desk.tell(Code::ConfigDuplicate, section.place_of(element), &told, Some(mend));
+                let at = section.place_of(element);
+                let told = Diagnostic::new(Code::ConfigDuplicate, desk.place(at), &told, Some(mend));
+                let told = second.cloned().into_iter().fold(told, |told, place| told.seeing(place, "here"));
+                desk.tell_at(at.start, told);
             }
         }
     }

@@ -144,15 +144,15 @@ impl<'a> Warnings<'a> {
                 let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
                     continue;
                 };
-                for element in taker.accepts.iter().map(|accepted| &accepted.name) {
-                    if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == *element) {
+                for element in &taker.accepts {
+                    if self.composed.broadcasts.iter().any(|broadcast| broadcast.element == element.name) {
                         continue;
                     }
-                    let Some((_, first)) = seen.iter().find(|(known, _)| *known == element) else {
-                        seen.push((element, peer));
+                    let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
+                        seen.push((&element.name, peer));
                         continue;
                     };
-                    let local = &*element.local;
+                    let local = &*element.name.local;
                     let lead = ["listeners.", &party.key.value, ".peers: `", &peer.value].concat();
                     let words = [&lead, "` and `", &first.value, "` both take `", local, "`"].concat();
                     let mend =
@@ -172,21 +172,26 @@ impl<'a> Warnings<'a> {
     /// What comes from outside and, if it names nobody, could go to two.
     fn several_open(&mut self) {
         let mut seen: Vec<(&systole_kit::QName, &Party)> = Vec::new();
+        let entry = self.composed.entry.as_ref().and_then(|name| self.composed.listeners.get(name));
         let open: Vec<&Party> = self.declared.parties.iter().filter(|party| self.is_open(party)).collect();
         for party in open {
-            let accepts = self.listener(party).map_or(&[][..], |listener| &listener.accepts);
-            for element in accepts.iter().map(|accepted| &accepted.name) {
-                let Some((_, first)) = seen.iter().find(|(known, _)| *known == element) else {
-                    seen.push((element, party));
+            for element in self.listener(party).map_or(&[][..], |listener| &listener.accepts) {
+                let Some((_, first)) = seen.iter().find(|(known, _)| *known == &element.name) else {
+                    seen.push((&element.name, party));
                     continue;
                 };
+                // What the entry takes goes to the entry.
+                if entry.is_some_and(|entry| entry.accepted(&element.name).is_some()) {
+                    continue;
+                }
                 let at = |party: &Party| {
-                    let named = party.accepts.iter().find(|named| *named.value == *element.local);
+                    let named = party.accepts.iter().find(|named| *named.value == *element.name.local);
                     named.map_or(party.key.at, |named| named.at)
                 };
                 let lead = ["listeners.", &party.key.value, ".accepts: from outside `"].concat();
-                let words = [&lead, &*element.local, "` may go to `", &first.key.value, "` as well"].concat();
-                let mend = ["systole send --to ", &party.key.value, ", or different elements"].concat();
+                let words =
+                    [&lead, &*element.name.local, "` may go to `", &first.key.value, "` as well"].concat();
+                let mend = ["organism.entry: ", &first.key.value, ", or <to> in every message"].concat();
                 self.warn(Warning {
                     code: Code::ConfigSeveralTakers,
                     at: at(party),
@@ -251,23 +256,15 @@ impl<'a> Warnings<'a> {
         let mut found = Vec::new();
         for (name, outline) in self.composed.collected.outlines() {
             for element in outline.elements.iter().filter(|element| !used(&outline.namespace, element)) {
-                let words = ["`", element, "` is accepted and returned by no listener"].concat();
-                if let Some(section) = self.declared.payloads.as_ref().filter(|_| name == PAYLOADS) {
-                    let at = section.place_of(element);
-                    let mend = "under `accepts` or `returns` of a listener, or out of the payloads";
-                    let place = self.desk.place(at);
-                    found.push((
-                        at.start,
-                        Diagnostic::new(Code::ConfigUnusedElement, place, &words, Some(mend)),
-                    ));
-                    continue;
-                }
                 let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
                     continue;
                 };
-                let mend = "under `accepts` or `returns` of a listener, or out of the schema";
-                let told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
-                let told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                let words = ["`", element, "` is accepted and returned by no listener"].concat();
+                let mend = "under `accepts` or `returns` of a listener, or leave it out";
+                let mut told = Diagnostic::new(Code::ConfigUnusedElement, place.clone(), &words, Some(mend));
+                if name != PAYLOADS {
+                    told = told.seeing(self.desk.place(outline.named), "the schema is named here");
+                }
                 found.push((outline.named.start, told));
             }
         }

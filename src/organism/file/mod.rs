@@ -21,6 +21,7 @@ mod lookup;
 mod meaning;
 mod measure;
 mod payloads;
+mod prove;
 mod schemas;
 mod settings;
 mod source;
@@ -34,7 +35,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::words::codes::Code;
-use crate::words::composition::{Composition, Schema};
+use crate::words::composition::Composition;
 use crate::words::ids::Digest;
 use desk::{Desk, Given, about_file};
 use schemas::Shelf;
@@ -44,6 +45,7 @@ pub use clients::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, organism_json_schema};
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
 pub use drawing::{counted, page};
+pub use eject::{Ejected, NotEjected, eject};
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
 pub use keys::{Form, KEYS, Key};
 pub use schemas::PAYLOADS;
@@ -99,51 +101,6 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let shelf = folder::Folder { path: directory.clone(), as_typed };
     let page = Page { file: &file, text: text.into(), settings: &[] };
     check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
-}
-
-/// What taking the payloads out of a file gives: two texts to be written down.
-#[derive(Clone, Debug)]
-pub struct Ejected {
-    /// The schema, under the name that the file then has for it.
-    pub schema: Schema,
-    /// The file, without its payloads and with that schema.
-    pub file: String,
-    /// Comments that stood inside of the block, and are gone with it.
-    pub comments: Vec<String>,
-}
-
-/// Why payloads are not taken out of a file.
-#[derive(Clone, Debug)]
-pub enum NotEjected {
-    /// The file is refused.
-    Refused(Refused),
-    /// It declares none.
-    Nothing,
-    /// It is written in a way that only a person should edit. The schema is as it would be.
-    ByHand(Schema),
-}
-
-/// Takes the payloads out of an organism's file. Writes nothing.
-pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
-    let organism = load(path).map_err(NotEjected::Refused)?.composition;
-    let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
-    let text = Arc::clone(&made.ok_or(NotEjected::Nothing)?.text);
-    let schema = Schema { name: ["schemas/", organism.organism.as_str(), ".xsd"].concat(), text };
-    let by_hand = || NotEjected::ByHand(schema.clone());
-    let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
-    let mut desk = Desk::new("", &file, &[], Given::Any);
-    let stretch = desk.file();
-    let root = yaml::read(&mut desk, stretch).ok_or_else(by_hand)?;
-    let edited = eject::edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
-    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone() };
-    let shelf = eject::With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
-    let page = Page { file: "", text: edited.text.as_str().into(), settings: &[] };
-    let again = check(page, &shelf, &directory, Given::Any, Era::NOW);
-    if !again.is_ok_and(|again| eject::mean_the_same(&organism, &again.composition)) {
-        return Err(by_hand());
-    }
-    Ok(Ejected { schema, file: edited.text, comments: edited.comments })
 }
 
 /// Reads a composition back from its source. A source knows no folder, because the same organism may

@@ -71,11 +71,6 @@ impl Section {
         (desk.mistakes() == before && !payloads.is_empty()).then_some(xsd)
     }
 
-    /// Where each payload stands.
-    pub(super) fn places(&self) -> impl Iterator<Item = (String, Span)> {
-        self.entries.iter().map(|entry| (entry.key.clone(), entry.at))
-    }
-
     /// Where a payload stands.
     pub(super) fn place_of(&self, name: &str) -> Span {
         self.entries.iter().find(|entry| entry.key == name).map_or(self.at, |entry| entry.at)
@@ -219,9 +214,9 @@ impl Reading<'_> {
             let name = entry.key.trim_end_matches('?');
             let first = entries.iter().take(place).find(|first| first.key.trim_end_matches('?') == name);
             if let Some(first) = first {
-                let line = self.desk.line_of(first.at.start).to_string();
-                let told = [path, ": `", name, "` stands here a second time; the first is in line ", &line];
-                self.desk.tell(Code::ConfigDuplicate, entry.at, &told.concat(), Some("one of the two"));
+                let told = [path, ": `", name, "` stands here a second time"].concat();
+                let (mend, second) = (Some("one of the two"), (first.at, "the first one"));
+                self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, mend, second);
             }
         }
     }

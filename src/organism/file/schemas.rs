@@ -12,8 +12,11 @@ use systole_kit::schema::{Model, Unfit};
 
 use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
+use super::prove;
 use super::value::At;
 use super::yaml::Span;
+use crate::edges::schemas::Source;
+use crate::edges::schemas::trial::{Failed, Why};
 use crate::words::codes::Code;
 use crate::words::composition::{Schema, SchemaId};
 
@@ -47,6 +50,8 @@ pub(super) trait Shelf {
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
+    /// Whether these schemas were proved to compile when they were stored.
+    fn is_proved(&self) -> bool;
 }
 
 /// What the checks need to know of a schema.
@@ -54,20 +59,18 @@ pub(super) struct Outline {
     pub(super) id: SchemaId,
     pub(super) namespace: Arc<str>,
     pub(super) elements: Vec<Arc<str>>,
-    /// Where the file names it first.
+    /// Where the file names it, or what it stands for there.
     pub(super) named: Span,
     /// Where its root elements are declared.
     declared: BTreeMap<Arc<str>, Place>,
 }
 
 impl Outline {
-    /// Where a root element is declared.
+    /// Where a root element is declared; none for a vocabulary of the house.
     pub(super) fn declared(&self, element: &str) -> Option<&Place> {
         self.declared.get(element)
     }
-}
 
-impl Outline {
     /// The root element of that local name.
     pub(super) fn element(&self, local: &str) -> Option<&Arc<str>> {
         self.elements.iter().find(|element| &***element == local)
@@ -126,7 +129,8 @@ impl Collected {
         self.outlines.insert(name.to_owned(), None);
     }
 
-    /// Reads all that were taken, each among the others: one may import another.
+    /// Reads all that were taken, each among the others: one may import another. Before this process reads
+    /// them, another one has.
     pub(super) fn read(&mut self, desk: &mut Desk, shelf: &dyn Shelf) {
         let taken: Vec<Taken> = std::mem::take(&mut self.unread)
             .into_iter()
@@ -135,6 +139,19 @@ impl Collected {
                 Some(Taken { shown: shelf.shown(&name), name: At { at, value: name }, id, text })
             })
             .collect();
+        if !shelf.is_proved()
+            && let Some(unproved) = prove(&taken)
+            && let Some(one) = taken.get(unproved.at)
+        {
+            let dies = !matches!(unproved.why, Why::Refused(_));
+            let told =
+                prove::told(&one.shown, &one.text, unproved).seeing(desk.place(one.name.at), "named here");
+            desk.tell_at(one.name.at.start, told);
+            if dies {
+                // What one process died of is not done again in this one.
+                return;
+            }
+        }
         let among: Vec<(&str, &[u8])> = taken.iter().map(|one| (one.shown.as_str(), &*one.text)).collect();
         for one in &taken {
             self.outlines.insert(one.name.value.clone(), outline(desk, one, &among));
@@ -145,6 +162,19 @@ impl Collected {
         self.outlines.get(name).and_then(Option::as_ref)
     }
 
+    /// Says where the payloads of the file stand in it.
+    pub(super) fn place_payloads(&mut self, place: impl Fn(&str) -> Place) {
+        if let Some(Some(outline)) = self.outlines.get_mut(PAYLOADS) {
+            let places = outline.elements.iter().map(|element| (Arc::clone(element), place(element)));
+            outline.declared = places.collect();
+        }
+    }
+
+    /// Every schema of the file that can be used, by name.
+    pub(super) fn outlines(&self) -> impl Iterator<Item = (&str, &Outline)> {
+        self.outlines.iter().filter_map(|(name, outline)| Some((name.as_str(), outline.as_ref()?)))
+    }
+
     /// Adds a vocabulary of the house that is used, unless it was added before.
     pub(super) fn ship(&mut self, vocabulary: &Schema) -> SchemaId {
         let there = self.schemas.iter().position(|schema| schema.name == vocabulary.name);
@@ -153,11 +183,11 @@ impl Collected {
             self.schemas.len() - 1
         }))
     }
+}
 
-    /// Every schema that can be used.
-    pub(super) fn outlines(&self) -> impl Iterator<Item = (&str, &Outline)> {
-        self.outlines.iter().filter_map(|(name, outline)| Some((name.as_str(), outline.as_ref()?)))
-    }
+fn prove(taken: &[Taken]) -> Option<Failed> {
+    let source = |one: &Taken| Source { name: one.name.value.clone(), xsd: one.text.to_vec() };
+    prove::prove(&taken.iter().map(source).collect::<Vec<_>>())
 }
 
 fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
@@ -166,8 +196,7 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
         Ok(model) => model,
         Err(all) => {
             // What is wrong in a schema that it imports is told when that one is read.
-            let own = all.into_iter().filter(|unfit| unfit.document.is_none());
-            for (nth, unfit) in own.enumerate() {
+            for (nth, unfit) in all.into_iter().filter(|unfit| unfit.document.is_none()).enumerate() {
                 let mut told = unfit_diagnostic(shown, text, unfit);
                 if nth == 0 {
                     told = told.seeing(desk.place(name.at), "named here");
@@ -183,21 +212,20 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
         desk.tell(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
     }
-    Some(outlined(&model, *id, name.at, shown, text))
+    let place = |element: &Arc<str>| {
+        let (line, column) = model.declared_at(text, element)?;
+        Some((Arc::clone(element), place_in(shown, text, line, column)))
+    };
+    let mut outline = outlined(&model, *id);
+    outline.declared = outline.elements.iter().filter_map(place).collect();
+    Some(Outline { named: name.at, ..outline })
 }
 
-/// The outline of a schema that has been read; `at` is what stands for it in the organism's file.
-pub(super) fn outlined(model: &Model, id: SchemaId, at: Span, shown: &str, text: &[u8]) -> Outline {
-    let elements: Vec<Arc<str>> = model.elements().map(Arc::from).collect();
-    let place = |element: &Arc<str>| Some((Arc::clone(element), declaration(shown, text, model, element)?));
-    let declared = elements.iter().filter_map(place).collect();
-    Outline { id, namespace: model.target_namespace().into(), elements, named: at, declared }
-}
-
-/// Where a schema declares a root element.
-fn declaration(file: &str, text: &[u8], model: &Model, element: &str) -> Option<Place> {
-    let (line, column) = model.declared_at(text, element)?;
-    Some(place_in(file, text, line, column))
+/// The outline of a schema that has been read.
+pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
+    let elements = model.elements().map(Arc::from).collect();
+    let namespace = model.target_namespace().into();
+    Outline { id, namespace, elements, named: Span::default(), declared: BTreeMap::new() }
 }
 
 /// A place in a schema: the stretch is the start of the construct, up to the next blank or the end of a tag.

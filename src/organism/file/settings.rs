@@ -57,9 +57,9 @@ fn read_value(desk: &mut Desk, stretch: Span, path: &str) -> Option<Node> {
     if written.trim().is_empty() {
         return Some(Node { span: stretch, value: Value::Nothing });
     }
-    let told = desk.told();
+    let told = desk.mistakes();
     let Some(node) = yaml::read(desk, stretch) else {
-        if desk.told() == told {
+        if desk.mistakes() == told {
             let words = ["--set ", path, ": there is no value, only what YAML leaves out"].concat();
             desk.tell(Code::ConfigSyntax, stretch, &words, Some("quotes around the whole value"));
         }

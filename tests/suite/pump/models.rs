@@ -175,6 +175,15 @@ fn b15_a_call_with_one_turn_that_gives_no_final_closes_with_a_report_of_the_core
 }
 
 #[test]
+fn b15_no_word_joins_a_call_with_one_turn_that_may_only_answer() {
+    let mut stage = stage(Budgets { tokens: Some(10), ..Budgets::default() });
+    stage.asks("k", "tool", None);
+    stage.writes(1, start(Some(11), None));
+    let told = stage.steers("operator", "tool", Some(&root()));
+    assert_eq!(told.last().unwrap(), "=> refused budget.messages", "no turn would show it");
+}
+
+#[test]
 fn b15_money_is_counted_in_millionths_and_in_one_currency() {
     let mut stage = money("0.000003 USD");
     assert_eq!(stage.writes(1, start(None, Some("0.000003 USD")))[1], "=> answer 8");

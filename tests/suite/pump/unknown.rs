@@ -32,7 +32,7 @@ fn sends(stage: &mut Stage, turn: u32) {
 }
 
 /// The attempt is lost; the heart has looked the request up.
-fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
+pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
     stage.happens(Happening::Lost(Lost {
         thread: root(),

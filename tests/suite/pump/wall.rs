@@ -3,6 +3,7 @@
 
 use super::*;
 use systole::pump::event::Pause;
+use systole::pump::state::Stand;
 use systole::pump::wall::Runs;
 use systole::words::approval::Says;
 use systole::words::budget::Budgets;
@@ -223,6 +224,23 @@ fn a_listener_with_one_turn_is_over_at_once() {
 }
 
 #[test]
+fn a_call_of_which_a_person_is_asked_whether_it_is_tried_again_has_begun_and_still_waits() {
+    let mut composition = super::unknown::asking();
+    composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
+    let mut stage = Stage::under(composition);
+    stage.asks("k", "careful", None);
+    stage.happens(Happening::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
+    stage.passes(100_000);
+    let told = super::unknown::loses(&mut stage, 1, 1, Code::ListenerLost);
+    assert!(told.contains(&"root 6 message/wrap-up core -> careful 1".to_owned()), "{told:?}");
+    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].stand(), Stand::Asking, "{told:?}");
+    let told = stage.rules(1, None, Says::Approve);
+    assert!(told.contains(&"=> careful 1 t1 a2".to_owned()), "{told:?}");
+    let told = stage.replies("1", 1, vec![note()]);
+    assert_eq!(told.last().unwrap(), "=> careful 1 t2 a1", "the next is its last");
+}
+
+#[test]
 fn a_turn_that_is_out_is_left_to_its_reply_and_the_next_is_the_last() {
     let mut stage = stage();
     stage.passes(100_000);
@@ -245,6 +263,48 @@ fn a_message_whose_time_is_over_leaves_no_timers_behind() {
     let told = stage.replies("1", 3, vec![final_()]);
     assert_eq!(told[0], "root 7 timer/cancelled core -> - 1");
     assert!(stage.state.thread(&root()).unwrap().timers.is_empty());
+}
+
+#[test]
+fn a_timer_that_an_earlier_call_left_ends_with_the_time_of_its_message() {
+    let mut stage = stage();
+    stage.replies("1", 1, vec![set_timer("id=\"tick\" every=\"1h\"", "")]);
+    stage.replies("1", 2, vec![final_()]);
+    stage.passes(3_600_000);
+    stage.fires("tick", 0);
+    stage.passes(100_000);
+    let told = elapses(&mut stage);
+    assert_eq!(
+        told,
+        [
+            "root 8 timer/wall core -> - 1",
+            "root 9 message/wrap-up core -> agent 2",
+            "root 10 timer/cancelled core -> - 1",
+            "=> wait no more for tick",
+            "=> time stands",
+        ]
+    );
+    assert!(stage.state.thread(&root()).unwrap().timers.is_empty());
+    assert_eq!(stage.replies("2", 1, vec![final_()])[0], "root 11 message/final agent -> core 2 t1.0");
+}
+
+#[test]
+fn a_call_that_closes_after_the_end_and_before_the_word_on_it_leaves_no_timers() {
+    let mut stage = stage();
+    stage.replies("1", 1, vec![set_timer("id=\"tick\" every=\"1h\"", "")]);
+    stage.passes(100_000);
+    let told = stage.replies("1", 2, vec![final_()]);
+    assert_eq!(
+        told,
+        [
+            "root 4 message/final agent -> operator 1 t2.0",
+            "root 5 timer/wall core -> - 1",
+            "root 6 timer/cancelled core -> - 1",
+            "=> wait no more for tick",
+            "=> time stands",
+        ]
+    );
+    assert!(stage.state.thread(&root()).unwrap().timers.is_empty(), "one would work without end");
 }
 
 #[test]

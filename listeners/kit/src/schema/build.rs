@@ -64,6 +64,8 @@ pub(super) struct Role<'r> {
     pub(super) path: &'r str,
     /// As it is called in words.
     pub(super) name: &'r str,
+    /// As it is called in JSON.
+    pub(super) key: &'r str,
     pub(super) expected: String,
     pub(super) optional: bool,
 }
@@ -184,6 +186,7 @@ impl<'m> Building<'m> {
         let role = Role {
             path: &path,
             name: &key,
+            key: &key,
             expected: wording::attribute(attribute),
             optional: !attribute.required,
         };
@@ -238,7 +241,7 @@ impl<'m> Building<'m> {
             }
             return;
         };
-        let role = Role { path, name: &declaration.name, expected, optional: false };
+        let role = Role { path, name: &declaration.name, key: OWN, expected, optional: false };
         if let Some(second) = given.next() {
             self.twice(&role, second);
         }
@@ -262,6 +265,7 @@ impl<'m> Building<'m> {
         let role = || Role {
             path: spot.path,
             name: &declaration.name,
+            key: &declaration.name,
             expected: self.expected(declaration, particle),
             optional: particle.min == 0,
         };
@@ -368,7 +372,7 @@ impl<'m> Building<'m> {
     pub(super) fn assigned(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
         match self.manner {
             Manner::Fields => [&field_path(role.path), "=", &sketch::quoted(value)].concat(),
-            Manner::Json => ["\"", role.name, "\": ", &spelling::json(simple, value).to_string()].concat(),
+            Manner::Json => ["\"", role.key, "\": ", &spelling::json(simple, value).to_string()].concat(),
         }
     }
 }

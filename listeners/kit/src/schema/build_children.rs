@@ -257,7 +257,7 @@ impl<'m> Building<'m> {
                 _ => found.push(part),
             }
         }
-        if found.is_empty() {
+        if found.is_empty() && particle.min > 0 {
             fields.absent.push(Absent::Wildcard);
         }
         for (at, part) in found.iter().enumerate() {

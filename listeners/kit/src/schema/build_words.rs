@@ -29,8 +29,12 @@ impl<'m> Building<'m> {
             Manner::Fields => [name, ": is one value, it holds ", &keys.join(", ")].concat(),
         };
         let expected = ["an object with ", &keys.join(", ")].concat();
-        let fix = sketch::single(self.schema, declaration, &field_path(path), self.manner)
-            .unwrap_or_else(|| ["give ", &keys.join(", ")].concat());
+        let is_root = path.matches('/').count() == 1;
+        let sketch = match self.manner {
+            Manner::Json if is_root => sketch::whole(self.schema, declaration),
+            manner => sketch::single(self.schema, declaration, &field_path(path), manner),
+        };
+        let fix = sketch.unwrap_or_else(|| ["give ", &keys.join(", ")].concat());
         self.slip(path, part, message, expected, fix);
     }
 
@@ -103,7 +107,7 @@ impl<'m> Building<'m> {
     fn absent(&self, absent: &Absent<'m>, path: &str) -> (String, String, Option<String>) {
         let written = |path: &str, key: &str, simple: &Simple| {
             let sample = value::sample(simple)?;
-            let role = Role { path, name: key, expected: String::new(), optional: false };
+            let role = Role { path, name: key, key, expected: String::new(), optional: false };
             Some(self.assigned(simple, &role, &sample))
         };
         match absent {

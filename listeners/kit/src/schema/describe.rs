@@ -43,9 +43,26 @@ pub(super) fn describe(simple: &Simple) -> String {
     }
     for step in &simple.patterns {
         let sources: Vec<&str> = step.iter().map(|p| p.value.source.as_str()).collect();
-        words.push(join(&["matching ", &sources.join(" or ")]));
+        match sources.as_slice() {
+            [source] if plain(source).is_some() => words.extend(plain(source).map(|plain| plain.to_owned())),
+            // What `xs:boolean` takes beside these is not said in the first place.
+            [TRUE_OR_FALSE] if matches!(simple.variety, Variety::Atomic(Builtin::Boolean)) => {}
+            _ => words.push(join(&["matching ", &sources.join(" or ")])),
+        }
     }
     words.join(", ")
+}
+
+/// The pattern that leaves the digits out of a truth value.
+pub(super) const TRUE_OR_FALSE: &str = "true|false";
+
+/// What a pattern says that is simpler said in words.
+pub(super) fn plain(source: &str) -> Option<&'static str> {
+    match source {
+        ".*" => Some("on one line"),
+        "\\S*" => Some("without white space"),
+        _ => None,
+    }
 }
 
 /// The members one after another; they are tried in this order.
@@ -94,6 +111,9 @@ fn length_words(simple: &Simple) -> Option<String> {
     let count = |n: usize| counted(simple, n);
     match (&simple.length, &simple.min_length, &simple.max_length) {
         (Some(exact), ..) => Some(join(&["exactly ", &count(exact.value)])),
+        (None, Some(least), Some(most)) if least.value == most.value => {
+            Some(join(&["exactly ", &count(most.value)]))
+        }
         (None, Some(least), Some(most)) => {
             Some(join(&[&least.value.to_string(), " to ", &count(most.value)]))
         }

@@ -56,7 +56,7 @@ pub(super) enum Inside<'m> {
 pub(super) struct Slot<'m> {
     pub(super) particle: &'m Particle,
     pub(super) declaration: &'m Declaration,
-    /// Its name, or `{namespace}name` where elements of two namespaces share a name.
+    /// Its local name: a content has no two elements of one name in two namespaces.
     pub(super) key: String,
     /// Whether several may come.
     pub(super) many: bool,
@@ -129,15 +129,6 @@ impl<'m> Record<'m> {
                 found.push(Slot { particle, declaration, key: declaration.name.clone(), many });
             }
         });
-        let shared: Vec<bool> = found
-            .iter()
-            .map(|slot| {
-                found.iter().filter(|other| other.declaration.name == slot.declaration.name).count() > 1
-            })
-            .collect();
-        for (slot, _) in found.iter_mut().zip(shared).filter(|(_, shared)| *shared) {
-            slot.key = ["{", &slot.declaration.namespace, "}", &slot.declaration.name].concat();
-        }
         found
     }
 

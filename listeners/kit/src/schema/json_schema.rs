@@ -182,7 +182,8 @@ impl<'m> Drawing<'m> {
                 }
                 if let Some(several) = record.wildcard() {
                     let drawn = self.markup(&[path, "/", ANY].concat());
-                    let drawn = if several { json!({ "type": "array", "items": drawn }) } else { drawn };
+                    let wild = |term: &Term| matches!(term, Term::Wildcard(_));
+                    let drawn = if several { listed(drawn, least(particle, &wild), None) } else { drawn };
                     properties.insert(ANY.to_owned(), drawn);
                 }
                 Keys(&record.slots()).needed(particle, &mut rules);

@@ -18,6 +18,7 @@ mod calendar;
 mod content;
 mod describe;
 mod ecma;
+mod endless;
 mod example;
 mod explain;
 mod fields;

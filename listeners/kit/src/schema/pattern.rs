@@ -54,6 +54,11 @@ impl Pattern {
         Ok(Self { source: source.to_owned(), tree, program })
     }
 
+    /// The steps that it unfolds into.
+    pub(super) fn steps(&self) -> usize {
+        self.program.len()
+    }
+
     /// Whether the whole value matches.
     pub(super) fn matches(&self, value: &str) -> bool {
         self.program.matches(value)

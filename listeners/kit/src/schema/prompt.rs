@@ -67,5 +67,6 @@ fn parameter(schema: &Schema, declaration: &Declaration, particle: &Particle, re
         namespace if *namespace == *schema.namespace => String::new(),
         namespace => [" xmlns=\"", namespace, "\""].concat(),
     };
-    ["<", &declaration.name, &namespace, ">(", &of, ", ", how, &times, ")"].concat()
+    let about = declaration.documentation.as_ref().map(|about| ["; ", about].concat()).unwrap_or_default();
+    ["<", &declaration.name, &namespace, ">(", &of, ", ", how, &times, &about, ")"].concat()
 }

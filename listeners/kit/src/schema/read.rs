@@ -11,6 +11,7 @@ use super::Unfit;
 use super::among::{self, Paper};
 use super::beyond::{attribute_words, construct_words};
 use super::builtin::Builtin;
+use super::endless;
 use super::nearest::nearest;
 use super::read_default::{Awaiting, annotated};
 use super::shape::{Declaration, Schema, Simple, Type, TypeId};
@@ -24,6 +25,10 @@ const ANNOTATIONS: [&str; 3] = ["dangerous", "default", "sensitive"];
 
 /// Largest schema document, the same limit as for a message.
 pub(super) const BYTES: usize = 1 << 20;
+
+/// Steps that all patterns of a schema, and of those it imports, may unfold into together. One may be long;
+/// a megabyte of long ones would be gigabytes.
+const STEPS: usize = 200_000;
 
 /// Longest fragment of a schema that is quoted whole.
 const QUOTED: usize = 160;
@@ -92,6 +97,8 @@ pub(super) struct Reading<'t> {
     schema: Schema,
     pub(super) named: HashMap<(usize, &'t str), Named<'t>>,
     built_in: Vec<(Builtin, TypeId)>,
+    /// Steps that the patterns read so far unfold into.
+    steps: usize,
     pub(super) defaults: Vec<Awaiting<'t>>,
 }
 
@@ -101,8 +108,8 @@ impl<'t> Reading<'t> {
         schema.namespace = Arc::clone(&paper.namespace);
         schema.imports = among::imported(&paper.tree).map(Arc::from).collect();
         schema.drawn_in = among::places(papers);
-        let (unfit, named, built_in) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { papers, paper, at: 0, unfit, schema, named, built_in, defaults: Vec::new() }
+        let (unfit, named, built_in, defaults) = (Vec::new(), HashMap::new(), Vec::new(), Vec::new());
+        Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0, defaults }
     }
 
     /// The paper that is being read.
@@ -191,7 +198,25 @@ impl<'t> Reading<'t> {
         for (at, found) in globals.iter().enumerate() {
             self.within(at, |reading| reading.read_globals(found));
         }
+        if self.unfit.is_empty() {
+            self.no_endless(&globals);
+        }
         self.hold_defaults();
+    }
+
+    /// A type that must contain itself is told once, where the cycle enters the first document that has it.
+    fn no_endless(&mut self, globals: &[Vec<(&'t Element, TypeId)>]) {
+        let ends = endless::ends(&self.schema);
+        let named = self.named.iter().map(|((at, _), named)| (*at, named.element, named.id));
+        let globals = globals.iter().enumerate();
+        let globals =
+            globals.flat_map(|(at, found)| found.iter().map(move |(element, id)| (at, *element, *id)));
+        let endless = named.chain(globals).filter(|(.., id)| ends.get(id.0).is_some_and(|ends| !ends));
+        if let Some((at, element, _)) = endless.min_by_key(|(at, element, _)| (*at, element.span.start)) {
+            let mend = "give the element that leads back minOccurs=\"0\", or put it into an xs:choice";
+            let message = "it must contain itself, so that no document of it ever ends";
+            self.within(at, |reading| reading.unfit_at(element, message, mend));
+        }
     }
 
     /// The head of one paper; its global elements come out.
@@ -323,8 +348,7 @@ impl<'t> Reading<'t> {
     ) -> Declaration {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
-        let default = annotated(element).map(str::to_owned);
-        let offset = element.span.start;
+        let (offset, default) = (element.span.start, annotated(element).map(str::to_owned));
         Declaration {
             name: name.to_owned(),
             namespace,
@@ -402,6 +426,17 @@ impl<'t> Reading<'t> {
     /// Whether local elements of this paper have its namespace, where they do not say so themselves.
     pub(super) fn is_qualified(&self) -> bool {
         self.paper().tree.attribute("elementFormDefault") != Some("unqualified")
+    }
+
+    /// Counts the steps of one more pattern; `false` if they are too many in all.
+    pub(super) fn unfolds(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        !self.is_unfolded()
+    }
+
+    /// Whether the patterns have come to too many steps, which was told.
+    pub(super) fn is_unfolded(&self) -> bool {
+        self.steps > STEPS
     }
 
     /// How many constructs were found unfit so far.

@@ -172,7 +172,15 @@ impl<'t> Reading<'t> {
     }
 
     fn pattern(&mut self, facet: &Element, value: &str) -> Option<Faceted<Pattern>> {
+        if self.is_unfolded() {
+            return None;
+        }
         match Pattern::read(value) {
+            Ok(pattern) if !self.unfolds(pattern.steps()) => {
+                let message = "the patterns of this schema unfold into more than 200000 steps together";
+                self.unfit_at(facet, message, "write fewer patterns, or smaller counts");
+                None
+            }
             Ok(value) => Some(Faceted { value, fragment: self.fragment(facet) }),
             Err(reason) => {
                 let message = ["the pattern ", value, " is not taken: ", &reason].concat();

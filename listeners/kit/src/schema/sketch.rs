@@ -31,6 +31,13 @@ pub(super) fn single(
     written(&declaration.name, &value(schema, declaration)?, path, manner)
 }
 
+/// A whole payload as JSON.
+pub(super) fn whole(schema: &Schema, declaration: &Declaration) -> Option<String> {
+    let xml = example::alone(schema, declaration)?;
+    let value = unfold::root_record(schema, declaration, &tree::read(&xml).ok()?)?;
+    Some(value.to_string()).filter(|sketch| sketch.len() <= LONGEST)
+}
+
 fn value(schema: &Schema, declaration: &Declaration) -> Option<Value> {
     let xml = example::alone(schema, declaration)?;
     unfold::element(schema, declaration, &tree::read(&xml).ok()?)

@@ -165,7 +165,7 @@ fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
             if let Some(large) =
                 whole.as_ref().filter(|whole| whole.whole_number().is_string() && may_be_text)
             {
-                return Err(["text, \"", &large.spelt(), "\", for so large a number"].concat());
+                return Err(["the text \"", &large.spelt(), "\", which keeps every digit,"].concat());
             }
             whole.map(|whole| whole.spelt())
         }

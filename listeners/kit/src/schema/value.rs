@@ -13,7 +13,7 @@ use super::shape::{Simple, Variety};
 
 pub(super) use super::amend::sample;
 use super::amend::suggestion;
-use super::describe::{article, counted, kind, listed};
+use super::describe::{TRUE_OR_FALSE, article, counted, kind, listed};
 pub(super) use super::describe::{describe, quoted};
 
 /// Longest value that patterns are tried on; beyond it the judge's own words must do.
@@ -298,7 +298,12 @@ fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {
     let first = missed.first()?;
     let sources: Vec<&str> = missed.iter().map(|p| p.value.source.as_str()).collect();
     let shown = if value.is_empty() { "an empty value".to_owned() } else { quoted(value) };
-    let words = join(&[&shown, " does not match the pattern ", &sources.join(" or ")]);
+    let words = match sources.as_slice() {
+        [".*"] => join(&[&shown, " has a line break, and none is allowed"]),
+        ["\\S*"] => join(&[&shown, " has white space, and none is allowed"]),
+        [TRUE_OR_FALSE] => join(&[&shown, " is not true or false"]),
+        _ => join(&[&shown, " does not match the pattern ", &sources.join(" or ")]),
+    };
     Some((words, Some(first.fragment.clone())))
 }
 

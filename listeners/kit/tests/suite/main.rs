@@ -11,6 +11,7 @@ mod fields;
 mod framing;
 mod gate;
 mod journal;
+mod json;
 mod payload;
 mod reply;
 mod schema;

@@ -96,7 +96,7 @@ fn refused_constructs(xsd: &str) -> Vec<String> {
 const GOOD: &str = r#"<xs:element name="a" type="xs:string"/>"#;
 
 #[test]
-fn what_lies_beyond_the_profile_is_refused_by_name() {
+fn a3_what_lies_beyond_the_profile_is_refused_by_name() {
     let global = |construct: &str| xsd(&format!("{GOOD}{construct}"));
     let rows = [
         (global(r#"<xs:import namespace="urn:b"/>"#), "xs:import"),
@@ -218,7 +218,17 @@ fn an_example_that_never_ends_is_none_and_costs_little() {
         <xs:sequence><xs:element name="c" type="xs:int"/><xs:element ref="a"/></xs:sequence>
       </xs:choice></xs:complexType></xs:element>"#;
     let endless = xsd(endless).replacen("<xs:schema ", "<xs:schema xmlns=\"urn:t\" ", 1);
-    assert_eq!(Model::read(endless.as_bytes()).expect("it is read").example("a"), None);
+    assert_eq!(refused_constructs(&endless), ["xs:element"]);
+    // What ends only far beyond what a document may hold is no example either.
+    let deep: String = (0..80)
+        .map(|n| {
+            let next = n + 1;
+            format!(r#"<xs:complexType name="t{n}"><xs:sequence><xs:element name="e" type="t{next}" minOccurs="2" maxOccurs="2"/></xs:sequence></xs:complexType>"#)
+        })
+        .collect();
+    let deep = xsd(&format!(r#"<xs:element name="a" type="t0"/>{deep}<xs:complexType name="t80"/>"#));
+    let deep = deep.replacen("<xs:schema ", "<xs:schema xmlns=\"urn:t\" ", 1);
+    assert_eq!(Model::read(deep.as_bytes()).expect("it is read").example("a"), None);
 }
 
 #[test]

@@ -128,3 +128,49 @@ fn a_list_and_a_union_are_described_in_a_line() {
     );
     assert_eq!(read(&types).unwrap().example("a").unwrap(), br#"<a xmlns="urn:k">1</a>"#);
 }
+
+/// A schema with these declarations.
+fn whole(body: &str) -> Result<Model, Vec<Unfit>> {
+    let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" elementFormDefault=\"qualified\">";
+    Model::read([head, body, "</xs:schema>"].concat().as_bytes())
+}
+
+#[test]
+fn row_24_a_type_that_must_contain_itself_is_refused() {
+    let node = |times: &str, compositor: &str| {
+        format!(
+            "<xs:element name=\"a\" type=\"node\"/><xs:complexType name=\"node\"><xs:{compositor}><xs:element name=\"v\" type=\"xs:int\"/>\
+             <xs:element name=\"next\" type=\"node\" {times}/></xs:{compositor}></xs:complexType>"
+        )
+    };
+    for (times, compositor, ends) in [
+        ("", "sequence", false),
+        ("", "all", false),
+        ("minOccurs=\"2\" maxOccurs=\"2\"", "sequence", false),
+        ("minOccurs=\"0\"", "sequence", true),
+        ("", "choice", true),
+    ] {
+        let read = whole(&node(times, compositor));
+        assert_eq!(read.is_ok(), ends, "{times} {compositor}: {read:?}");
+    }
+    // Around two corners, and told once, at the first of them.
+    let ring = "<xs:element name=\"a\"><xs:complexType><xs:sequence><xs:element name=\"b\" type=\"b\"/></xs:sequence></xs:complexType></xs:element>\
+        <xs:complexType name=\"b\"><xs:sequence><xs:element ref=\"a\"/></xs:sequence></xs:complexType>";
+    let unfit = whole(ring).unwrap_err();
+    assert_eq!(unfit.len(), 1, "{unfit:?}");
+    assert!(unfit[0].construct == "xs:element" && unfit[0].mend.contains("minOccurs=\"0\""), "{unfit:?}");
+}
+
+#[test]
+fn row_24_many_long_patterns_are_refused_before_they_fill_the_memory() {
+    let one = |n: usize| {
+        format!(
+            "<xs:simpleType name=\"t{n}\"><xs:restriction base=\"xs:string\"><xs:pattern value=\"[a-z]{{1,1900}}\"/></xs:restriction></xs:simpleType>"
+        )
+    };
+    let some: String = (0..40).map(one).collect();
+    assert!(whole(&some).is_ok());
+    let many: String = (0..5000).map(one).collect();
+    let unfit = whole(&many).unwrap_err();
+    assert!(unfit[0].message.contains("more than 200000 steps"), "{:?}", unfit[0]);
+}

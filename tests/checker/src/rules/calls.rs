@@ -1,6 +1,6 @@
 //! Whether calls open, move and close in order, and between the parties that they are for.
 
-use super::Terms;
+use super::{Terms, timers};
 use crate::ledger::{Call, Ledger, Step, Thread};
 use crate::meaning::{Act, By, Sort};
 use crate::path;
@@ -16,6 +16,7 @@ pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
         return match before.first_outcome(thread, path) {
             // A second outcome of one call is found as such.
             Some(_) if act.closes().is_some() => None,
+            Some(_) if goes_with_its_time(before, step) => None,
             Some(over) => Some(format!("call {path} is over since position {over}")),
             None => Some(format!("call {path} was never opened")),
         };
@@ -23,6 +24,15 @@ pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
     let Act::Answer { turn, ordinal, .. } = act else { return None };
     let is_there = call.item(turn, ordinal).is_some();
     (!is_there).then(|| format!("no item {} waits for an answer", path::of_item(path, turn, ordinal)))
+}
+
+/// Whether the record cancels a timer that its call has left, because the time of its message is over.
+fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
+    let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
+    let thread = before.thread(&step.record.thread);
+    let timer = id.and_then(|id| Some((thread?, thread?.timers.get(id)?)));
+    matches!(step.act, Some(Act::Unset { .. }))
+        && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer))
 }
 
 /// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.

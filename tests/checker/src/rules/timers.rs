@@ -39,6 +39,13 @@ pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     }
 }
 
+/// Whether the time of the message in which a timer was set is over: then it opens nothing any more, and one
+/// that its call has left is cancelled.
+pub(crate) fn is_out_of_time(thread: &Thread, timer: &Timer) -> bool {
+    let said = thread.clocks.get(&timer.purse.to_string());
+    said.is_some_and(|said| said.used_ms >= said.limit_ms)
+}
+
 /// A timer that would be left behind by a call that closes. One that has fired may be over.
 fn left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
     let keeps = |timer: &Timer| thread.child.is_none() && path::is_top(&timer.call);
@@ -83,6 +90,9 @@ fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<St
     let is_open = thread.calls.contains_key(&timer.call);
     if opens && is_open {
         return Some(format!("timer {id} opens a call though call {}, which set it, is open", timer.call));
+    }
+    if opens && is_out_of_time(thread, timer) {
+        return Some(format!("timer {id} opens a call, and the time of its message is over"));
     }
     if opens && step.record.to.as_deref() != Some(&timer.listener) {
         return Some(format!("timer {id} was set by {} and opens a call of another", timer.listener));

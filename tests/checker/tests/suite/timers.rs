@@ -1,8 +1,9 @@
 //! Faults where timers are set, fire and end: too early, too often, for the wrong call.
 
-use crate::good::{E, fired, over, set, unset};
+use crate::book::Book;
+use crate::good::{E, F, fired, over, script, set, unset};
 use crate::planted;
-use crate::script::Line;
+use crate::script::{Line, Script, line};
 
 planted! {
     a_timer_that_fires_early finds ["timer"] by |script| script.line("f-fired").time_ms -= 1;
@@ -41,6 +42,15 @@ planted! {
         script.line("f-inner-gone").body = unset("tick");
     };
 
+    a_timer_that_opens_a_call_though_the_time_of_its_message_is_over finds ["timer"] by |script| {
+        script.after("f-final", clocked("30s"));
+    };
+
+    a_timer_that_is_cancelled_after_its_call finds ["call-open", "timer"] by |script| {
+        script.after("f-final", clocked("29s"));
+        script.after("f-clocked", left_over());
+    };
+
     a_timer_that_opens_a_call_of_another_listener finds ["timer"] by |script| {
         for line in script.0.iter_mut().skip_while(|line| line.name != "f-opens") {
             line.from = if line.from == "planner" { "helper" } else { line.from };
@@ -73,4 +83,31 @@ planted! {
         script.line("e-over").body = over("timer", 1, 0);
         assert_eq!(script.line("e-over").thread, E);
     };
+}
+
+/// A word on the time of the first message of thread F.
+fn clocked(used: &str) -> Line {
+    let core = "https://xml-pipeline.org/ns/core/v1";
+    let body = format!(r#"<budget-time xmlns="{core}" runs="false" used="{used}" limit="30s"/>"#);
+    line("f-clocked", F, "timer", "wall").between("core", "").on("1").says(&body)
+}
+
+/// The timer that the first call of thread F has left is cancelled.
+fn left_over() -> Line {
+    line("f-left", F, "timer", "cancelled")
+        .between("core", "")
+        .on("1")
+        .because("f-clocked")
+        .says(&unset("tick"))
+}
+
+#[test]
+fn a_timer_that_its_call_has_left_goes_with_the_time_of_its_message() {
+    let mut script: Script = script();
+    script.after("f-final", clocked("30s"));
+    script.after("f-clocked", left_over());
+    let end = script.0.iter().position(|line| line.name == "f-left").unwrap();
+    script.0.truncate(end + 1);
+    let report = Book::of(&script).check();
+    assert!(report.is_clean(), "{report}");
 }

@@ -61,11 +61,26 @@ pub(crate) enum Drawn {
     Dives {
         spawns: bool,
     },
+    /// Something befalls the clocks.
+    Clocks(Clockwork),
     /// Somebody asks the same again, or is answered the same again.
     Circles {
         answers: bool,
         again: u8,
     },
+}
+
+/// What befalls the clocks.
+#[derive(Clone, Debug)]
+pub(crate) enum Clockwork {
+    /// Time passes, in percent of what a message may take.
+    Passes { clock: u16, percent: u8 },
+    /// Somebody looks at the first mark that is due, or at any message too early.
+    Elapses { early: Option<u16> },
+    /// The wall clock is set, so many seconds from the true time.
+    IsSet { off: i8 },
+    /// The program is started again.
+    StartsAgain,
 }
 
 /// What befalls an open call.
@@ -78,6 +93,30 @@ pub(crate) enum Befalls {
     Sends,
     Again,
     Notices { times: u8 },
+    Writes { what: Pen, late: bool },
+    Recalls { from: u8 },
+}
+
+/// A drawn entry of a journal.
+#[derive(Clone, Debug)]
+pub(crate) enum Pen {
+    Starts {
+        tokens: Option<u8>,
+        money: Option<u8>,
+        coin: u8,
+    },
+    /// What one that waits, or another, used.
+    Ends {
+        of: u8,
+        tokens: Option<u8>,
+        money: Option<u8>,
+        coin: u8,
+    },
+    /// An entry that is there, as it stands or in other words.
+    Again {
+        entry: u8,
+        other: bool,
+    },
 }
 
 /// A drawn item.
@@ -151,6 +190,28 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
     ]
 }
 
+fn some(weight: f64) -> impl Strategy<Value = Option<u8>> {
+    prop::option::weighted(weight, any::<u8>())
+}
+
+fn starts() -> impl Strategy<Value = Pen> {
+    let drawn = (some(0.8), some(0.6), any::<u8>());
+    drawn.prop_map(|(tokens, money, coin)| Pen::Starts { tokens, money, coin })
+}
+
+fn ends() -> impl Strategy<Value = Pen> {
+    let drawn = (any::<u8>(), some(0.8), some(0.8), any::<u8>());
+    drawn.prop_map(|(of, tokens, money, coin)| Pen::Ends { of, tokens, money, coin })
+}
+
+fn pen() -> impl Strategy<Value = Pen> {
+    prop_oneof![
+        4 => starts(),
+        4 => ends(),
+        1 => any::<(u8, bool)>().prop_map(|(entry, other)| Pen::Again { entry, other }),
+    ]
+}
+
 fn befalls() -> impl Strategy<Value = Befalls> {
     prop_oneof![
         14 => (items(), prop::bool::weighted(0.1)).prop_map(|(items, lies)| Befalls::Replies { items, lies }),
@@ -160,13 +221,14 @@ fn befalls() -> impl Strategy<Value = Befalls> {
         1 => Just(Befalls::Sends),
         1 => Just(Befalls::Again),
         1 => prop_oneof![9 => 1..3u8, 1 => 60..70u8].prop_map(|times| Befalls::Notices { times }),
+        6 => (pen(), prop::bool::weighted(0.05)).prop_map(|(what, late)| Befalls::Writes { what, late }),
+        1 => (0..4u8).prop_map(|from| Befalls::Recalls { from }),
     ]
 }
 
 fn drawn() -> impl Strategy<Value = Drawn> {
     prop_oneof![
-        1 => (0..3u8, any::<u8>(), prop::bool::weighted(0.2))
-            .prop_map(|(key, party, other_bytes)| Drawn::Asks { key, party, other_bytes }),
+        2 => asks(),
         1 => (any::<u16>(), 0..40u8, any::<u8>())
             .prop_map(|(thread, key, party)| Drawn::AsksInto { thread, key, party }),
         24 => (any::<u16>(), befalls()).prop_map(|(call, what)| Drawn::Of { call, what }),
@@ -174,11 +236,30 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         3 => (any::<u16>(), 0..40u8, any::<u8>())
             .prop_map(|(thread, key, astray)| Drawn::Steers { thread, key, astray }),
         1 => any::<u16>().prop_map(|thread| Drawn::Ends { thread }),
-        2 => (prop::option::weighted(0.8, any::<u16>()), any::<bool>())
+        // Mostly things go on: nothing of what is halted takes anybody's time.
+        2 => (prop::option::weighted(0.9, any::<u16>()), prop::bool::weighted(0.3))
             .prop_map(|(thread, halts)| Drawn::Pauses { thread, halts }),
         5 => any::<(u16, u8)>().prop_map(|(call, how)| Drawn::Decides { call, how }),
         4 => any::<u16>().prop_map(|timer| Drawn::IsDue { timer }),
+        5 => passes(),
+        3 => prop::option::weighted(0.3, any::<u16>()).prop_map(|early| Drawn::Clocks(Clockwork::Elapses { early })),
+        1 => any::<i8>().prop_map(|off| Drawn::Clocks(Clockwork::IsSet { off })),
+        1 => Just(Drawn::Clocks(Clockwork::StartsAgain)),
     ]
+}
+
+fn asks() -> impl Strategy<Value = Drawn> {
+    (0..3u8, any::<u8>(), prop::bool::weighted(0.2)).prop_map(|(key, party, other_bytes)| Drawn::Asks {
+        key,
+        party,
+        other_bytes,
+    })
+}
+
+fn passes() -> impl Strategy<Value = Drawn> {
+    // To a mark, just before it, just beyond it; or anywhere.
+    let percent = prop_oneof![prop::sample::select(vec![20u8, 80, 100]), 0..110u8];
+    (any::<u16>(), percent).prop_map(|(clock, percent)| Drawn::Clocks(Clockwork::Passes { clock, percent }))
 }
 
 /// A walk: single events, and bursts of one that reach the limits.
@@ -207,6 +288,33 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
             confers.chain([Drawn::Decides { call, how }]).collect::<Vec<Drawn>>()
         }),
         1 => any::<u16>().prop_map(|timer| vec![Drawn::IsDue { timer }; 3]),
+        3 => passes().prop_map(|passes| vec![passes, Drawn::Clocks(Clockwork::Elapses { early: None })]),
+        // Something befalls a call after so long, which nobody looked at before; or after somebody did.
+        4 => (any::<u16>(), befalls(), passes(), any::<bool>(), befalls()).prop_map(
+            |(call, first, passes, looks, then)| {
+                let of = |what| Drawn::Of { call, what };
+                let looks = looks.then_some(Drawn::Clocks(Clockwork::Elapses { early: None }));
+                [of(first), passes].into_iter().chain(looks).chain([of(then)]).collect::<Vec<Drawn>>()
+            },
+        ),
+        // The time is over while a child waits for a person.
+        1 => any::<u16>().prop_map(|clock| {
+            let confers = (0..2).map(|step| Drawn::Confers { step, guarded: true });
+            let over = [Drawn::Clocks(Clockwork::Passes { clock, percent: 100 }), Drawn::Clocks(Clockwork::Elapses { early: None })];
+            confers.chain(over).collect::<Vec<Drawn>>()
+        }),
+        // A model is called, and nobody learns what it did, or somebody does.
+        3 => (any::<u16>(), starts(), befalls()).prop_map(|(call, what, then)| {
+            [Befalls::Writes { what, late: false }, then].map(|what| Drawn::Of { call, what }).to_vec()
+        }),
+        2 => (any::<u16>(), proptest::collection::vec((starts(), ends()), 1..6)).prop_map(|(call, models)| {
+            let both = models.into_iter().flat_map(|(starts, ends)| [starts, ends]);
+            let writes = both.map(|what| Drawn::Of { call, what: Befalls::Writes { what, late: false } });
+            writes.collect::<Vec<Drawn>>()
+        }),
+        1 => (any::<u16>(), starts()).prop_map(|(call, what)| {
+            vec![Drawn::Of { call, what: Befalls::Writes { what, late: false } }; 34]
+        }),
         1 => any::<bool>().prop_map(|spawns| vec![Drawn::Dives { spawns }; 17]),
         2 => proptest::collection::vec(any::<(u8, u8)>(), 1..12).prop_map(|rounds| {
             let round = |(asks, hears)| {
@@ -217,13 +325,25 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         }),
         1 => (any::<u16>(), 0..40u8).prop_map(move |(thread, first)| queue(thread, first)),
     ];
-    proptest::collection::vec(burst, 1..60)
+    // Somebody asks before anything else happens.
+    (asks(), proptest::collection::vec(burst, 1..45))
+        .prop_map(|(asks, bursts)| std::iter::once(vec![asks]).chain(bursts).collect())
 }
 
 /// What a message from outside may use in a walk: half of the time so little that it is used up.
 pub(crate) fn limits() -> impl Strategy<Value = Option<naive::Limits>> {
-    let limits = (2..30usize, 1..12usize, 1..=16usize)
-        .prop_map(|(messages, children, depth)| naive::Limits { messages, children, depth });
+    let some = |of: std::ops::Range<u64>| prop::option::weighted(0.7, of);
+    let models = (some(10..3_000), some(10..3_000_000));
+    let limits = (2..30u64, 1..12u64, 1..=16usize, models, some(1_000..100_000)).prop_map(
+        |(messages, children, depth, (tokens, money), wall)| naive::Limits {
+            messages,
+            children,
+            depth,
+            tokens,
+            money,
+            wall,
+        },
+    );
     prop::option::weighted(0.5, limits)
 }
 

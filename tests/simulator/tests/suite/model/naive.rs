@@ -5,22 +5,31 @@
 mod attempts;
 mod broadcast;
 mod budgets;
+mod clock;
 mod loops;
+mod models;
 mod outside;
+mod replies;
 mod threads;
 mod timers;
+mod wrapping;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use attempts::{ATTEMPTS, ATTEMPTS_WITH_PUMP, Unknown};
 use broadcast::Gathering;
-pub(crate) use budgets::{Limits, SHARE_PERCENT};
-use budgets::{Payer, Purse, Tally};
+use budgets::Tallies;
+pub(crate) use budgets::{Limits, Payer, SHARE_PERCENT, Sort};
+use clock::Clock;
+pub(crate) use clock::Now;
 pub(crate) use loops::Loops;
 use loops::Memory;
+use models::Journal;
+pub(crate) use models::{Amount, DOLLAR, Written};
 pub(crate) use threads::{Enough, Verdict};
-use threads::{Lists, Wait, is_kept};
+use threads::{Lists, Wait};
 use timers::Timer;
+use wrapping::Last;
 
 /// A party as the table sees it.
 #[derive(Clone, Copy, Debug)]
@@ -95,10 +104,12 @@ pub(crate) struct Call {
     lists: Lists,
     nudged: bool,
     memory: Memory,
-    /// Whether it was told that only a final is taken any more.
-    wraps_up: bool,
-    /// Whether its last reply asked for more than a limit leaves.
-    is_spent: bool,
+    /// What was written down at the due turn.
+    journal: Journal,
+    /// Whether it was told that only a final is taken any more, and until when.
+    last: Option<Last>,
+    /// How the limit of messages stands, where its last reply asked for more of them than are left.
+    is_spent: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -113,8 +124,10 @@ pub(crate) struct Thread {
     timers: BTreeMap<String, Timer>,
     /// How often timers fired into calls.
     firings: u64,
-    /// How many messages a child may bring about.
-    ceiling: Option<Tally>,
+    /// What a child may use.
+    ceiling: Tallies,
+    /// What was used here and below.
+    used: BTreeMap<Sort, u64>,
     /// Whether somebody halted it, with all below it.
     halts: bool,
 }
@@ -127,11 +140,17 @@ pub(crate) struct Naive {
     /// What a message from outside may use, where that is limited.
     limits: Option<Limits>,
     loops: Option<Loops>,
-    purses: BTreeMap<Payer, Purse>,
+    purses: BTreeMap<Payer, Tallies>,
+    clocks: BTreeMap<Payer, Clock>,
+    /// In which currency each message is counted.
+    coins: BTreeMap<Payer, &'static str>,
+    pub(crate) now: Now,
+    /// What the last event said of anybody's time.
+    pub(crate) clocked: BTreeSet<String>,
     /// Whether somebody halted everything.
     everything_halts: bool,
-    /// Whether a first answer ended a broadcast.
-    pub(crate) is_cut_short: bool,
+    /// What the last event came by, beside what shows.
+    pub(crate) met: BTreeSet<String>,
     /// What whoever asked last from outside is told.
     pub(crate) told: Option<String>,
 }
@@ -163,9 +182,15 @@ impl Call {
         self.party
     }
 
+    pub(crate) fn payer(&self) -> &Payer {
+        &self.payer
+    }
+
     pub(crate) fn shows(&self) -> Vec<Shown> {
+        let past = self.journal.past;
+        let past: Vec<Shown> = (past > 0).then(|| format!("journal {past}")).into_iter().collect();
         if self.turn == 1 {
-            return vec![self.request.clone()];
+            return [past, vec![self.request.clone()]].concat();
         }
         let items = self.items.iter().enumerate();
         let items = items.flat_map(|(n, item)| {
@@ -175,7 +200,8 @@ impl Call {
         // Children first, in order of spawning; then in order of arrival.
         let mut inbox = self.showing.clone();
         inbox.sort_by_key(|(place, _)| *place);
-        items.chain(inbox.into_iter().map(|(_, shown)| format!("inbox: {shown}"))).collect()
+        let inbox = inbox.into_iter().map(|(_, shown)| format!("inbox: {shown}"));
+        past.into_iter().chain(items).chain(inbox).collect()
     }
 
     fn running(&self) -> Vec<String> {
@@ -185,6 +211,7 @@ impl Call {
     /// Another turn, none of whose attempts was made.
     fn begins(&mut self, turn: u32) {
         (self.turn, self.attempt, self.lost_with_pump, self.recorded) = (turn, 1, 0, false);
+        self.journal = Journal::default();
     }
 
     /// The last answer came: the next turn is due, and shows whatever came until now.
@@ -255,8 +282,9 @@ impl Naive {
             lists: Lists::new(),
             nudged: false,
             memory: Memory::default(),
-            wraps_up: false,
-            is_spent: false,
+            journal: Journal::default(),
+            last: None,
+            is_spent: None,
         };
         self.threads.entry(thread.to_owned()).or_default().calls.insert(path.to_owned(), call);
     }
@@ -266,7 +294,8 @@ impl Naive {
         let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
         // News of other sorts has room of its own.
         let is_notice = |shown: &Shown| {
-            !matches!(shown.split(' ').next(), Some("finished" | "fired" | "steer" | "budget-warning"))
+            let word = shown.split(' ').next().unwrap_or_default();
+            !matches!(word, "finished" | "fired" | "steer" | "budget-warning" | "budget-exceeded")
         };
         let shown = match call.waiting.iter().filter(|(_, shown)| is_notice(shown)).count() {
             n if n < MOST_NOTICES => code,
@@ -280,198 +309,6 @@ impl Naive {
     pub(crate) fn lied(&mut self, thread: &str, path: &str) {
         if let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) {
             call.waiting.push((usize::MAX, "reply.false-sender".to_owned()));
-        }
-    }
-
-    /// A reply to the due turn of a call.
-    pub(crate) fn replied(&mut self, thread: &str, path: &str, thrown: &[Thrown]) {
-        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        let (turn, party) = (call.turn, call.party);
-        if call.wraps_up {
-            let is_short = thrown.len() <= MOST_ITEMS;
-            let finals: Vec<_> = thrown.iter().filter(|item| matches!(item, Thrown::Final(_))).collect();
-            return match finals[..] {
-                [Thrown::Final(number)] if is_short => {
-                    self.closes(thread, path, "answered", format!("n{number}"));
-                }
-                _ => self.closes(thread, path, "budget", "final-report".to_owned()),
-            };
-        }
-        if thrown.is_empty() {
-            return self.ends_silently(thread, path, party);
-        }
-        call.items.clear();
-        call.gatherings.clear();
-        call.showing.clear();
-        self.shows_firings(thread, path);
-        let Some(call) = self.call_mut(thread, path) else { return };
-        if thrown.len() > MOST_ITEMS {
-            call.items.push(Some("reply.too-many-items".to_owned()));
-            return self.goes_on(thread, path, turn, Some("reply.too-many-items".to_owned()));
-        }
-        let steps = thrown.iter().filter(|item| !is_kept(item)).count();
-        for item in thrown {
-            if let Thrown::Todo(condition, is_done) = item {
-                call.lists.insert(*condition, !is_done);
-            }
-        }
-        if let (1, None) = (steps, call.nudge(turn))
-            && let Some(Thrown::Final(number)) = thrown.iter().find(|item| !is_kept(item))
-        {
-            return self.closes(thread, path, "answered", format!("n{number}"));
-        }
-        let mut refused = None;
-        for (ordinal, item) in thrown.iter().enumerate() {
-            let answer = self.item(thread, path, turn, ordinal, item, steps);
-            let shown = answer.as_ref().map(|(shown, _)| shown.clone());
-            if let Some((code, true)) = answer {
-                refused.get_or_insert(code);
-            }
-            if let Some(call) = self.call_mut(thread, path) {
-                call.items.push(shown);
-            }
-        }
-        // Waits come last, so that each sees what the other items began and ended.
-        for (ordinal, item) in thrown.iter().enumerate() {
-            let Thrown::Wait(enough, named) = item else { continue };
-            if let Some(code) = self.waits(thread, path, ordinal, *enough, named) {
-                refused.get_or_insert(code.clone());
-                if let Some(call) = self.call_mut(thread, path) {
-                    call.items[ordinal] = Some(code);
-                }
-            }
-        }
-        self.goes_on(thread, path, turn, refused);
-    }
-
-    /// Unusable output: one item, with the listener's own code.
-    pub(crate) fn again(&mut self, thread: &str, path: &str, code: &str) {
-        let Some(call) = self.call_mut(thread, path).filter(|c| c.is_ready()) else { return };
-        let turn = call.turn;
-        call.items = vec![Some(code.to_owned())];
-        call.showing.clear();
-        self.shows_firings(thread, path);
-        self.goes_on(thread, path, turn, Some("listener.failed".to_owned()));
-    }
-
-    /// The answer to an item, and whether it is a refusal; none while it is open.
-    fn item(
-        &mut self,
-        thread: &str,
-        path: &str,
-        turn: u32,
-        ordinal: usize,
-        item: &Thrown,
-        steps: usize,
-    ) -> Option<(Shown, bool)> {
-        let depth = self.depth(thread, path);
-        let deepest = self.limits.map_or(DEEPEST, |limits| limits.depth);
-        let call = self.call_mut(thread, path)?;
-        let asks = matches!(item, Thrown::Call(..) | Thrown::Spawn(..) | Thrown::Cast(..));
-        if asks && call.party.turns <= 1 {
-            return Some(("budget.messages".to_owned(), true));
-        }
-        if asks && depth + 1 >= deepest {
-            return Some(("budget.depth".to_owned(), true));
-        }
-        let payer = call.payer.clone();
-        if asks && let Some(code) = self.exceeds(thread, &payer, item) {
-            let is_spent = self.messages_left(thread, &payer) == Some(0);
-            let call = self.call_mut(thread, path)?;
-            call.is_spent |= is_spent;
-            return Some((code.to_owned(), true));
-        }
-        let call = self.call_mut(thread, path)?;
-        match item {
-            Thrown::Note | Thrown::Todo(..) => Some(("-".to_owned(), false)),
-            Thrown::Wait(..) => None,
-            Thrown::Sets(id, repeats) => Some(self.sets(thread, path, *id, *repeats)),
-            Thrown::Unsets(id) => Some(self.unsets(thread, path, id)),
-            Thrown::Ends(id) => Some(self.ends_child(thread, path, id)),
-            Thrown::Steers(id, to, number) => Some(self.steers(thread, path, id, *to, *number)),
-            Thrown::Refused => Some(("payload.invalid".to_owned(), true)),
-            Thrown::Final(_) if steps > 1 => Some(("reply.final-not-alone".to_owned(), true)),
-            Thrown::Final(_) => {
-                let word = call.nudge(turn).unwrap_or("children-open");
-                call.nudged = true;
-                Some((word.to_owned(), true))
-            }
-            Thrown::Call(party, number) => {
-                let (nested, what) = (nested(path, turn, ordinal), format!("n{number}"));
-                if let Some(code) = self.turns_in_circles((thread, path), *party, &what) {
-                    return Some((code.to_owned(), true));
-                }
-                self.opens((thread, &nested), payer.clone(), *party, what.clone(), false);
-                self.pays(thread, &payer, 1, None);
-                self.remembers((thread, path), *party, &what);
-                None
-            }
-            Thrown::Cast(takers, is_first_enough, number) => {
-                self.casts((thread, path, turn, ordinal), takers, *is_first_enough, *number)
-            }
-            Thrown::Spawn(label, party, number) => self.spawns(thread, path, *label, *party, *number),
-            Thrown::ForThread(id) => Some(match call.children.iter().find(|(child, _)| child == id) {
-                None => ("unknown_thread".to_owned(), true),
-                Some((_, true)) => ("thread_ended".to_owned(), true),
-                Some((_, false)) => ("route.not-a-peer".to_owned(), true),
-            }),
-        }
-    }
-
-    fn spawns(
-        &mut self,
-        thread: &str,
-        path: &str,
-        label: Option<&str>,
-        party: Party,
-        number: u64,
-    ) -> Option<(Shown, bool)> {
-        let payer = self.call(thread, path)?.payer.clone();
-        if self.limits.is_none() && self.call(thread, path)?.running().len() >= MOST_CHILDREN {
-            return Some(("budget.children".to_owned(), true));
-        }
-        let parent = self.threads.get_mut(thread)?;
-        let label = match label {
-            None => format!("c{}", parent.spawns + 1),
-            Some(label) => {
-                let given = parent.labels.entry(label.to_owned()).or_default();
-                *given += 1;
-                if *given == 1 { label.to_owned() } else { format!("{label}-{}", *given - 1) }
-            }
-        };
-        parent.spawns += 1;
-        let child = format!("{thread}.{label}");
-        self.call_mut(thread, path)?.children.push((child.clone(), false));
-        self.opens((&child, "1"), payer.clone(), party, format!("n{number}"), false);
-        self.pays(thread, &payer, 1, Some(&child));
-        Some((format!("spawned {child}"), false))
-    }
-
-    /// After a reply without a final.
-    fn goes_on(&mut self, thread: &str, path: &str, turn: u32, refused: Option<String>) {
-        let Some((party, wraps_up, is_spent)) =
-            self.call(thread, path).map(|c| (c.party, c.wraps_up, c.is_spent))
-        else {
-            return;
-        };
-        match refused {
-            _ if wraps_up => self.closes(thread, path, "budget", "final-report".to_owned()),
-            // The sender reads of the thread that it named; its caller only that there is none.
-            Some(code) if party.turns <= 1 && code == "unknown_thread" => {
-                self.closes(thread, path, "failed", "thread.unknown".to_owned());
-            }
-            Some(code) if party.turns <= 1 => self.closes(thread, path, "failed", code),
-            None if party.turns <= 1 => self.ends_silently(thread, path, party),
-            _ if is_spent => self.wraps_up(thread, path, turn, "messages"),
-            _ if turn >= party.turns => self.wraps_up(thread, path, turn, "turns"),
-            _ => {
-                let Some(call) = self.call_mut(thread, path) else { return };
-                if call.items.iter().all(Option::is_some) {
-                    call.turns_to(turn + 1);
-                } else {
-                    call.begins(turn + 1);
-                }
-            }
         }
     }
 
@@ -542,6 +379,7 @@ impl Naive {
 
     fn tells_parent(&mut self, child: &str, outcome: &str, inner: &str) {
         let Some((parent, _)) = child.rsplit_once('.') else { return };
+        let used = self.used_by(child);
         let Some(here) = self.threads.get_mut(parent) else { return };
         let mut told = None;
         for (path, call) in &mut here.calls {
@@ -549,7 +387,7 @@ impl Naive {
                 continue;
             };
             call.children[place].1 = true;
-            call.waiting.push((place, format!("finished {child} {outcome}{inner}")));
+            call.waiting.push((place, format!("finished {child} {outcome}{inner} {used}")));
             told = Some(path.clone());
         }
         told.into_iter().for_each(|path| self.heard(parent, &path));

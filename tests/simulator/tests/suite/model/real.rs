@@ -1,6 +1,8 @@
 //! The real pump of a walk: `decide` and `apply` over the real state, and its records at hand. It turns what
 //! a walk draws into events, and what came of them into the words of the naive pump.
 
+mod items;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,25 +11,27 @@ use systole::pump::decide::decide;
 use systole::pump::event::{Decision, Effect, Event, Happening, Lost, Pause};
 use systole::pump::fold::apply;
 use systole::pump::pausing::halted;
-use systole::pump::state::{Book, Call, Life, Stand, State};
+use systole::pump::state::{Book, Call, Life, Stand, State, used_under};
+use systole::pump::wall::{Running, Runs, running_of};
 use systole::words::approval::{Ruling, Says};
-use systole::words::budget::{Budgets, Loops};
+use systole::words::budget::{Budgets, Loops, Use};
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId,
 };
-use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
+use systole::words::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole::words::ports::{Lease, Seed, Token};
-use systole::words::primitive::{Await, Mode, Pace, Primitive, SetTimer};
 use systole::words::record::{Kind, Mark, Record, Role};
-use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
+use systole_kit::ask::Question;
+use systole_kit::money::{Currency, Money};
 use systole_kit::namespaces::CORE;
 use systole_kit::{Limits, Payload, QName};
 
-use super::naive::{self, ATTEMPTS, Enough, Party, SHARE_PERCENT, Thrown, Unknown};
+use super::naive::{self, ATTEMPTS, DOLLAR, Party, Payer, SHARE_PERCENT, Thrown, Unknown, Written};
 use super::shown;
+use items::{entry, item, payload};
 
 /// Ways in which an attempt is lost, and whether its outcome is then known; none where no further attempt
 /// can help.
@@ -44,9 +48,12 @@ pub(crate) struct Real {
     state: State,
     records: BTreeMap<(ThreadId, u64), Arc<Record>>,
     events: u64,
+    /// By the count that nobody sets, and on the wall.
+    now: (Millis, Millis),
     closed: BTreeSet<(String, String, String)>,
     became_due: Vec<(String, String)>,
     told: Option<String>,
+    clocked: BTreeSet<String>,
 }
 
 fn listener(party: &Party, peers: &[Party]) -> Listener {
@@ -75,106 +82,17 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
     }
 }
 
-fn payload(local: &str, number: u64) -> Payload {
-    let document = format!("<{local} xmlns=\"urn:walked\" n=\"{number}\"/>");
-    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
-}
-
-/// A payload of the core, and what the door reads in it.
-fn primitive(what: Primitive, document: &str) -> Item {
-    let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
-    Item::Admitted(Admitted::new(What::Primitive(what), Verdict::sworn(payload)))
-}
-
-fn await_threads(enough: Enough, named: &[String]) -> String {
-    let mode = match enough {
-        Enough::All => "all".to_owned(),
-        Enough::Any => "any".to_owned(),
-        Enough::Count(count) => count.to_string(),
-    };
-    let named: String = named.iter().map(|id| format!("<thread id=\"{id}\"/>")).collect();
-    format!("<await-threads xmlns=\"{CORE}\" mode=\"{mode}\">{named}</await-threads>")
-}
-
-fn item(thrown: &Thrown) -> Item {
-    let admitted = |what, payload| Item::Admitted(Admitted::new(what, Verdict::sworn(payload)));
-    match thrown {
-        Thrown::Note => admitted(What::Note, payload("thought", 0)),
-        Thrown::Final(number) => admitted(What::Final, payload("done", *number)),
-        Thrown::Call(party, number) => {
-            admitted(What::For(Name::parse(party.name).unwrap()), payload(party.name, *number))
-        }
-        Thrown::Spawn(label, party, number) => {
-            let initial = payload(party.name, *number).bytes().clone();
-            let to = Name::parse(party.name).unwrap();
-            let what = What::Spawn { label: label.map(str::to_owned), to, initial };
-            let core = b"<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-            admitted(what, Payload::read(core, &Limits::default()).unwrap())
-        }
-        Thrown::Refused => {
-            Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
-        }
-        Thrown::ForThread(thread) => {
-            let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
-            let judged = Box::new(Err(Refused { refusal, kept: None }));
-            Item::ForThread { thread: thread.clone(), payload: payload("news", 0).bytes().clone(), judged }
-        }
-        Thrown::Steers(thread, to, number) => {
-            let word = payload(to.name, *number);
-            let (thread, bytes) = (thread.clone(), word.bytes().clone());
-            let judged = Admitted::new(What::For(Name::parse(to.name).unwrap()), Verdict::sworn(word));
-            Item::ForThread { thread, payload: bytes, judged: Box::new(Ok(judged)) }
-        }
-        Thrown::Cast(takers, is_first_enough, number) => {
-            let gather = if *is_first_enough { Gather::First } else { Gather::All };
-            let verdict =
-                |to: &Party| (Name::parse(to.name).unwrap(), Verdict::sworn(payload("cast", *number)));
-            Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).unwrap())
-        }
-        Thrown::Wait(enough, named) => {
-            let mode = match enough {
-                Enough::All => Mode::All,
-                Enough::Any => Mode::Any,
-                Enough::Count(count) => Mode::Count(u32::try_from(*count).unwrap()),
-            };
-            let threads = named.iter().map(|id| ThreadId::parse(id).unwrap()).collect();
-            primitive(Primitive::Await(Await { mode, threads }), &await_threads(*enough, named))
-        }
-        Thrown::Todo(condition, is_done) => {
-            let list = format!("condition=\"c{condition}\"><step done=\"{is_done}\">x</step></todo-until>");
-            primitive(Primitive::Todo, &format!("<todo-until xmlns=\"{CORE}\" {list}"))
-        }
-        Thrown::Sets(id, repeats) => {
-            let pace = Pace { span_ms: 60_000, repeats: *repeats };
-            let written = if *repeats { "every=\"1m\"" } else { "after=\"1m\"" };
-            let named = id.map_or(String::new(), |id| format!(" id=\"{id}\""));
-            let id = id.map(|id| TimerId::parse(id).unwrap());
-            let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
-            primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
-        }
-        Thrown::Unsets(id) => {
-            let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
-            primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
-        }
-        Thrown::Ends(thread) => {
-            let id = ThreadId::parse(thread).unwrap();
-            primitive(
-                Primitive::CancelThread(id),
-                &format!("<cancel-thread xmlns=\"{CORE}\" id=\"{thread}\"/>"),
-            )
-        }
-    }
-}
-
 impl Real {
     pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>, loops: Option<naive::Loops>) -> Real {
         let loops =
             loops.map(|loops| Loops { told: loops.told, refused: loops.refused, ping_pong: loops.rounds });
         let budgets = limits.map(|limits| Budgets {
-            messages: limits.messages as u64,
+            messages: limits.messages,
             depth: limits.depth,
-            children: limits.children as u64,
-            ..Budgets::default()
+            children: limits.children,
+            wall_ms: limits.wall,
+            tokens: limits.tokens,
+            money: limits.money.map(|micros| Money { micros, currency: Currency::parse(DOLLAR).unwrap() }),
         });
         let composition = Composition {
             organism: Name::parse("walked").unwrap(),
@@ -197,16 +115,21 @@ impl Real {
             state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
             records: BTreeMap::new(),
             events: 0,
+            now: (Millis(1_000_000), Millis(1_000_000)),
             closed: BTreeSet::new(),
             became_due: Vec::new(),
             told: None,
+            clocked: BTreeSet::new(),
         };
         real.happens(Happening::Booted { listeners: Vec::new() });
         real
     }
 
-    /// An event begins.
-    pub(crate) fn begins(&mut self) {
+    /// An event begins, at that moment.
+    pub(crate) fn begins(&mut self, now: naive::Now) {
+        let millis = |ms: i64| Millis(u64::try_from(ms).unwrap());
+        self.now = (millis(now.tick), millis(now.wall));
+        self.clocked.clear();
         self.closed.clear();
         self.became_due.clear();
         self.told = None;
@@ -214,12 +137,13 @@ impl Real {
 
     fn happens(&mut self, what: Happening) {
         self.events += 1;
-        let at = Millis(1_000_000 + self.events * 10);
-        let event = Event { at, tick: at, seed: Seed(u128::from(self.events).to_be_bytes()), what };
+        let (tick, at) = self.now;
+        let event = Event { at, tick, seed: Seed(u128::from(self.events).to_be_bytes()), what };
         let Decision { facts, effects, .. } = decide(&self.state, event);
         for fact in facts {
             apply(&mut self.state, &fact);
             self.closed.extend(closing(&fact));
+            self.clocked.extend(shown::clocking(&fact));
             self.records.insert((fact.header.thread.clone(), fact.header.seq), fact);
         }
         for effect in effects {
@@ -230,6 +154,12 @@ impl Real {
                 Effect::Receipt { .. } => self.told = Some("receipt".to_owned()),
                 Effect::Refused { refusal, .. } => self.told = Some(format!("refused {}", refusal.code)),
                 Effect::Done { .. } => self.told = Some("done".to_owned()),
+                Effect::Answer { answer, .. } => {
+                    let refused = answer.refusal().map(|(code, _)| format!("refused {code}"));
+                    self.told = Some(refused.unwrap_or_else(|| "answered".to_owned()));
+                }
+                Effect::Recall(recall) => self.told = Some(format!("recalled {}", recall.seqs.len())),
+                Effect::Runs { runs, left } => self.state.running.put(runs, left, tick),
                 _ => {}
             }
         }
@@ -320,6 +250,58 @@ impl Real {
         let mut lease = (*self.lease(thread, path)).clone();
         *(if turns { &mut lease.turn } else { &mut lease.attempt }) += 1;
         self.says(Arc::new(lease), Said::Items(vec![item(&Thrown::Final(0))]));
+    }
+
+    /// An entry of a journal; of another attempt than is due, or not.
+    pub(crate) fn writes(&mut self, thread: &str, path: &str, late: bool, id: u64, written: &Written) {
+        let mut lease = (*self.lease(thread, path)).clone();
+        lease.attempt += u32::from(late);
+        self.says(Arc::new(lease), entry(id, written));
+    }
+
+    /// What did the earlier attempts write down?
+    pub(crate) fn recalls(&mut self, thread: &str, path: &str, from: usize) {
+        let question = Ok(Question::Journal { from: from as u64 });
+        self.says(self.lease(thread, path), Said::Ask { id: 1, question });
+    }
+
+    /// Somebody looks what the time of a message comes to.
+    pub(crate) fn elapses(&mut self, payer: &Payer) {
+        let (thread, purse) = (ThreadId::parse(&payer.0).unwrap(), payer.1.parse().unwrap());
+        self.happens(Happening::Elapsed(Runs { thread, purse }));
+    }
+
+    /// The next message whose time has reached a mark.
+    pub(crate) fn marked(&mut self) -> Option<Payer> {
+        let runs = self.state.running.due(self.now.0)?;
+        Some((runs.thread.to_string(), runs.purse.to_string()))
+    }
+
+    /// When that is so of the first.
+    pub(crate) fn next_mark(&self) -> Option<Millis> {
+        self.state.running.next_moment()
+    }
+
+    /// What a message from outside has used, in all its threads: messages, children, tokens and money.
+    pub(crate) fn used(&self, payer: &Payer) -> Option<String> {
+        let root = self.state.threads.get(payer.0.as_str())?;
+        let purse = payer.1.parse().unwrap();
+        let Use { messages, children, tokens, spent } = used_under(&|id| self.state.thread(id), root, purse);
+        Some([messages, children, tokens, spent.micros].map(|of| of.to_string()).join("/"))
+    }
+
+    /// What the records say of anybody's time.
+    pub(crate) fn clocked(&self) -> &BTreeSet<String> {
+        &self.clocked
+    }
+
+    /// The program is started again: what it only knew is lost.
+    pub(crate) fn starts_again(&mut self) {
+        let (tick, at) = self.now;
+        self.state.running = Running::default();
+        for (runs, left) in running_of(&self.state, at) {
+            self.state.running.put(runs, Some(left), tick);
+        }
     }
 
     pub(crate) fn fails(&mut self, thread: &str, path: &str, retry: bool) {
@@ -432,7 +414,8 @@ impl Real {
         let thread = &self.state.threads[thread];
         let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
         let envelope = compose::envelope(thread, &lease.call, call, &lease, Millis(0), found).unwrap();
-        shown::lines(&envelope.payload)
+        let past = envelope.stamp.journal.map(|entries| format!("journal {entries}"));
+        past.into_iter().chain(shown::lines(&envelope.payload)).collect()
     }
 }
 
@@ -443,7 +426,7 @@ fn closing(record: &Record) -> Option<(String, String, String)> {
         (Kind::Message, Mark::Role(Role::Final)) => "answered",
         (Kind::Outcome, Mark::DeadLetter) => return None,
         (Kind::Outcome, Mark::Handled) => "handled",
-        (Kind::Outcome, Mark::Code(Code::MessagesBudget)) if is_report(record) => "budget",
+        (Kind::Outcome, Mark::Code(_)) if is_report(record) => "budget",
         (Kind::Terminal, Mark::Ended) => "over",
         (Kind::Outcome | Kind::Terminal, Mark::Code(Code::CancelledThread)) => "cancelled",
         (Kind::Outcome, Mark::Code(Code::RejectedApproval)) => "rejected",

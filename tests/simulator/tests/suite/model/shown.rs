@@ -1,8 +1,10 @@
-//! What a delivery shows, in the words of the naive pump: read from the document that the real one
-//! composes.
+//! What a delivery shows, and what a record says of somebody's time, in the words of the naive pump: read from
+//! the documents that the real one composes.
 
+use systole::words::record::{Kind, Mark, Record, Timing};
 use systole_kit::answers::Answers;
 use systole_kit::gate::{Gate, Step};
+use systole_kit::money::Money;
 use systole_kit::{Limits, Payload};
 
 /// The lines of a delivery's payload.
@@ -20,11 +22,17 @@ pub(crate) fn lines(payload: &Payload) -> Vec<String> {
 fn word(payload: &Payload) -> String {
     let attribute = |name| payload.attribute(name).unwrap_or_default();
     match &*payload.name().local {
-        "thread-spawned" => format!("spawned {}", attribute("assigned_id")),
+        "thread-spawned" => {
+            let told = |name| payload.attribute(name).map_or_else(|| "-".to_owned(), |told| amount(&told));
+            let ceiling = ["messages", "tokens", "money"].map(told).join("/");
+            format!("spawned {} {ceiling}", attribute("assigned_id"))
+        }
         "system-error" | "system-thread-error" => attribute("code"),
         "thread-finished" => {
             let inner = child(payload).map_or(String::new(), |inner| format!(" {}", word(&inner)));
-            format!("finished {} {}{inner}", attribute("id"), attribute("outcome"))
+            let told = |name| amount(&payload.attribute(name).unwrap_or_else(|| "0".to_owned()));
+            let used = ["messages", "children", "tokens", "money"].map(told).join("/");
+            format!("finished {} {}{inner} {used}", attribute("id"), attribute("outcome"))
         }
         "await-over" => {
             format!("over {}/{} {}", attribute("finished"), attribute("open"), attribute("reason"))
@@ -35,13 +43,36 @@ fn word(payload: &Payload) -> String {
         "timer-fired" => format!("fired {}", attribute("id")),
         "steer" => child(payload).map_or_else(String::new, |inner| format!("steer {}", word(&inner))),
         "todo-open" => "todo-open".to_owned(),
-        "budget-exceeded" => format!("budget-exceeded {}", attribute("what")),
-        "budget-warning" => {
-            format!("budget-warning {} {}/{}", attribute("what"), attribute("used"), attribute("limit"))
+        word @ ("budget-exceeded" | "budget-warning") => {
+            let (used, limit) = (amount(&attribute("used")), amount(&attribute("limit")));
+            format!("{word} {} {used}/{limit}", attribute("what"))
         }
         "handled" | "children-open" | "final-report" => payload.name().local.to_string(),
         _ => format!("n{}", attribute("n")),
     }
+}
+
+/// An amount as a plain number: money in millionths, time in milliseconds.
+fn amount(told: &str) -> String {
+    if let Some(money) = Money::parse(told) {
+        return money.micros.to_string();
+    }
+    let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000_u64)];
+    let stretch = units.into_iter().find_map(|(unit, ms)| {
+        let count: u64 = told.strip_suffix(unit)?.parse().ok()?;
+        Some((count * ms).to_string())
+    });
+    stretch.unwrap_or_else(|| told.to_owned())
+}
+
+/// What a record says of the time of a message, if that is what it is for.
+pub(crate) fn clocking(record: &Record) -> Option<String> {
+    let h = &record.header;
+    let is_word = h.kind == Kind::Timer && h.code == Some(Mark::Timing(Timing::Wall));
+    let body = Payload::trusted(record.body.clone()).ok().filter(|_| is_word)?;
+    let told = |name| amount(&body.attribute(name).unwrap_or_default());
+    let top = h.call.as_ref().map(ToString::to_string).unwrap_or_default();
+    Some(format!("{} {top} {} {}/{}", h.thread, told("runs"), told("used"), told("limit")))
 }
 
 /// The payload right inside of another.

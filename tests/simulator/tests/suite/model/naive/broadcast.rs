@@ -54,7 +54,7 @@ impl Naive {
             let path = of_taker(&item, taker);
             self.opens((thread, &path), payer.clone(), *party, format!("n{number}"), false);
         }
-        self.pays(thread, &payer, takers.len(), None);
+        self.pays(thread, &payer, takers.len() as u64, None);
         takers.iter().for_each(|to| self.remembers((thread, path), *to, &what));
         None
     }
@@ -80,7 +80,7 @@ impl Naive {
         if gathering.is_first_enough && !is_failure {
             let others: Vec<String> = (0..gathering.answers.len()).map(|n| of_taker(&item, n)).collect();
             self.drops(thread, &others);
-            self.is_cut_short = true;
+            self.met.insert("first of several".to_owned());
             return Some((ordinal, shown));
         }
         let all: Option<Vec<Shown>> =

@@ -1,59 +1,94 @@
-//! What a message from outside may use, in the naive pump: calls, spawns and children, counted over its whole
-//! tree, and the ceiling of each child. Counts go up and never down.
+//! What a message from outside may use, in the naive pump: calls, spawns, children, tokens and money, counted
+//! over its whole tree, and the ceiling of each child. Counts of calls and children only go up; of what is
+//! kept for a model, the rest is given back.
 
-use super::broadcast::Gathering;
+use std::collections::BTreeMap;
+
 use super::{Call, Loops, Naive, Thrown};
 
 /// What one message from outside may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    pub(crate) messages: usize,
-    pub(crate) children: usize,
+    pub(crate) messages: u64,
+    pub(crate) children: u64,
     /// How many calls and spawns may lie one in another, the first of all counted.
     pub(crate) depth: usize,
+    pub(crate) tokens: Option<u64>,
+    /// In millionths of a dollar.
+    pub(crate) money: Option<u64>,
+    /// In milliseconds.
+    pub(crate) wall: Option<u64>,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Sort {
+    Messages,
+    Children,
+    Tokens,
+    Money,
+}
+
+impl Sort {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Sort::Messages => "messages",
+            Sort::Children => "children",
+            Sort::Tokens => "tokens",
+            Sort::Money => "money",
+        }
+    }
 }
 
 /// Of what is left, the percentage that a child may use.
-pub(crate) const SHARE_PERCENT: usize = 50;
+pub(crate) const SHARE_PERCENT: u64 = 50;
 
 /// Whose purse pays: the root, and the top call of it that the message opened.
-pub(super) type Payer = (String, String);
+pub(crate) type Payer = (String, String);
 
 /// How much of a limit is used, and whether those under it were told that it is most.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    used: usize,
-    limit: usize,
+    used: u64,
+    /// None where it is only counted.
+    limit: Option<u64>,
     is_told: bool,
 }
 
-/// What one message from outside has used.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Purse {
-    messages: Tally,
-    children: Tally,
-}
+/// Those of one message, or of one child.
+pub(super) type Tallies = BTreeMap<Sort, Tally>;
 
 impl Tally {
-    fn of(limit: usize) -> Tally {
+    fn of(limit: Option<u64>) -> Tally {
         Tally { limit, ..Tally::default() }
     }
 
-    fn left(&self) -> usize {
-        self.limit.saturating_sub(self.used)
+    /// How much is left, where there is a limit.
+    pub(super) fn left(&self) -> Option<u64> {
+        self.limit.map(|limit| limit.saturating_sub(self.used))
     }
 
-    /// Uses so many, and says how it then stands if that is to be told.
-    fn uses(&mut self, count: usize) -> Option<String> {
-        self.used += count;
-        let is_news = !self.is_told && self.used * 5 >= self.limit * 4;
+    /// Whether more is used or kept than there is.
+    pub(super) fn is_passed(&self) -> bool {
+        self.limit.is_some_and(|limit| self.used > limit)
+    }
+
+    /// How it stands.
+    pub(super) fn stand(&self) -> String {
+        format!("{}/{}", self.used, self.limit.unwrap_or_default())
+    }
+
+    /// How it stands, if that is to be told.
+    fn news(&mut self) -> Option<String> {
+        let limit = self.limit?;
+        let is_news = !self.is_told && self.used * 5 >= limit * 4;
         self.is_told |= is_news;
-        is_news.then(|| format!("{}/{}", self.used, self.limit))
+        is_news.then(|| self.stand())
     }
 }
 
 /// A thread and all above it, the nearest first.
-fn upwards(thread: &str) -> Vec<&str> {
+pub(super) fn upwards(thread: &str) -> Vec<&str> {
     std::iter::successors(Some(thread), |id| id.rsplit_once('.').map(|(parent, _)| parent)).collect()
 }
 
@@ -63,88 +98,129 @@ impl Naive {
     }
 
     /// A message from outside opens a top call: it has a purse.
-    pub(super) fn fills_purse(&mut self, thread: &str, top: &str) {
-        let Some(Limits { messages, children, .. }) = self.limits else { return };
-        let purse = Purse { messages: Tally::of(messages), children: Tally::of(children) };
-        self.purses.insert((thread.to_owned(), top.to_owned()), purse);
+    pub(super) fn fills_purse(&mut self, thread: &str, top: &str, is_first: bool) {
+        let Some(limits) = self.limits else { return };
+        let all = [
+            (Sort::Messages, Some(limits.messages)),
+            (Sort::Children, Some(limits.children)),
+            (Sort::Tokens, limits.tokens),
+            (Sort::Money, limits.money),
+        ];
+        let tallies = all.into_iter().map(|(of, limit)| (of, Tally::of(limit)));
+        let payer = (thread.to_owned(), top.to_owned());
+        self.purses.insert(payer.clone(), tallies.collect());
+        if let Some(wall) = limits.wall {
+            self.winds_clock(payer, wall, is_first);
+        }
     }
 
-    /// How many messages a call of a thread may still bring about.
-    pub(super) fn messages_left(&self, thread: &str, payer: &Payer) -> Option<usize> {
-        let purse = self.purses.get(payer)?.messages.left();
-        let ceilings = upwards(thread).into_iter().filter_map(|id| self.threads.get(id)?.ceiling);
-        Some(ceilings.map(|ceiling| ceiling.left()).fold(purse, usize::min))
+    /// The limits that hold for a call of a thread, the nearest first.
+    pub(super) fn limits_above(&self, thread: &str, payer: &Payer) -> Vec<&Tallies> {
+        let ceilings = upwards(thread).into_iter().filter_map(|id| self.threads.get(id));
+        ceilings.map(|here| &here.ceiling).chain(self.purses.get(payer)).collect()
+    }
+
+    /// How much of something a call of a thread may still use; none where that is not limited.
+    pub(crate) fn left(&self, thread: &str, payer: &Payer, of: Sort) -> Option<u64> {
+        let limits = self.limits_above(thread, payer);
+        limits.into_iter().filter_map(|tallies| tallies.get(&of)).filter_map(Tally::left).min()
+    }
+
+    /// How the nearest limit of messages stands of which nothing is left.
+    pub(super) fn messages_at_their_end(&self, thread: &str, payer: &Payer) -> Option<String> {
+        let limits = self.limits_above(thread, payer).into_iter();
+        let mut limits = limits.filter_map(|tallies| tallies.get(&Sort::Messages));
+        limits.find(|tally| tally.left() == Some(0)).map(Tally::stand)
     }
 
     /// What a limit of the message says against an item that asks for calls or a spawn.
     pub(super) fn exceeds(&self, thread: &str, payer: &Payer, item: &Thrown) -> Option<&'static str> {
         let (wants, spawns) = match item {
-            Thrown::Cast(takers, ..) => (takers.len(), false),
+            Thrown::Cast(takers, ..) => (takers.len() as u64, false),
             item => (1, matches!(item, Thrown::Spawn(..))),
         };
-        let purse = self.purses.get(payer)?;
-        if self.messages_left(thread, payer).is_some_and(|left| left < wants) {
+        if self.left(thread, payer, Sort::Messages).is_some_and(|left| left < wants) {
             return Some("budget.messages");
         }
-        (spawns && purse.children.left() == 0).then_some("budget.children")
+        let is_full = self.left(thread, payer, Sort::Children) == Some(0);
+        (spawns && is_full).then_some("budget.children")
     }
 
-    /// Calls that begin together, or a spawn, are paid, and whoever is under a limit that is mostly used now
-    /// is told. A child has its ceiling from what is left.
-    pub(super) fn pays(&mut self, thread: &str, payer: &Payer, calls: usize, child: Option<&str>) {
-        let Some(purse) = self.purses.get_mut(payer) else { return };
-        let messages = purse.messages.uses(calls);
-        let children = child.and_then(|_| purse.children.uses(1));
-        let is_paid = |call: &Call| call.payer == *payer;
-        // The nearest limit first.
+    /// So much of something is used, and so much of what was kept is given back, in a thread and above.
+    pub(super) fn uses(&mut self, thread: &str, payer: &Payer, of: Sort, (used, back): (u64, u64)) {
         for id in upwards(thread) {
-            let ceiling = self.threads.get_mut(id).and_then(|here| here.ceiling.as_mut());
-            if let Some(stand) = ceiling.and_then(|ceiling| ceiling.uses(calls)) {
-                self.warns(&format!("messages {stand}"), |at, _| upwards(at).contains(&id));
+            let Some(here) = self.threads.get_mut(id) else { continue };
+            let all = here.used.entry(of).or_default();
+            *all = *all + used - back;
+            if let Some(tally) = here.ceiling.get_mut(&of) {
+                tally.used = tally.used + used - back;
             }
         }
-        if let Some(stand) = messages {
-            self.warns(&format!("messages {stand}"), |_, call| is_paid(call));
-        }
-        if let Some(stand) = children {
-            self.warns(&format!("children {stand}"), |_, call| is_paid(call));
-        }
-        let left = self.messages_left(thread, payer).unwrap_or_default();
-        if let Some(child) = child {
-            let ceiling = Tally::of(left * SHARE_PERCENT / 100);
-            self.threads.entry(child.to_owned()).or_default().ceiling = Some(ceiling);
+        if let Some(tally) = self.purses.get_mut(payer).and_then(|tallies| tallies.get_mut(&of)) {
+            tally.used = tally.used + used - back;
         }
     }
 
-    /// The last turn, or a limit, is used: what the call waits for is cancelled, and one more turn shows that it is the last.
-    pub(super) fn wraps_up(&mut self, thread: &str, path: &str, turn: u32, what: &str) {
-        let Some(here) = self.threads.get(thread) else { return };
-        let below = format!("{path}/");
-        let below: Vec<String> = here.calls.keys().filter(|p| p.starts_with(&below)).cloned().collect();
-        for call in &below {
-            let children = self.call(thread, call).map(Call::running).unwrap_or_default();
-            for child in &children {
-                self.cancels(child);
+    /// Whoever is under a limit that is mostly used now is told, of the nearest limit first.
+    pub(super) fn tells_what_is_left(&mut self, thread: &str, payer: &Payer, sorts: &[Sort]) {
+        for id in upwards(thread) {
+            for of in sorts {
+                let ceiling = self.threads.get_mut(id).and_then(|here| here.ceiling.get_mut(of));
+                if let Some(stand) = ceiling.and_then(Tally::news) {
+                    self.warns(&format!("{} {stand}", of.word()), |at, _| upwards(at).contains(&id));
+                }
             }
-            self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
         }
-        self.leaves_timers(thread, &below);
-        let has_timer = self.has_timer(thread, path);
-        let Some(here) = self.threads.get_mut(thread) else { return };
-        here.calls.retain(|p, _| !below.contains(p));
-        let Some(call) = here.calls.get_mut(path) else { return };
-        call.wraps_up = true;
-        call.waiting.push((usize::MAX, format!("budget-exceeded {what}")));
-        call.ends_waits(has_timer);
-        for (ordinal, item) in call.items.iter_mut().enumerate().filter(|(_, item)| item.is_none()) {
-            let gathering = call.gatherings.get(&ordinal);
-            *item = Some(gathering.map_or_else(|| "thread.cancelled".to_owned(), Gathering::cut));
+        for of in sorts {
+            let purse = self.purses.get_mut(payer).and_then(|tallies| tallies.get_mut(of));
+            if let Some(stand) = purse.and_then(Tally::news) {
+                self.warns(&format!("{} {stand}", of.word()), |_, call| call.payer == *payer);
+            }
         }
-        call.turns_to(turn + 1);
+    }
+
+    /// Calls that begin together, or a spawn, are paid. A child has its ceiling from what is left.
+    pub(super) fn pays(&mut self, thread: &str, payer: &Payer, calls: u64, child: Option<&str>) {
+        self.uses(thread, payer, Sort::Messages, (calls, 0));
+        if child.is_some() {
+            self.uses(thread, payer, Sort::Children, (1, 0));
+        }
+        self.tells_what_is_left(thread, payer, &[Sort::Messages, Sort::Children]);
+        let Some(child) = child else { return };
+        for of in [Sort::Messages, Sort::Tokens, Sort::Money] {
+            let Some(left) = self.left(thread, payer, of) else { continue };
+            let ceiling = Tally::of(Some(left * SHARE_PERCENT / 100));
+            self.threads.entry(child.to_owned()).or_default().ceiling.insert(of, ceiling);
+        }
+    }
+
+    /// What a child may use, as its parent is told.
+    pub(super) fn ceiling_of(&self, child: &str) -> String {
+        let tallies = self.threads.get(child).map(|here| here.ceiling.clone()).unwrap_or_default();
+        let limit = |of| tallies.get(&of).and_then(|tally| tally.limit);
+        let told = |of| limit(of).map_or_else(|| "-".to_owned(), |limit| limit.to_string());
+        [Sort::Messages, Sort::Tokens, Sort::Money].map(told).join("/")
+    }
+
+    /// What a child and all below it used, as its parent is told.
+    pub(super) fn used_by(&self, child: &str) -> String {
+        let used = self.threads.get(child).map(|here| here.used.clone()).unwrap_or_default();
+        let told = |of| used.get(&of).copied().unwrap_or_default().to_string();
+        [Sort::Messages, Sort::Children, Sort::Tokens, Sort::Money].map(told).join("/")
+    }
+
+    /// What each message has used that is still worked on.
+    pub(crate) fn used(&self) -> Vec<(Payer, String)> {
+        let is_open = |payer: &Payer| self.open_calls(payer).next().is_some();
+        let open = self.purses.iter().filter(|(payer, _)| is_open(payer));
+        let told = |tallies: &Tallies, of| tallies.get(&of).map_or(0, |tally: &Tally| tally.used);
+        let sorts = [Sort::Messages, Sort::Children, Sort::Tokens, Sort::Money];
+        let all = |tallies| sorts.map(|of| told(tallies, of).to_string()).join("/");
+        open.map(|(payer, tallies)| (payer.clone(), all(tallies))).collect()
     }
 
     /// Tells every open call under a limit, whose listener has another turn than the first.
-    fn warns(&mut self, what: &str, is_under: impl Fn(&str, &Call) -> bool) {
+    pub(super) fn warns(&mut self, what: &str, is_under: impl Fn(&str, &Call) -> bool) {
         let mut told = Vec::new();
         for (id, here) in &mut self.threads {
             for (path, call) in &mut here.calls {

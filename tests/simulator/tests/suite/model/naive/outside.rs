@@ -25,7 +25,7 @@ impl Naive {
             root.keys.insert(key.to_owned(), bytes);
             root.tops += 1;
             let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
-            self.fills_purse(thread, &top);
+            self.fills_purse(thread, &top, !held);
             let payer = (thread.to_owned(), top.clone());
             self.opens((thread, &top), payer, party, format!("n{number}"), held);
             "receipt".to_owned()
@@ -129,7 +129,7 @@ impl Call {
         if to.asks_a_person {
             return Some("payload.not-built");
         }
-        if next > self.party.turns || self.wraps_up {
+        if !self.has_turn_after(next - 1) {
             return Some("budget.messages");
         }
         (words >= MOST_WORDS).then_some("thread.busy")

@@ -176,7 +176,7 @@ impl Naive {
     /// The call whose turn it is when two confer: one that can spawn, its child that can wait, and the first
     /// again once that child does something. With the child that it may have a word for.
     pub(crate) fn confers(&self, step: u8, to: Party) -> Option<(String, String, String)> {
-        let can = |call: &Call, turn: u32| call.is_ready() && !call.wraps_up && call.turn == turn;
+        let can = |call: &Call, turn: u32| call.is_ready() && !call.wraps_up() && call.turn == turn;
         let all = || {
             self.threads.iter().flat_map(|(id, t)| t.calls.iter().map(move |(path, call)| (id, path, call)))
         };

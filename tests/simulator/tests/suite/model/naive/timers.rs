@@ -138,9 +138,27 @@ impl Naive {
 
     /// Calls of a thread close: their timers go with them, but those that a root's top call leaves.
     pub(super) fn leaves_timers(&mut self, thread: &str, closed: &[String]) {
+        let is_over: Vec<Payer> =
+            self.clocks.keys().filter(|payer| self.is_out_of_time(payer)).cloned().collect();
         let Some(here) = self.threads.get_mut(thread) else { return };
-        let keeps = |timer: &Timer| !thread.contains('.') && !timer.call.contains('/');
-        here.timers.retain(|_, timer| !closed.contains(&timer.call) || keeps(timer));
+        let may_stay = |timer: &Timer| {
+            !thread.contains('.') && !timer.call.contains('/') && !is_over.contains(&timer.payer)
+        };
+        here.timers.retain(|_, timer| !closed.contains(&timer.call) || may_stay(timer));
+    }
+
+    /// Whether a message has set a timer that is there.
+    pub(super) fn has_timers_of(&self, payer: &Payer) -> bool {
+        self.threads.values().any(|here| here.timers.values().any(|timer| timer.payer == *payer))
+    }
+
+    /// Those that an earlier call left are over with the time of their message: what they opened could not
+    /// work.
+    pub(super) fn drops_timers_of(&mut self, payer: &Payer) {
+        for here in self.threads.values_mut() {
+            let is_open = |call: &String| here.calls.contains_key(call);
+            here.timers.retain(|_, timer| timer.payer != *payer || is_open(&timer.call));
+        }
     }
 
     /// Whether a call has set a timer that is there.

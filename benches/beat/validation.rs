@@ -1,0 +1,150 @@
+//! What judging a payload costs beside strict libxml2 alone, whether it grows with the size and nothing else,
+//! and whether memory stays flat over messages whose names nobody has seen before.
+
+use std::fmt::Write as _;
+
+use libxml::parser::{Parser, ParserOptions};
+use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
+use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
+use systole_kit::{Limits, Payload};
+
+use crate::child::resident_mb;
+use crate::report::{Table, seconds, sized};
+
+const XSD: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="urn:v" targetNamespace="urn:v" elementFormDefault="qualified">
+  <xs:element name="search"><xs:complexType><xs:all>
+    <xs:element name="query" type="xs:string"/>
+    <xs:element name="limit" minOccurs="0"><xs:simpleType><xs:restriction base="xs:long">
+      <xs:minInclusive value="1"/><xs:maxInclusive value="100"/></xs:restriction></xs:simpleType></xs:element>
+    <xs:element name="ports" minOccurs="0"><xs:simpleType><xs:list itemType="size"/></xs:simpleType></xs:element>
+  </xs:all></xs:complexType></xs:element>
+  <xs:simpleType name="size"><xs:union memberTypes="xs:int xs:NCName"/></xs:simpleType>
+  <xs:element name="many"><xs:complexType><xs:sequence>
+    <xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
+  <xs:element name="open"><xs:complexType><xs:sequence>
+    <xs:any namespace="##other" processContents="lax" minOccurs="0" maxOccurs="unbounded"/>
+  </xs:sequence></xs:complexType></xs:element>
+</xs:schema>"###;
+
+fn search(query_bytes: usize) -> String {
+    let query = "login ".repeat(query_bytes / 6);
+    format!(
+        r#"<search xmlns="urn:v"><query>{query}</query><limit>50</limit><ports>80 443 auto</ports></search>"#
+    )
+}
+
+fn many(elements: usize) -> String {
+    format!(r#"<many xmlns="urn:v">{}</many>"#, "<b>12345</b>".repeat(elements))
+}
+
+fn judge() -> (Judge, SchemaId) {
+    let source = Source { name: "v".to_owned(), xsd: XSD.as_bytes().to_vec() };
+    let judge = Judge::compile(&[source]).unwrap();
+    let id = judge.schema("v").unwrap();
+    (judge, id)
+}
+
+/// Strict libxml2 and nothing else.
+struct Alone {
+    parser: Parser,
+    schema: SchemaValidationContext,
+}
+
+impl Alone {
+    fn new() -> Alone {
+        let mut compiler = SchemaParserContext::from_buffer(XSD);
+        let Ok(schema) = SchemaValidationContext::from_parser(&mut compiler) else {
+            unreachable!("the schema of the benchmark compiles")
+        };
+        Alone { parser: Parser::default(), schema }
+    }
+
+    fn validate(&mut self, payload: &str) {
+        let strict = ParserOptions { recover: false, no_net: true, ..ParserOptions::default() };
+        let document = self.parser.parse_string_with_options(payload, strict).unwrap();
+        assert!(self.schema.validate_document(&document).is_ok(), "the payload is valid");
+    }
+}
+
+/// Microseconds that one turn of some work takes.
+fn micros(turns: usize, mut work: impl FnMut()) -> f64 {
+    let (took, ()) = seconds(|| (0..turns).for_each(|_| work()));
+    took * 1e6 / turns as f64
+}
+
+/// Cost beside the floor, of several shapes.
+pub(crate) fn cost(table: &mut Table) {
+    let (mut judge, id) = judge();
+    let mut alone = Alone::new();
+    let shapes = [
+        ("512 B", search(400), 20_000),
+        ("4 KB of text", search(4_000), 20_000),
+        ("64 KB, 5,400 elements", many(5_400), 200),
+        ("780 KB, 65,000 elements", many(65_000), 10),
+    ];
+    for (what, payload, turns) in &shapes {
+        let (mut judged, mut admitted) = (Vec::new(), Vec::new());
+        for _ in 0..table.runs {
+            let floor = micros(*turns, || alone.validate(payload));
+            judged.push((
+                micros(*turns, || assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid)),
+                floor,
+            ));
+            let whole = micros(*turns, || {
+                let read = Payload::read(payload.as_bytes(), &Limits::default()).unwrap();
+                assert_eq!(judge.judge(id, read.bytes()), Verdict::Valid);
+            });
+            admitted.push((whole, floor));
+        }
+        table.add(&format!("validation, {what}"), "µs", "at most 1.2 times libxml2 alone", &judged);
+        table.add("  with the gate before it", "µs", "", &admitted);
+    }
+    doubling(table, &mut judge, id);
+    memory(table, &mut judge, id);
+}
+
+/// Twice the elements beside twice the time: a figure of 2 is linear.
+fn doubling(table: &mut Table, judge: &mut Judge, id: SchemaId) {
+    let model = judge.model(id).unwrap().clone();
+    let (half, whole) = (many(32_500), many(65_000));
+    let wrong = |good: &str| good.replace("</many>", "<b>x</b></many>");
+    let (half_wrong, whole_wrong) = (wrong(&half), wrong(&whole));
+    let (mut valid, mut explained) = (Vec::new(), Vec::new());
+    for _ in 0..table.runs {
+        let mut took =
+            |payload: &str| micros(10, || assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid));
+        let one = took(&half);
+        valid.push((took(&whole) / one, 2.0));
+        let took = |payload: &str| micros(10, || assert!(model.explain(payload.as_bytes()).is_some()));
+        let one = took(&half_wrong);
+        explained.push((took(&whole_wrong) / one, 2.0));
+    }
+    table.add("twice the elements, times the time, judged", "times", "linear: 2", &valid);
+    table.add("the same, explained", "times", "linear: 2", &explained);
+}
+
+/// Resident memory after all messages beside that after the first ones.
+fn memory(table: &mut Table, judge: &mut Judge, id: SchemaId) {
+    let messages = sized("JUDGED", 5_000_000);
+    let plain = search(100);
+    let mut payload = String::new();
+    let mut run = |from: usize, to: usize| {
+        for n in from..to {
+            // Every fifth has names of its own: a million over all.
+            if n % 5 == 0 {
+                payload.clear();
+                write!(payload, r#"<open xmlns="urn:v"><n{n}:e{n} xmlns:n{n}="urn:n{n}" a{n}="v"/></open>"#)
+                    .unwrap();
+                assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid);
+            } else {
+                assert_eq!(judge.judge(id, plain.as_bytes()), Verdict::Valid);
+            }
+        }
+    };
+    let first = messages / 50;
+    run(0, first);
+    let began = resident_mb("self");
+    run(first, messages);
+    let what = format!("resident after {messages} messages, {} distinct names", messages / 5);
+    table.add(&what, "MB", "as after the first of them", &[(resident_mb("self"), began)]);
+}

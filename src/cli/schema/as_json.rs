@@ -1,0 +1,42 @@
+//! `systole schema json`: the form of an element's payloads in JSON, and what JSON Schema leaves open.
+//!
+//! An element comes in by name. Its JSON Schema goes to stdout, a line for each rule that it cannot say to stderr.
+
+use clap::Args;
+use serde_json::json;
+
+use super::found::{Declared, Schemas};
+use crate::cli::exit::Exit;
+use crate::cli::place::Place;
+
+/// Which element is wanted as JSON Schema.
+#[derive(Args, Debug)]
+pub(super) struct AsJson {
+    #[command(flatten)]
+    place: Place,
+    /// The element, or {namespace}element
+    element: String,
+}
+
+impl AsJson {
+    pub(super) fn run(&self) -> Result<Exit, Exit> {
+        let screen = self.place.screen();
+        let schemas = Schemas::of(&self.place, screen)?;
+        let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
+        let Some(drawn) = model.json_schema(&local) else {
+            return Err(schemas.unknown(screen, &self.element));
+        };
+        if screen.json {
+            let namespace = model.target_namespace();
+            let (schema, open) = (drawn.schema, drawn.open);
+            screen.value(&json!({"element": local, "namespace": namespace, "schema": schema, "open": open}));
+            return Ok(Exit::Done);
+        }
+        screen.document(format!("{:#}\n", drawn.schema).as_bytes());
+        screen.say("what JSON Schema leaves open is checked when the payload is built:");
+        for line in &drawn.open {
+            screen.say(["  ", line].concat());
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,112 @@
+//! The other side of `trial`: a process that caps itself, compiles what it reads from stdin and dies of it if
+//! it must. It serves nothing else and starts nothing.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
+
+use super::judge::{Judge, Refused, Source};
+use super::trial::Line;
+
+/// Most bytes that it writes: a verdict is small.
+const WRITTEN: u64 = 1 << 20;
+
+/// Runs the trial that the arguments behind `WORD` describe.
+pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
+    let caps = (next_number(&mut arguments), next_number(&mut arguments));
+    let (Some(memory_bytes), Some(processor_s)) = caps else { return ExitCode::from(2) };
+    if say(&Line::Ready).is_none() || cap(memory_bytes, processor_s).is_none() {
+        return ExitCode::from(2);
+    }
+    if let Some(fault) = arguments.next().filter(|_| cfg!(debug_assertions)) {
+        fail(&fault);
+    }
+    let mut input = Vec::new();
+    let read = std::io::stdin().lock().read_to_end(&mut input).is_ok();
+    let Some(sources) = sources(&input).filter(|_| read) else { return ExitCode::from(2) };
+    drop(input);
+    let compiled = Judge::compile_each(&sources, |at| {
+        // Whoever started this looks at what was said last; if nothing can be said, nothing is lost.
+        let _said = say(&Line::Begun(at));
+    });
+    let last = match compiled {
+        Ok(_) => Line::Compiled,
+        Err(Refused::Uncompiled { line, words, .. }) => Line::Refused { line, words },
+        Err(Refused::Unfit { .. }) => Line::Unfit,
+    };
+    let said = say(&last);
+    if said.is_some() { ExitCode::SUCCESS } else { ExitCode::from(2) }
+}
+
+fn next_number(arguments: &mut impl Iterator<Item = String>) -> Option<u64> {
+    arguments.next()?.parse().ok()
+}
+
+/// What reaches the limit of processor time is ended by the system, and memory beyond the limit is not to be
+/// had.
+fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
+    // A limit that is lower already, as that of a service, stays: it cannot be raised.
+    let lowest = |of: Resource, most: u64| getrlimit(of).maximum.map_or(most, |known| known.min(most));
+    let hard = |of: Resource, most: u64| {
+        let most = Some(lowest(of, most));
+        setrlimit(of, Rlimit { current: most, maximum: most }).ok()
+    };
+    // The soft limit comes a second earlier: its signal tells the cause, the hard one only kills.
+    let last = lowest(Resource::Cpu, processor_s.saturating_add(1));
+    let processor = Rlimit { current: Some(processor_s.min(last)), maximum: Some(last) };
+    // Who is not waited for any more has nothing left to say.
+    set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
+    hard(Resource::As, memory_bytes)?;
+    setrlimit(Resource::Cpu, processor).ok()?;
+    hard(Resource::Core, 0)?;
+    hard(Resource::Fsize, WRITTEN)
+}
+
+fn say(line: &Line) -> Option<()> {
+    let mut text = serde_json::to_vec(line).ok()?;
+    text.push(b'\n');
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(&text).ok()?;
+    stdout.flush().ok()
+}
+
+fn sources(mut rest: &[u8]) -> Option<Vec<Source>> {
+    let mut sources = Vec::new();
+    while !rest.is_empty() {
+        let name = String::from_utf8(take(&mut rest)?.to_vec()).ok()?;
+        sources.push(Source { name, xsd: take(&mut rest)?.to_vec() });
+    }
+    Some(sources)
+}
+
+fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
+    let colon = rest.iter().position(|byte| *byte == b':')?;
+    let (digits, after) = rest.split_at_checked(colon)?;
+    let length: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    let (field, after) = after.get(1..)?.split_at_checked(length)?;
+    *rest = after;
+    Some(field)
+}
+
+/// Fails for real, so that a test sees the caps end it: `hang` waits for ever without using the processor,
+/// `spin` uses it, `eat` takes memory as long as there is any.
+fn fail(fault: &str) {
+    // As in the real work: it is known which schema was begun.
+    let _said = say(&Line::Begun(0));
+    match fault {
+        "hang" => loop {
+            std::thread::park();
+        },
+        "spin" => loop {
+            std::hint::spin_loop();
+        },
+        "eat" => {
+            let mut eaten: Vec<Vec<u8>> = Vec::new();
+            loop {
+                eaten.push(vec![1; 1 << 20]);
+            }
+        }
+        _ => {}
+    }
+}

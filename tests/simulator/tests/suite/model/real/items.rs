@@ -1,0 +1,131 @@
+//! What a walk throws in, as the door would have made it of documents: items of replies, and entries of a
+//! journal.
+
+use systole::words::codes::Code;
+use systole::words::composition::Gather;
+use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
+use systole::words::ids::{Name, ThreadId, TimerId};
+use systole::words::primitive::{Await, Mode, Pace, Primitive, SetTimer};
+use systole::words::refusal::Refusal;
+use systole_kit::journal::{Entry, Outcome, Started};
+use systole_kit::money::{Currency, Money};
+use systole_kit::namespaces::CORE;
+use systole_kit::{Limits, Payload};
+
+use super::super::naive::{Amount, Enough, Party, Thrown, Written};
+
+pub(super) fn payload(local: &str, number: u64) -> Payload {
+    let document = format!("<{local} xmlns=\"urn:walked\" n=\"{number}\"/>");
+    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+}
+
+/// A payload of the core, and what the door reads in it.
+fn primitive(what: Primitive, document: &str) -> Item {
+    let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+    Item::Admitted(Admitted::new(What::Primitive(what), Verdict::sworn(payload)))
+}
+
+fn await_threads(enough: Enough, named: &[String]) -> String {
+    let mode = match enough {
+        Enough::All => "all".to_owned(),
+        Enough::Any => "any".to_owned(),
+        Enough::Count(count) => count.to_string(),
+    };
+    let named: String = named.iter().map(|id| format!("<thread id=\"{id}\"/>")).collect();
+    format!("<await-threads xmlns=\"{CORE}\" mode=\"{mode}\">{named}</await-threads>")
+}
+
+pub(super) fn item(thrown: &Thrown) -> Item {
+    let admitted = |what, payload| Item::Admitted(Admitted::new(what, Verdict::sworn(payload)));
+    match thrown {
+        Thrown::Note => admitted(What::Note, payload("thought", 0)),
+        Thrown::Final(number) => admitted(What::Final, payload("done", *number)),
+        Thrown::Call(party, number) => {
+            admitted(What::For(Name::parse(party.name).unwrap()), payload(party.name, *number))
+        }
+        Thrown::Spawn(label, party, number) => {
+            let initial = payload(party.name, *number).bytes().clone();
+            let to = Name::parse(party.name).unwrap();
+            let what = What::Spawn { label: label.map(str::to_owned), to, initial };
+            let core = b"<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
+            admitted(what, Payload::read(core, &Limits::default()).unwrap())
+        }
+        Thrown::Refused => {
+            Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
+        }
+        Thrown::ForThread(thread) => {
+            let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
+            let judged = Box::new(Err(Refused { refusal, kept: None }));
+            Item::ForThread { thread: thread.clone(), payload: payload("news", 0).bytes().clone(), judged }
+        }
+        Thrown::Steers(thread, to, number) => {
+            let word = payload(to.name, *number);
+            let (thread, bytes) = (thread.clone(), word.bytes().clone());
+            let judged = Admitted::new(What::For(Name::parse(to.name).unwrap()), Verdict::sworn(word));
+            Item::ForThread { thread, payload: bytes, judged: Box::new(Ok(judged)) }
+        }
+        Thrown::Cast(takers, is_first_enough, number) => {
+            let gather = if *is_first_enough { Gather::First } else { Gather::All };
+            let verdict =
+                |to: &Party| (Name::parse(to.name).unwrap(), Verdict::sworn(payload("cast", *number)));
+            Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).unwrap())
+        }
+        Thrown::Wait(enough, named) => {
+            let mode = match enough {
+                Enough::All => Mode::All,
+                Enough::Any => Mode::Any,
+                Enough::Count(count) => Mode::Count(u32::try_from(*count).unwrap()),
+            };
+            let threads = named.iter().map(|id| ThreadId::parse(id).unwrap()).collect();
+            primitive(Primitive::Await(Await { mode, threads }), &await_threads(*enough, named))
+        }
+        Thrown::Todo(condition, is_done) => {
+            let list = format!("condition=\"c{condition}\"><step done=\"{is_done}\">x</step></todo-until>");
+            primitive(Primitive::Todo, &format!("<todo-until xmlns=\"{CORE}\" {list}"))
+        }
+        Thrown::Sets(id, repeats) => {
+            let pace = Pace { span_ms: 60_000, repeats: *repeats };
+            let written = if *repeats { "every=\"1m\"" } else { "after=\"1m\"" };
+            let named = id.map_or(String::new(), |id| format!(" id=\"{id}\""));
+            let id = id.map(|id| TimerId::parse(id).unwrap());
+            let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
+            primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
+        }
+        Thrown::Unsets(id) => {
+            let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
+            primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
+        }
+        Thrown::Ends(thread) => {
+            let id = ThreadId::parse(thread).unwrap();
+            primitive(
+                Primitive::CancelThread(id),
+                &format!("<cancel-thread xmlns=\"{CORE}\" id=\"{thread}\"/>"),
+            )
+        }
+    }
+}
+
+fn money(amount: &Amount) -> Money {
+    Money { micros: amount.0, currency: Currency::parse(amount.1).unwrap() }
+}
+
+/// An entry of a journal.
+pub(super) fn entry(id: u64, written: &Written) -> Said {
+    let entry = match written {
+        Written::Starts { tokens, money: most } => Entry::Started(Started {
+            model: "m".to_owned(),
+            prompt: "a".repeat(64),
+            reserve_tokens: *tokens,
+            reserve_money: most.as_ref().map(money),
+        }),
+        Written::Ends { of, tokens, money: cost } => Entry::Result(Outcome {
+            of: *of,
+            stop: "end".to_owned(),
+            tokens_in: tokens.map(|(read, _)| read),
+            tokens_out: tokens.map(|(_, wrote)| wrote),
+            money: cost.as_ref().map(money),
+            text: "so".to_owned(),
+        }),
+    };
+    Said::Journal { id, entry: Ok(entry) }
+}

@@ -1,0 +1,168 @@
+//! Schemas are tried in a process that may die of them: each cap kills for real, the one who asked lives on in
+//! flat memory, and what comes of it is told with place and mend.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use systole::edges::schemas::Source;
+use systole::edges::schemas::trial::{Caps, Failed, Trial, Why};
+
+const SYSTOLE: &str = env!("CARGO_BIN_EXE_systole");
+
+fn source(body: &str) -> Source {
+    let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:t\" targetNamespace=\"urn:t\" elementFormDefault=\"qualified\">";
+    Source { name: "t.xsd".to_owned(), xsd: [head, body, "</xs:schema>"].concat().into_bytes() }
+}
+
+fn plain() -> Source {
+    source("<xs:element name=\"a\" type=\"xs:int\"/>")
+}
+
+fn with_content(content: &str) -> Source {
+    source(&format!("\n<xs:element name=\"a\"><xs:complexType>{content}</xs:complexType></xs:element>"))
+}
+
+/// So many elements that may all be left out: our model takes them, and libxml2 compares each with each.
+fn optional(count: usize) -> Source {
+    let one = |n: usize| format!("<xs:element name=\"e{n}\" type=\"xs:int\" minOccurs=\"0\"/>");
+    with_content(&format!("<xs:sequence>{}</xs:sequence>", (0..count).map(one).collect::<String>()))
+}
+
+fn tried(caps: Caps, fault: Option<&'static str>, sources: &[Source]) -> Result<(), Failed> {
+    let trial = Trial::with(Path::new(SYSTOLE), caps);
+    let trial = fault.map_or(trial.clone(), |fault| trial.failing(fault));
+    trial.compile(sources).expect("the program is there and knows the work")
+}
+
+#[test]
+fn a5_what_compiles_here_compiles_there() {
+    assert_eq!(tried(Caps::USUAL, None, &[plain(), optional(50)]), Ok(()));
+    assert_eq!(tried(Caps::USUAL, None, &[]), Ok(()));
+    // What the profile leaves out is told by whoever reads it, with every place.
+    assert_eq!(tried(Caps::USUAL, None, &[source("<xs:include schemaLocation=\"x\"/>"), plain()]), Ok(()));
+}
+
+#[test]
+fn a5_what_libxml2_refuses_is_told_with_its_place() {
+    let ambiguous = with_content(
+        "\n<xs:sequence>\n<xs:element name=\"b\" type=\"xs:int\" minOccurs=\"0\"/>\n<xs:element name=\"b\" type=\"xs:int\"/></xs:sequence>",
+    );
+    let failed = tried(Caps::USUAL, None, &[plain(), ambiguous]).unwrap_err();
+    assert_eq!((failed.at, failed.line), (1, Some(2)), "{failed:?}");
+    assert!(matches!(&failed.why, Why::Refused(words) if words.contains("not determinist")), "{failed:?}");
+}
+
+#[test]
+fn a5_each_cap_kills() {
+    let caps = Caps { memory_bytes: 256 << 20, processor_s: 1, wall_ms: 20_000 };
+    let failed = |caps, fault| tried(caps, Some(fault), &[plain()]).unwrap_err();
+    assert_eq!(failed(caps, "spin").why, Why::Processor);
+    assert_eq!(failed(caps, "eat").why, Why::Memory);
+    assert_eq!(failed(Caps { wall_ms: 200, ..caps }, "hang"), Failed { at: 0, line: None, why: Why::Wall });
+    // Nobody is left behind: what was killed was also waited for.
+    let children = format!("/proc/self/task/{}/children", rustix_tid());
+    let left = std::fs::read_to_string(children).unwrap_or_default();
+    assert_eq!(left, "");
+}
+
+/// The thread that starts the others here has its own list of children.
+fn rustix_tid() -> String {
+    let link = std::fs::read_link("/proc/thread-self").expect("Linux tells the thread");
+    link.file_name().expect("a number").to_string_lossy().into_owned()
+}
+
+#[test]
+fn row_24_what_the_model_takes_and_libxml2_cannot_bear_ends_another_process() {
+    let began = resident_bytes();
+    // The wall is far away: on a busy machine five seconds of the processor can be many of the clock.
+    let caps = Caps { processor_s: 2, wall_ms: 300_000, ..Caps::USUAL };
+    let failed = tried(caps, None, &[plain(), optional(6000)]).unwrap_err();
+    assert_eq!((failed.at, failed.line, failed.why), (1, None, Why::Processor));
+    let grown = resident_bytes().saturating_sub(began);
+    assert!(grown < 64 << 20, "{grown} bytes more here");
+}
+
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux tells its memory");
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number") * 4096
+}
+
+#[test]
+fn a5_a_program_that_does_not_know_the_work_says_nothing_of_the_schemas() {
+    for other in ["true", "false", "cat", "no-such-program"] {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).map(|folder| folder.join(other)).find(|path| path.is_file());
+        let trial = Trial::with(&found.unwrap_or_else(|| PathBuf::from(other)), Caps::USUAL);
+        assert_eq!(trial.compile(&[plain()]), None, "{other}");
+    }
+    assert!(Trial::beside().is_some(), "the tests of this workspace find the program");
+}
+
+#[test]
+fn a5_limits_that_are_lower_already_stay() {
+    // As a service may be started with: a third of the cap, which is enough for this, and little processor time.
+    let shell = format!("ulimit -v 90000; ulimit -t 2; printf '' | {SYSTOLE} -try-schemas 268435456 3");
+    let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "\"Ready\"\n\"Compiled\"\n");
+}
+
+/// Runs the program on an organism whose listener has this schema, and gives what it said and its exit.
+fn run(schema: &[u8]) -> (String, Option<i32>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let yaml = "organism: {name: acme}\nlisteners:\n  one: {run: [true], schema: t.xsd, accepts: [a], entry: true}\n";
+    std::fs::write(folder.path().join("organism.yaml"), yaml).expect("it can be written");
+    std::fs::write(folder.path().join("t.xsd"), schema).expect("it can be written");
+    let mut command = Command::new(SYSTOLE);
+    let output = command.arg("run").current_dir(folder.path()).output().expect("it runs");
+    (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+}
+
+#[test]
+fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
+    let counted =
+        "<xs:sequence><xs:element name=\"b\" type=\"xs:int\" maxOccurs=\"1000000000\"/></xs:sequence>";
+    let pattern = "<xs:element name=\"a\"><xs:simpleType><xs:restriction base=\"xs:string\"><xs:pattern value=\"(a|aa)+x\"/>\
+        </xs:restriction></xs:simpleType></xs:element>";
+    let endless = "<xs:element name=\"a\" type=\"t\"/><xs:complexType name=\"t\"><xs:sequence><xs:element name=\"b\" type=\"t\"/>\
+        </xs:sequence></xs:complexType>";
+    let types: String = (0..120_000)
+        .map(|n| format!("<xs:simpleType name=\"t{n}\"><xs:restriction base=\"xs:string\"/></xs:simpleType>"))
+        .collect();
+    let rows = [
+        (
+            with_content(counted),
+            "maxOccurs is 1000000000, more than 10000",
+            "use unbounded, or at most 10000",
+        ),
+        (source(pattern), "its repetitions overlap", "write a simpler pattern"),
+        (source(endless), "it must contain itself", "minOccurs=\"0\""),
+        (source(&types), "larger than 1048576 bytes", "the path of an XSD"),
+        (optional(6000), "compiling it takes", "write the type more plainly"),
+        (
+            with_content(
+                "<xs:sequence><xs:element name=\"b\" type=\"xs:int\" minOccurs=\"0\"/><xs:element name=\"b\" type=\"xs:int\"/></xs:sequence>",
+            ),
+            "The content model is not determinist",
+            "make the first one required",
+        ),
+    ];
+    for (source, words, mend) in rows {
+        let (told, exit) = run(&source.xsd);
+        let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(exit, Some(3), "{told}");
+        assert!(flat.contains(words) && flat.contains(mend), "{words}: {told}");
+        assert!(flat.contains("config.schema") || flat.contains("config.unreadable"), "{told}");
+        assert!(flat.contains("t.xsd"), "{told}");
+    }
+}
+
+#[test]
+fn a5_the_way_in_is_no_command() {
+    let help = Command::new(SYSTOLE).arg("--help").output().expect("it runs");
+    assert!(!String::from_utf8_lossy(&help.stdout).contains("try-schemas"));
+    // Without caps, or with none that can be read, it does nothing.
+    for arguments in [&["-try-schemas"] as &[&str], &["-try-schemas", "x", "1"]] {
+        let output = Command::new(SYSTOLE).args(arguments).output().expect("it runs");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    }
+}
