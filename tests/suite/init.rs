@@ -21,6 +21,11 @@ fn from_an_empty_folder_to_an_answer() {
     assert_eq!(shell.run(next(&said)), "Hello. You said: Who is there?\n");
     let yaml = std::fs::read_to_string(shell.folder().join("first/organism.yaml")).unwrap();
     assert!(yaml.contains("organism: {name: first, entry: greeter}"), "{yaml}");
+    // An editor finds the schema of the file that its first line names.
+    let schema =
+        yaml.lines().next().and_then(|line| line.strip_prefix("# yaml-language-server: $schema=")).unwrap();
+    let beside = std::fs::read_to_string(shell.folder().join("first").join(schema)).unwrap();
+    assert_eq!(beside.trim_end(), shell.run("systole check --schema").trim_end());
 }
 
 #[test]

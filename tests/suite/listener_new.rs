@@ -12,7 +12,7 @@ fn organism() -> Shell {
     shell
 }
 
-const SEND: &str = "echo '<weather xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><text>a &lt; b</text></weather>' | systole send 2>/dev/null";
+const SEND: &str = "systole send weather text='a < b' 2>/dev/null";
 
 #[test]
 fn g5_a_new_listener_in_shell_or_python_passes_its_test_and_is_run() {

@@ -63,5 +63,6 @@ mod settings;
 mod siege;
 mod stage;
 mod stalled;
+mod start;
 mod tidy;
 mod trial;

@@ -14,7 +14,7 @@ pub(crate) struct Step {
 /// The commands of every console block of a page. `$ ` begins one, `> ` goes on with it, anything else is what it
 /// prints.
 pub(crate) fn steps(page: &str) -> Vec<Step> {
-    let blocks = page.split("```console\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    let blocks = page.split("```console\n").skip(1).map(|rest| rest.split("\n```\n").next().unwrap());
     let mut steps: Vec<Step> = Vec::new();
     for line in blocks.flat_map(str::lines) {
         if let Some(command) = line.strip_prefix("$ ") {
@@ -91,4 +91,58 @@ pub(crate) fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// A text without what differs from run to run: times of day, stretches of time, ids of threads, and the blanks that
+/// line columns up.
+pub(crate) fn untimed(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut out = Vec::with_capacity(words.len());
+    for (n, word) in words.iter().enumerate() {
+        let unit = words.get(n + 1).map_or("", |next| next.trim_end_matches(|c: char| !c.is_alphabetic()));
+        let unit = unit.split('\n').next().unwrap_or_default();
+        let number = word.rsplit('\n').next().unwrap_or_default();
+        let stretch = matches!(unit, "ms" | "s" | "m" | "h") && number.parse::<f64>().is_ok();
+        let of_day = word.matches(':').count() >= 2 && word.chars().any(|c| c.is_ascii_digit());
+        out.push(if stretch || of_day { timeless(word) } else { (*word).to_owned() });
+    }
+    // A number with a point and one without are both a stretch of time, and so is any unit behind it. Columns are as
+    // wide as the times in them.
+    let out = out
+        .join(" ")
+        .split("  ")
+        .filter(|part| !part.is_empty())
+        .map(str::trim_start)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let out =
+        [" 0.0 s", " 0 s", " 0 m", " 0 h"].iter().fold(out, |out, stretch| out.replace(stretch, " 0 ms"));
+    // A thread that was opened without a key has an id that nobody chose.
+    let mut parts = out.split("sess-");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| {
+        [&out, "sess-", part.trim_start_matches(|c: char| c.is_ascii_hexdigit())].concat()
+    })
+}
+
+/// The page with these outputs in place of those that it shows.
+pub(crate) fn rewritten(page: &str, outputs: &[String]) -> String {
+    let mut out = String::new();
+    let mut outputs = outputs.iter();
+    let (mut inside, mut waiting) = (false, None::<&String>);
+    for line in page.lines() {
+        let goes_on = inside && waiting.is_some() && (line.starts_with("> ") || line == ">");
+        let ends = inside && line == "```";
+        if (!goes_on && line.starts_with("$ ") || ends) && inside {
+            out.push_str(waiting.take().map_or("", String::as_str));
+        }
+        if inside && line.starts_with("$ ") {
+            waiting = outputs.next();
+        }
+        if !inside || line.starts_with("$ ") || goes_on || ends {
+            out.extend([line, "\n"]);
+        }
+        inside = if inside { !ends } else { line == "```console" };
+    }
+    out
 }

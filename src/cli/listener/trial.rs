@@ -14,6 +14,7 @@ use systole_kit::{Limits, namespaces};
 use super::seen;
 use crate::cli::exit::Exit;
 use crate::cli::here;
+use crate::cli::made;
 use crate::cli::place::Place;
 use crate::cli::refused;
 use crate::cli::run::Signals;
@@ -36,7 +37,10 @@ pub(in crate::cli) struct Trial {
     /// A listener of the organism's file; or a program, with its path or with arguments
     #[arg(value_name = "NAME|PROGRAM", required = true)]
     what: Vec<String>,
-    /// The request; `-` is stdin, and so is nothing
+    /// The request: an element, and its fields as NAME=VALUE; a text alone
+    #[arg(long, value_name = "ELEMENT", num_args = 1.., conflicts_with = "file")]
+    send: Vec<String>,
+    /// The request in a file; `-` is stdin, and so is nothing
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// The schema of a program's elements, where they are not those of talk
@@ -60,10 +64,19 @@ impl Trial {
     }
 
     fn whole(self, screen: Screen) -> Result<Exit, Exit> {
-        let request = document(screen, self.file.as_deref())?;
-        let (composition, listener) = match self.what.as_slice() {
-            [one] if self.schema.is_none() && Name::parse(one).is_ok() => self.of_file(screen, one)?,
-            _ => self.of_program(screen, &request)?,
+        let (composition, listener, request) = match self.what.as_slice() {
+            [one] if self.schema.is_none() && Name::parse(one).is_ok() => {
+                let (composition, listener) = self.of_file(screen, one)?;
+                let request = self.request(screen, |element, fields| {
+                    made::message(screen, &composition, element, fields, Some(&listener))
+                })?;
+                (composition, listener, request)
+            }
+            _ => {
+                let request = self.request(screen, |element, fields| self.made(screen, element, fields))?;
+                let (composition, listener) = self.of_program(screen, &request)?;
+                (composition, listener, request)
+            }
         };
         let ear = Arc::new(seen::Ear::new(screen));
         let trial = trying::Trial {
@@ -89,10 +102,37 @@ impl Trial {
         }))
     }
 
-    /// A listener of the organism's file.
+    /// The request: made of fields, or read.
+    fn request(
+        &self,
+        screen: Screen,
+        made: impl FnOnce(&str, &[String]) -> Result<Vec<u8>, Exit>,
+    ) -> Result<Vec<u8>, Exit> {
+        match self.send.split_first() {
+            Some((element, fields)) => made(element, fields),
+            None => document(screen, self.file.as_deref()),
+        }
+    }
+
+    /// The request to a program, made by its schema, or by that of talk.
+    fn made(&self, screen: Screen, element: &str, fields: &[String]) -> Result<Vec<u8>, Exit> {
+        let text = match &self.schema {
+            Some(schema) => schema_text(screen, schema)?,
+            None => file::TALK_XSD.to_vec(),
+        };
+        let model = Model::read(&text).map_err(|unfit| {
+            let first = unfit.first().map(|first| [&first.line.to_string(), ": ", &first.message].concat());
+            let words = ["the schema cannot be read: line ", &first.unwrap_or_default()].concat();
+            screen.fail(Exit::Configuration, words)
+        })?;
+        made::payload(screen, &model, element, fields)
+    }
+
+    /// A listener of the organism's file, open to whoever tries it.
     fn of_file(&self, screen: Screen, name: &str) -> Result<(Composition, Name), Exit> {
-        let composition = self.place.organism(screen)?.composition;
-        if let Some(listener) = composition.listeners.values().find(|l| l.name.as_str() == name) {
+        let mut composition = self.place.organism(screen)?.composition;
+        if let Some(listener) = composition.listeners.values_mut().find(|l| l.name.as_str() == name) {
+            listener.entry = true;
             let name = listener.name.clone();
             return Ok((composition, name));
         }
@@ -143,12 +183,16 @@ impl Trial {
 
 /// The root elements of a schema that may answer the request: all others.
 fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, Exit> {
-    let text = std::fs::read(schema).map_err(|error| {
-        screen.fail(Exit::Usage, [&schema.display().to_string(), ": ", &error.to_string()].concat())
-    })?;
+    let text = schema_text(screen, schema)?;
     // What is wrong with the schema itself is told with its place when the organism is read.
     let Ok(model) = Model::read(&text) else { return Ok(Vec::new()) };
     Ok(model.elements().filter(|element| *element != accepts).map(str::to_owned).collect())
+}
+
+fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, Exit> {
+    std::fs::read(schema).map_err(|error| {
+        screen.fail(Exit::Usage, [&schema.display().to_string(), ": ", &error.to_string()].concat())
+    })
 }
 
 /// Says why nothing was tried.

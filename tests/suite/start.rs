@@ -1,0 +1,33 @@
+//! `docs/start.md` is run word for word: every command of it, in order, in a real shell that begins in an empty folder.
+//! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
+
+use std::path::Path;
+
+use crate::session::{Shell, rewritten, steps, untimed};
+
+#[test]
+fn h2_the_first_hour_is_what_one_sees() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/start.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let shell = Shell::new();
+    let (mut ran, mut differs) = (Vec::new(), String::new());
+    for step in steps(&text) {
+        // Where the folder lies is of this machine alone.
+        let said = shell.run(&step.command).replace(shell.folder().to_str().unwrap(), "…");
+        if untimed(&said) != untimed(&step.shown) {
+            differs.push_str(
+                &["$ ", &step.command, "\n", &said, "--- but the page shows\n", &step.shown, "\n"].concat(),
+            );
+        }
+        ran.push(said);
+    }
+    assert!(ran.len() > 20, "the session was found");
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        // What differs in its times alone stays as it is, so that the page does not change from run to run.
+        if !differs.is_empty() {
+            std::fs::write(&page, rewritten(&text, &ran)).unwrap();
+        }
+        return;
+    }
+    assert!(differs.is_empty(), "{differs}");
+}
