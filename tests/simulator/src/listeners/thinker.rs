@@ -108,7 +108,7 @@ fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
         1 => Cue::primitive(primitives::clears(dice.below(8))),
         _ => {
             let from = dice.below(8);
-            let length = dice.percent(50).then(|| dice.below(300));
+            let length = dice.percent(50).then(|| dice.between(1, 300));
             Cue::primitive(primitives::recalls((from, from + dice.below(6)), dice.below(100), length))
         }
     }
