@@ -172,6 +172,7 @@ impl Reading<'_> {
                 continue;
             }
             match entry.key.as_str() {
+                ".about" if traps::cut_about(self.desk, &entry.value, path) => {}
                 ".about" => about = value::text(self.desk, &entry.value, &[path, ".about"].concat()),
                 ".dangerous" => dangerous = self.danger(entry, path, stands),
                 key if key.starts_with('.') => self.unknown_mark(entry, path, stands),

@@ -1,4 +1,4 @@
-//! What YAML does to the words behind `--`: `: ` begins a key there, ` #` a comment, and a comma ends an
+//! What YAML does to the words behind `--` and `.about:`: `: ` begins a key there, ` #` a comment, and a comma ends an
 //! entry between brackets. Each silently or loudly leaves another text than was written, so each is told
 //! in its own words.
 //!
@@ -8,30 +8,49 @@ use super::desk::Desk;
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 
-const QUOTED: &str = "quotes around the whole value: 'TYPE -- WORDS'";
+/// Behind what words stand, and how they are written so that YAML takes them as they are.
+#[derive(Clone, Copy)]
+struct Sign {
+    shown: &'static str,
+    quoted: &'static str,
+}
+
+const HYPHENS: Sign = Sign { shown: "--", quoted: "quotes around the whole value: 'TYPE -- WORDS'" };
+const ABOUT: Sign = Sign { shown: ".about", quoted: "quotes around the words: .about: 'WORDS'" };
 
 /// Whether a text has the sign that words begin with.
 pub(super) fn has_words(text: &str) -> bool {
     text.split_whitespace().any(|word| word == "--")
 }
 
-/// Tells of a ` #` that cuts the words of a plain scalar off.
+/// Tells of a ` #` that cuts the words of a type off.
 pub(super) fn cut_words(desk: &mut Desk, node: &Node, path: &str) -> bool {
-    let Value::Text { text, plain: true } = &node.value else { return false };
+    let has_words = matches!(&node.value, Value::Text { text, .. } if has_words(text));
+    has_words && cut_off(desk, node, path, HYPHENS)
+}
+
+/// Tells of a ` #` that cuts the words of `.about` off.
+pub(super) fn cut_about(desk: &mut Desk, node: &Node, path: &str) -> bool {
+    cut_off(desk, node, path, ABOUT)
+}
+
+fn cut_off(desk: &mut Desk, node: &Node, path: &str, sign: Sign) -> bool {
+    let Value::Text { plain: true, .. } = &node.value else { return false };
     let file = desk.text();
     let behind = file.get(node.span.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
     let is_comment = behind.starts_with([' ', '\t']) && behind.trim_start().starts_with('#');
-    if !has_words(text) || !is_comment {
+    if !is_comment {
         return false;
     }
-    let sign = node.span.end + (behind.len() - behind.trim_start().len());
-    comment_cuts(desk, Span { start: sign, end: node.span.end + behind.trim_end().len() }, path);
+    let start = node.span.end + (behind.len() - behind.trim_start().len());
+    comment_cuts(desk, Span { start, end: node.span.end + behind.trim_end().len() }, path, sign);
     true
 }
 
-fn comment_cuts(desk: &mut Desk, at: Span, path: &str) {
-    let told = [path, ": ` #` behind -- begins a comment, so that the words end before it"].concat();
-    let mend = [QUOTED, ", if it belongs to them; a comment on a line of its own, if not"].concat();
+fn comment_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
+    let told =
+        [path, ": ` #` behind ", sign.shown, " begins a comment, so that the words end before it"].concat();
+    let mend = [sign.quoted, ", if it belongs to them; a comment on a line of its own, if not"].concat();
     desk.tell(Code::ConfigValue, at, &told, Some(&mend));
 }
 
@@ -45,15 +64,18 @@ pub(super) fn cut_by_sign(
 ) -> bool {
     if has_words(&entry.key) {
         let told = [path, ": `: ` behind -- begins a key for YAML, so that the words end before it"].concat();
-        desk.tell(Code::ConfigValue, entry.at, &told, Some(QUOTED));
+        desk.tell(Code::ConfigValue, entry.at, &told, Some(HYPHENS.quoted));
         return true;
     }
     let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(desk, map);
-    let words = previous.filter(
-        |previous| matches!(&previous.value.value, Value::Text { text, plain: true } if has_words(text)),
-    );
-    if let (true, Some(_)) = (is_cut, words) {
-        comma_cuts(desk, entry.at, path);
+    let sign = previous.and_then(|previous| match &previous.value.value {
+        Value::Text { text, plain: true } if has_words(text) => Some(HYPHENS),
+        // A single word may be a field whose type was forgotten.
+        Value::Text { plain: true, .. } if previous.key == ".about" && entry.key.contains(' ') => Some(ABOUT),
+        _ => None,
+    });
+    if let (true, Some(sign)) = (is_cut, sign) {
+        comma_cuts(desk, entry.at, path, sign);
         return true;
     }
     false
@@ -68,13 +90,14 @@ pub(super) fn cut_by_comma(desk: &mut Desk, list: &Node, first: &Node, next: &No
     if !words || (range && !several) || !is_flow(desk, list) {
         return false;
     }
-    comma_cuts(desk, next.span, path);
+    comma_cuts(desk, next.span, path, HYPHENS);
     true
 }
 
-fn comma_cuts(desk: &mut Desk, at: Span, path: &str) {
-    let told = [path, ": a comma between brackets ends the words behind -- before this"].concat();
-    desk.tell(Code::ConfigValue, at, &told, Some(QUOTED));
+fn comma_cuts(desk: &mut Desk, at: Span, path: &str, sign: Sign) {
+    let told =
+        [path, ": a comma between brackets ends the words behind ", sign.shown, " before this"].concat();
+    desk.tell(Code::ConfigValue, at, &told, Some(sign.quoted));
 }
 
 fn is_flow(desk: &Desk, node: &Node) -> bool {
@@ -90,20 +113,21 @@ pub(super) fn in_broken(desk: &mut Desk, from: usize, at: usize) -> bool {
     let mut line_start = start;
     let is_flow = from < at;
     for line in file.get(start..end).unwrap_or_default().split('\n') {
-        for (sign, words) in words_of(line, is_flow) {
+        for (sign, from, words) in words_of(line, is_flow) {
             let place = |offset: usize, length: usize| {
-                let begin = line_start + sign + offset;
+                let begin = line_start + from + offset;
                 Span { start: begin, end: begin + length }
             };
             if let Some(comment) = words.find(" #") {
                 let whole = words.trim_end().len();
-                comment_cuts(desk, place(comment + 1, whole - comment - 1), "payloads");
+                comment_cuts(desk, place(comment + 1, whole - comment - 1), "payloads", sign);
                 return true;
             }
             if let Some(colon) = words.find(": ").or_else(|| words.trim_end().strip_suffix(':').map(str::len))
             {
-                let told = "`: ` behind -- begins a key for YAML, so that the words end before it";
-                desk.tell(Code::ConfigSyntax, place(colon, 1), told, Some(QUOTED));
+                let told =
+                    ["`: ` behind ", sign.shown, " begins a key for YAML, so that the words end before it"];
+                desk.tell(Code::ConfigSyntax, place(colon, 1), &told.concat(), Some(sign.quoted));
                 return true;
             }
         }
@@ -112,18 +136,23 @@ pub(super) fn in_broken(desk: &mut Desk, from: usize, at: usize) -> bool {
     false
 }
 
-/// The words behind each `--` of a line that is neither quoted nor a comment, with the byte they begin at.
+/// The words behind each sign of a line that is neither quoted nor a comment, with the byte they begin at.
 /// Between brackets they end where the next entry begins.
-fn words_of(line: &str, is_flow: bool) -> Vec<(usize, &str)> {
+fn words_of(line: &str, is_flow: bool) -> Vec<(Sign, usize, &str)> {
     let mut found = Vec::new();
-    for (sign, _) in line.match_indices(" -- ") {
-        let before = line.get(..sign).unwrap_or_default();
+    let hyphens = line.match_indices(" -- ").map(|(at, sign)| (HYPHENS, at, at + sign.len()));
+    let about = line.match_indices(".about: ").map(|(at, sign)| (ABOUT, at, at + sign.len()));
+    for (sign, at, from) in about.chain(hyphens) {
+        let before = line.get(..at).unwrap_or_default();
         if before.trim_start().starts_with('#') || before.contains(" #") || before.contains(['\'', '"']) {
-            break;
+            continue;
         }
-        let behind = line.get(sign + 4..).unwrap_or_default();
+        let behind = line.get(from..).unwrap_or_default();
+        if behind.starts_with(['\'', '"', '|', '>']) {
+            continue;
+        }
         let end = if is_flow { behind.find([',', ']', '}']).unwrap_or(behind.len()) } else { behind.len() };
-        found.push((sign + 4, behind.get(..end).unwrap_or_default()));
+        found.push((sign, from, behind.get(..end).unwrap_or_default()));
     }
     found
 }

@@ -34,6 +34,9 @@ pub(crate) const WARDED: &str = "warded";
 /// How long a person is waited for.
 const PATIENCE_MS: u64 = 20_000;
 
+/// How long a message may be worked on where that is limited.
+const MOST_WALL_MS: u64 = 5_000;
+
 /// A name that stands in this crate's source.
 pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap_or_else(|_| Name::core())
@@ -61,8 +64,9 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
     }
 }
 
-/// The compositions that a run may start with: as it was written, and as somebody changed it since.
-pub(crate) fn compositions() -> Vec<Composition> {
+/// The compositions that a run may start with: as it was written, and as somebody changed it since. In a wide
+/// run the thrifty one limits time as well.
+pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
     let as_written = composition();
     let changed = |hash: u8, change: &dyn Fn(&mut Composition)| {
         let mut changed = Composition { hash: Digest([hash; 32]), ..as_written.clone() };
@@ -77,7 +81,8 @@ pub(crate) fn compositions() -> Vec<Composition> {
     let bold = changed(10, &|c| c.listeners.values_mut().for_each(|l| l.on_unknown = OnUnknown::Retry));
     let thrifty = changed(11, &|c| {
         let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
-        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, ..Budgets::default() });
+        let wall_ms = is_wide.then_some(MOST_WALL_MS);
+        c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, wall_ms });
         c.loops = Some(Loops { told: 2, refused: 3, ping_pong: 2 });
     });
     let asking = changed(12, &|c| {
@@ -153,14 +158,31 @@ fn values<'d>(document: &'d [u8], before: &'static str) -> impl Iterator<Item = 
     text.split(before).skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// The tokens in a document.
+/// The parts of a document that are recalled, or those that are not: what is read again is of whatever
+/// conversation it was.
+fn parts(document: &[u8], recalled: bool) -> impl Iterator<Item = &[u8]> {
+    let text = str::from_utf8(document).unwrap_or_default();
+    let after_start = text.split("<recalled ").enumerate();
+    let parts = after_start.flat_map(|(place, part)| match (place, part.split_once("</recalled>")) {
+        (0, _) | (_, None) => [(false, part), (true, "")],
+        (_, Some((inside, after))) => [(true, inside), (false, after)],
+    });
+    parts.filter(move |(inside, _)| *inside == recalled).map(|(_, part)| part.as_bytes())
+}
+
+/// The tokens in a document, but for what it recalls.
 pub(crate) fn tokens(document: &[u8]) -> impl Iterator<Item = &str> {
-    values(document, " token=\"")
+    parts(document, false).flat_map(|part| values(part, " token=\""))
+}
+
+/// The tokens in what a document recalls, but for one that is cut off with the text.
+pub(crate) fn recalled_tokens(document: &[u8]) -> impl Iterator<Item = &str> {
+    parts(document, true).flat_map(|part| values(part, " token=\"")).filter(|token| !token.contains('<'))
 }
 
 /// The children whose confirmations are in a document.
 pub(crate) fn children(document: &[u8]) -> impl Iterator<Item = &str> {
-    values(document, " assigned_id=\"")
+    parts(document, false).flat_map(|part| values(part, " assigned_id=\""))
 }
 
 /// The timers that are told to have fired in a document.

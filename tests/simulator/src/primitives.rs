@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
+use systole::rules::primitive::{
+    read_await, read_cancel_thread, read_cancel_timer, read_clear, read_recall, read_set_timer,
+};
 use systole::words::primitive::Primitive;
 use systole_kit::writer::Writer;
 use systole_kit::{Payload, namespaces};
@@ -60,6 +62,24 @@ pub(crate) fn todo(condition: &str, is_done: bool) -> Sent {
         inside.open("step").attr("done", done).text("look again");
     });
     Some((Primitive::Todo, payload(writer)?))
+}
+
+/// The end of all of a view but its last messages.
+pub(crate) fn clears(keep: u64) -> Sent {
+    let mut writer = Writer::with_capacity(96);
+    writer.open("clear-context").xmlns(namespaces::CORE).number("keep", keep).empty();
+    let payload = payload(writer)?;
+    Some((Primitive::Clear(read_clear(payload.bytes())), payload))
+}
+
+/// Messages of a view, from there to there, and of their text so much from there on.
+pub(crate) fn recalls((from, to): (u64, u64), offset: u64, length: Option<u64>) -> Sent {
+    let mut writer = Writer::with_capacity(160);
+    let start = writer.open("recall").xmlns(namespaces::CORE).number("from_seq", from).number("to_seq", to);
+    let length = length.map(|length| length.to_string());
+    start.number("offset", offset).attr_if("length", length.as_deref()).empty();
+    let payload = payload(writer)?;
+    Some((Primitive::Recall(read_recall(payload.bytes())), payload))
 }
 
 /// A question about payloads, with an answer that says little.

@@ -9,7 +9,8 @@ use crate::record::{Hash, moment};
 /// A request for approval is made once of a call that nothing has moved yet, or of one whose attempt is over
 /// and told of as unknown; it is of the bytes that the call carries, has one outcome, bound to its id and to
 /// the bytes that go out, and expires no earlier than it was told to. Nothing moves the call before it was
-/// approved or amended, one more attempt cannot be amended, and one that was turned down closes as that.
+/// approved or amended, but the end of its message's time; one more attempt cannot be amended, and one that
+/// was turned down closes as that.
 pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
@@ -25,7 +26,7 @@ pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
             waiting(call?).err().or_else(|| (step.record.from == "core").then(|| "the core amends".into()))
         }
         Act::Decides { .. } => decides(call?, step),
-        _ => moves(call?, act, step),
+        _ => moves(before, call?, act, step),
     }
 }
 
@@ -97,8 +98,14 @@ fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
     (outcome == Some("expired") && early).then(|| format!("approval {} expires early", approval.id))
 }
 
+/// Whether the time of a message is over in the tree of a record's thread.
+fn is_out_of_time(before: &Ledger, step: &Step<'_>) -> bool {
+    let root = before.thread(path::root(&step.record.thread));
+    root.is_some_and(|root| root.clocks.values().any(|said| said.used_ms >= said.limit_ms))
+}
+
 /// Whether a call moves that waits for a person, or was turned down.
-fn moves(call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
+fn moves(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
     let approval = call.approval.as_ref()?;
     let code = step.record.code.as_deref().unwrap_or_default();
     let (id, outcome) = (&approval.id, approval.outcome.as_deref());
@@ -108,6 +115,8 @@ fn moves(call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
             .then(|| format!("its call closes with {code}, which approval {id} is not")),
         // A call is cancelled with what waited for it, whatever it waits for itself.
         Act::Outcome { .. } if code == "thread.cancelled" => None,
+        // The time of its message is over, and nothing it could do would count.
+        Act::Outcome { .. } if code == "budget.time" && is_out_of_time(before, step) => None,
         // What is turned down after an attempt will not be tried again.
         Act::DeadLetter { .. } if approval.of_attempt && outcome.is_some() => None,
         Act::Item { .. }

@@ -1,7 +1,9 @@
 //! Faults against approvals: what goes out unasked, twice, early, or as other bytes than were approved.
 
-use crate::good::{MILD, WILD, decided, requested};
+use crate::book::Book;
+use crate::good::{G, MILD, WILD, decided, requested, script};
 use crate::planted;
+use crate::script::{Script, line};
 
 planted! {
     a_held_call_that_is_answered_before_it_is_approved finds ["approval", "cause"] by |script| {
@@ -11,6 +13,10 @@ planted! {
     a_held_call_that_is_answered_though_it_was_rejected finds ["approval"] by |script| {
         let no = script.line("g-yes");
         (no.code, no.body) = (Some("rejected"), decided("a1", "rejected", None));
+    };
+
+    a_held_call_that_closes_for_want_of_time_that_is_left finds ["approval"] by |script| {
+        out_of_time(script, "29s");
     };
 
     an_approval_that_is_decided_twice finds ["approval"] by |script| script.repeat("g-yes", "g-yes");
@@ -60,4 +66,21 @@ planted! {
         script.line("g-tell").call = Some("1/1.0");
         script.line("g-told").call = Some("1/1.0");
     };
+}
+
+/// Call 3 of thread G, which waits for a person, closes at the end of its message's time.
+fn out_of_time(script: &mut Script, used: &str) {
+    let core = "https://xml-pipeline.org/ns/core/v1";
+    let body = format!(r#"<budget-time xmlns="{core}" runs="false" used="{used}" limit="30s"/>"#);
+    script.remove("g-no");
+    script.after("g-final-2", line("g-clocked", G, "timer", "wall").between("core", "").on("3").says(&body));
+    script.line("g-rejected").code = Some("budget.time");
+}
+
+#[test]
+fn a_held_call_may_close_at_the_end_of_its_time() {
+    let mut script = script();
+    out_of_time(&mut script, "30s");
+    let report = Book::of(&script).check();
+    assert!(report.is_clean(), "{report}");
 }

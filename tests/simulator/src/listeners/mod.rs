@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use systole::cli::soak::dice::Dice;
 use systole::words::codes::Code;
+use systole::words::composition::Gather;
 use systole::words::flow::{Admitted, Item, Refused, Said, Verdict, What};
 use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::ports::Delivery;
@@ -41,6 +42,8 @@ pub(crate) enum Thing {
     /// A word that the addressee takes, if the thread is one of its callers' children.
     Steers(String, Name, Payload),
     Primitive(Primitive, Payload),
+    /// A payload that several take.
+    ForEach(Gather, Vec<Name>, Payload),
 }
 
 impl Thing {
@@ -70,6 +73,13 @@ impl Thing {
                 Item::ForThread { thread, payload, judged: Box::new(Ok(judged)) }
             }
             Thing::Primitive(primitive, payload) => admitted(What::Primitive(primitive.clone()), payload),
+            Thing::ForEach(gather, takers, payload) => {
+                let verdict = |to: &Name| (to.clone(), Verdict::sworn(payload.clone()));
+                let admitted = Admitted::for_each(*gather, takers.iter().map(verdict).collect());
+                let nobody =
+                    || Refused { refusal: Refusal::new(Code::NotAPeer, "nobody takes it"), kept: None };
+                admitted.map_or_else(|| Item::Refused(nobody()), Item::Admitted)
+            }
         }
     }
 }
@@ -149,6 +159,8 @@ enum Temper {
 /// All listeners, with what they remember.
 pub(crate) struct Troupe {
     temper: Temper,
+    /// Whether those that think also broadcast, clear their views and read in them again.
+    is_wide: bool,
     conversations: HashMap<(ThreadId, CallPath), Conversation>,
     deliveries: u64,
     numbers: u64,
@@ -167,6 +179,7 @@ struct Cue<'a> {
     /// Timers that the delivery tells of.
     fired: Vec<String>,
     temper: Temper,
+    is_wide: bool,
     /// Whether it should come to an end.
     is_brief: bool,
     /// Whether it may ask others.
@@ -221,6 +234,12 @@ impl Cue<'_> {
         Some(Thing::Steers(child, to, word))
     }
 
+    /// A payload for all of them, of whose answers each counts, or the first that is no failure.
+    fn spreads(&mut self, gather: Gather, takers: &[&str]) -> Option<Thing> {
+        let payload = self.payload("spread")?;
+        Some(Thing::ForEach(gather, takers.iter().map(|to| cast::name(to)).collect(), payload))
+    }
+
     fn sets_timer(&mut self, dice: &mut Dice) -> Option<Thing> {
         let id = dice.one_of(&[None, Some("tick"), Some("tock")])?;
         let (after_ms, repeats) = (dice.between(1_000, 20_000), dice.percent(20));
@@ -239,13 +258,13 @@ impl Cue<'_> {
 }
 
 impl Troupe {
-    pub(crate) fn new(dice: &mut Dice) -> Troupe {
+    pub(crate) fn new(dice: &mut Dice, is_wide: bool) -> Troupe {
         let temper = match dice.below(50) {
             0 => Temper::Deep,
             1 => Temper::Wide,
             _ => Temper::Changing,
         };
-        Troupe { temper, conversations: HashMap::new(), deliveries: 0, numbers: 0 }
+        Troupe { temper, is_wide, conversations: HashMap::new(), deliveries: 0, numbers: 0 }
     }
 
     /// A number that no payload has yet.
@@ -270,6 +289,7 @@ impl Troupe {
         let mut cue = Cue {
             delivery,
             temper: self.temper,
+            is_wide: self.is_wide,
             token: &conversation.token,
             children: &conversation.children,
             fired: cast::fired(body).map(str::to_owned).collect(),

@@ -5,6 +5,7 @@
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::{cast, primitives};
 use systole::cli::soak::dice::Dice;
+use systole::words::composition::Gather;
 
 /// Whom it asks, those more often that stand here twice.
 const PEERS: [&str; 8] = [
@@ -88,7 +89,35 @@ fn spawns(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
     cue.spawn(*label, to)
 }
 
+/// Who takes a broadcast.
+const TAKERS: [&[&str]; 4] = [
+    &[cast::TOOL, cast::CAREFUL],
+    &[cast::AGENT, cast::TOOL],
+    &[cast::QUIET, cast::WARDED, cast::TOOL],
+    &[cast::CAREFUL, cast::AGENT],
+];
+
+/// Asks several at once, clears its view, or reads in it again.
+fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+    let asking = if cue.may_ask { 4 } else { 0 };
+    match dice.weighed(&[asking, 2, 3]) {
+        0 => {
+            let gather = if dice.percent(50) { Gather::First } else { Gather::All };
+            cue.spreads(gather, dice.one_of(&TAKERS)?)
+        }
+        1 => Cue::primitive(primitives::clears(dice.below(8))),
+        _ => {
+            let from = dice.below(8);
+            let length = dice.percent(50).then(|| dice.between(1, 300));
+            Cue::primitive(primitives::recalls((from, from + dice.below(6)), dice.below(100), length))
+        }
+    }
+}
+
 fn anything(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+    if cue.is_wide && dice.percent(30) {
+        return looks_wide(cue, dice);
+    }
     let asking = if cue.may_ask { 3 } else { 0 };
     match dice.weighed(&[3, 3, asking, asking, 2, 2, 2, 2, 1, asking, 2, 2, 1]) {
         0 => cue.note(),

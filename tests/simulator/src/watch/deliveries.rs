@@ -103,6 +103,11 @@ impl Deliveries {
                 return Some(("conversation", words));
             }
         }
-        None
+        // What is read again may be of an earlier call of the same thread.
+        let is_known = |token: &str| {
+            self.tokens.iter().any(|((thread, _), own)| *thread == lease.thread && own == token)
+        };
+        let strange = cast::recalled_tokens(body).find(|token| !is_known(token))?;
+        Some(("conversation", format!("{} recalls {strange}, which is of another thread", lease.token.0)))
     }
 }

@@ -1,8 +1,10 @@
 //! Whether nothing took effect twice. Every payload of a run has a number of its own, so one that stands
-//! in the log as the item of two replies, or as two requests, was applied twice, whatever its turn.
+//! in the log as the item of two replies, or as two requests, was applied twice, whatever its turn; and so was
+//! one that went to several, where it stands twice for one of them.
 
 use std::collections::HashMap;
 
+use systole::words::ids::Name;
 use systole::words::ports::Position;
 use systole::words::record::{Mark, Record, Role, Steering};
 
@@ -10,18 +12,29 @@ use crate::cast;
 
 /// What stands in the log twice.
 pub(crate) fn twice(records: &[(Position, Record)]) -> Vec<String> {
-    let mut first: HashMap<u64, Position> = HashMap::new();
+    let mut first: HashMap<(u64, Option<&Name>), Position> = HashMap::new();
     let mut wrong = Vec::new();
     for (position, record) in records {
         let Some(
-            Mark::Role(Role::Request | Role::Call | Role::Note | Role::Final | Role::Spawn)
+            Mark::Role(
+                Role::Request
+                | Role::Call
+                | Role::ToAll
+                | Role::ToFirst
+                | Role::Note
+                | Role::Final
+                | Role::Spawn,
+            )
             | Mark::Steering(Steering::Steered),
         ) = record.header.code
         else {
             continue;
         };
         let Some(number) = cast::number(&record.body) else { continue };
-        if let Some(before) = first.insert(number, *position) {
+        // What goes to several is recorded for each of them.
+        let is_spread = matches!(record.header.code, Some(Mark::Role(Role::ToAll | Role::ToFirst)));
+        let taker = record.header.to.as_ref().filter(|_| is_spread);
+        if let Some(before) = first.insert((number, taker), *position) {
             let h = &record.header;
             wrong.push(format!(
                 "payload {number} of {} stands at positions {} and {}, the second in {} {}",

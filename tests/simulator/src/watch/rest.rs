@@ -26,8 +26,15 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
                     continue;
                 }
                 let nested = path.item(call.settled, item.ordinal);
-                if !thread.calls.contains_key(&nested) {
-                    wrong.push(format!("{} waits for {nested}, which is not open", place()));
+                let waits_for = match &item.wish {
+                    Wish::Takers(takers) => {
+                        let open = (0..).zip(&takers.answers).filter(|(_, answer)| answer.is_none());
+                        open.map(|(taker, _)| nested.taker(taker)).collect()
+                    }
+                    _ => vec![nested],
+                };
+                for call in waits_for.into_iter().filter(|call| !thread.calls.contains_key(call)) {
+                    wrong.push(format!("{} waits for {call}, which is not open", place()));
                 }
             }
             for child in running(call, threads) {

@@ -141,6 +141,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, plant: Option<Plant>) -> World {
         let dice = Dice::new(seed);
+        // The others stay the storms that they were before there were wide ones.
+        let is_wide = seed % 4 == 3;
         let throws = Throws {
             clients: dice.apart(1),
             network: dice.apart(2),
@@ -149,7 +151,8 @@ impl World {
             lives: dice.apart(5),
         };
         let mut pace = dice.apart(9);
-        let compositions: Vec<Arc<Composition>> = cast::compositions().into_iter().map(Arc::new).collect();
+        let compositions: Vec<Arc<Composition>> =
+            cast::compositions(is_wide).into_iter().map(Arc::new).collect();
         World {
             seed,
             plant,
@@ -165,7 +168,7 @@ impl World {
             life: None,
             lives: 0,
             crowd: Crowd::new(&mut dice.apart(7)),
-            troupe: Troupe::new(&mut dice.apart(8)),
+            troupe: Troupe::new(&mut dice.apart(8), is_wide),
             running: BTreeMap::new(),
             asked: BTreeSet::new(),
             folds: Folds::default(),

@@ -7,7 +7,7 @@ pub(crate) const SEEDS: u64 = 2_000;
 
 /// What has to happen in them, or they are no storms: faults, ways to die, and every code that a run of
 /// this organism can give out.
-const WEATHER: [&str; 77] = [
+const WEATHER: [&str; 83] = [
     "batches stored at a death",
     "blind looks",
     "broken logs",
@@ -40,11 +40,13 @@ const WEATHER: [&str; 77] = [
     "budget.depth",
     "budget.messages",
     "budget.money",
+    "budget.time",
     "budget.tokens",
     "cancel",
     "cancel-thread",
     "cancelled",
     "children-open",
+    "clear",
     "dead-letter",
     "ended",
     "expired",
@@ -65,6 +67,7 @@ const WEATHER: [&str; 77] = [
     "payload.id-conflict",
     "payload.invalid",
     "payload.not-built",
+    "recall",
     "rejected",
     "reply.final-not-alone",
     "reply.stale-lease",
@@ -82,8 +85,11 @@ const WEATHER: [&str; 77] = [
     "thread.resting",
     "thread.unknown",
     "timer.unknown",
+    "to-all",
+    "to-first",
     "todo",
     "todo-open",
+    "wall",
     "wrap-up",
 ];
 
