@@ -111,9 +111,22 @@ where
     G: Future<Output = ()> + Send + 'static,
 {
     let (running, over) = oneshot::channel();
+    let (among, mut gone) = oneshot::channel::<Infallible>();
     let others = tokio::runtime::Handle::current();
+    // It is dropped with the others' tasks, before their clock stands still: who waits on that would panic.
+    let anchor = others.spawn(async move {
+        let _among = among;
+        std::future::pending::<()>().await;
+    });
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        others.block_on(whole(kind, work, fallen));
+        others.block_on(async {
+            tokio::select! {
+                biased;
+                _ = &mut gone => {}
+                () = whole(kind, work, fallen) => {}
+            }
+        });
+        anchor.abort();
         drop(running);
     })?;
     Ok(Task(Over::Apart(over)))

@@ -190,6 +190,7 @@ fn a_second_signal_stops_at_once_and_nothing_is_lost() {
     let ran = organism.end();
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert!(ran.stderr.contains("stopped at once"), "{ran:?}");
+    assert!(!ran.stderr.contains("panicked"), "what goes down with the process has nothing to say: {ran:?}");
 
     std::fs::write(folder.path().join("echo.py"), crate::organism::ECHO_PY).unwrap();
     let yaml = HOUSE.replace("attempts: 1", "attempts: 3");
