@@ -34,10 +34,7 @@ impl Place {
 
     /// The checked organism, with the log that is meant.
     pub(super) fn organism(&self, screen: Screen) -> Result<OrganismFile, Exit> {
-        self.load().map_err(|refused| {
-            screen.say_drawn(refused.to_string().trim_end());
-            Exit::Configuration
-        })
+        self.load().map_err(|refused| refuse(screen, &refused))
     }
 
     /// The log that is meant.
@@ -45,7 +42,11 @@ impl Place {
         match &self.log {
             // What is set has to be right even where nothing but the log is needed.
             Some(log) if self.settings.is_empty() => Ok(log.clone()),
-            _ => Ok(self.organism(screen)?.log),
+            named => {
+                let of_file = file::log_of(&self.organism_file, &self.settings);
+                let of_file = of_file.map_err(|refused| refuse(screen, &refused))?;
+                Ok(named.clone().unwrap_or(of_file))
+            }
         }
     }
 
@@ -115,6 +116,11 @@ impl Place {
     pub(super) fn given_log(&self) -> Option<PathBuf> {
         self.log.clone()
     }
+}
+
+fn refuse(screen: Screen, refused: &Refused) -> Exit {
+    screen.say_drawn(refused.to_string().trim_end());
+    Exit::Configuration
 }
 
 /// A setting as it is typed. What is wrong with its path or value is told with the file's own mistakes.

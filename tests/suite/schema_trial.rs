@@ -159,6 +159,24 @@ fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
 }
 
 #[test]
+fn who_only_reads_the_log_does_not_wait_for_a_trial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let yaml = "organism: {name: acme}\nlisteners:\n  one: {run: [true], schema: t.xsd, accepts: [a], entry: true}\n";
+    std::fs::write(folder.path().join("organism.yaml"), yaml).expect("it can be written");
+    std::fs::write(folder.path().join("t.xsd"), optional(6000).xsd).expect("it can be written");
+    let said = |command: &str| {
+        let output = Command::new(SYSTOLE).arg(command).current_dir(folder.path()).output();
+        let output = output.expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // What nobody compiles was tried by nobody: it says that there is no log, and nothing of the schema.
+    let (exit, told) = said("ps");
+    assert!(!told.contains("compiling"), "{exit:?} {told}");
+    assert!(told.contains("organism.db"), "{exit:?} {told}");
+    assert_eq!(said("check").0, Some(3));
+}
+
+#[test]
 fn a5_the_way_in_is_no_command() {
     let help = Command::new(SYSTOLE).arg("--help").output().expect("it runs");
     assert!(!String::from_utf8_lossy(&help.stdout).contains("try-schemas"));

@@ -52,7 +52,7 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     let root = yaml::read(&mut desk, stretch).ok_or_else(by_hand)?;
     let edited = edit(&file, &root, &schema.name).ok_or_else(by_hand)?;
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone() };
+    let folder = folder::Folder { path: directory.clone(), as_typed: directory.clone(), is_only_read: false };
     let shelf = With { shelf: &folder, name: &schema.name, text: Arc::clone(&schema.text) };
     let page = Page { file: "", text: edited.text.as_str().into(), settings: &[] };
     let again = check(page, &shelf, &directory, Given::Any, Era::NOW);

@@ -26,6 +26,8 @@ pub(super) struct Folder {
     pub(super) path: PathBuf,
     /// As it was typed, for people.
     pub(super) as_typed: PathBuf,
+    /// Whether nobody compiles what is taken from it, so that nobody need try that before.
+    pub(super) is_only_read: bool,
 }
 
 impl Shelf for Folder {
@@ -47,7 +49,7 @@ impl Shelf for Folder {
     }
 
     fn is_proved(&self) -> bool {
-        false
+        self.is_only_read
     }
 
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {

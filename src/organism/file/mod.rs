@@ -74,22 +74,33 @@ pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
 
 /// The same with what is set besides, each as `PATH=VALUE`, in place of what the file says there.
 pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
-    whole(path, settings, &[])
+    whole(path, settings, &[], false)
+}
+
+/// The log of a file, for whoever reads that alone. Every mistake is told, but nobody tries what nobody
+/// compiles.
+pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, Refused> {
+    whole(path, settings, &[], true).map(|organism| organism.log)
 }
 
 /// The same for a program that brings some of the listeners itself, as Rust values: those need no `run`.
 pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> {
-    whole(path, &[], given)
+    whole(path, &[], given, false)
 }
 
-fn whole(path: &Path, settings: &[String], given: &[&str]) -> Result<OrganismFile, Refused> {
+fn whole(
+    path: &Path,
+    settings: &[String],
+    given: &[&str],
+    is_only_read: bool,
+) -> Result<OrganismFile, Refused> {
     let given = Given::These(given.iter().map(|name| (*name).to_owned()).collect());
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     // Programs are started there later; a relative folder would then mean another one.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    let shelf = folder::Folder { path: directory.clone(), as_typed };
+    let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read };
     check(Page { file: &file, text, settings }, &shelf, &directory, given, Era::NOW)
 }
 
@@ -98,7 +109,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
-    let shelf = folder::Folder { path: directory.clone(), as_typed };
+    let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read: false };
     let page = Page { file: &file, text: text.into(), settings: &[] };
     check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
 }
