@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The options by their long names.
+/// The options by their names, short ones as well.
 type Options = BTreeSet<String>;
 
 fn help(command: &[&str]) -> String {
@@ -47,7 +47,15 @@ fn commands() -> BTreeMap<String, Options> {
 
 fn options(help: &str) -> Options {
     let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    lines.filter_map(|line| longs(line).into_iter().next()).filter(|name| name != "--help").collect()
+    let named = lines.flat_map(|line| line.split("  ").next().map(names).unwrap_or_default());
+    named.filter(|name| name != "--help" && name != "-h").collect()
+}
+
+/// The options that a text names.
+fn names(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let shorts = words.filter(|word| word.len() == 2 && word.starts_with('-') && *word != "--");
+    shorts.map(str::to_owned).chain(longs(text)).collect()
 }
 
 /// The long options that a text names.
@@ -99,10 +107,10 @@ fn common(commands: &BTreeMap<String, Options>) -> BTreeMap<String, BTreeSet<Str
     let mut found = BTreeMap::new();
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
-        let lacking = cells[2].split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        found.insert(longs(cells[0]).remove(0), lacking);
+        let lacking: BTreeSet<String> = cells[2].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        found.extend(names(cells[0]).into_iter().map(|name| (name, lacking.clone())));
     }
-    assert_eq!(found.len(), 4, "the table of what belongs to every command");
+    assert_eq!(found.len(), 5, "the table of what belongs to every command");
     for (option, lacking) in &found {
         let lack: BTreeSet<String> =
             commands.iter().filter(|(_, own)| !own.contains(option)).map(|(name, _)| name.clone()).collect();
@@ -119,7 +127,7 @@ fn every_command_and_every_option_stands_in_the_reference() {
         let [(_, text)] = sections.iter().filter(|(of, _)| is_of(of, name)).collect::<Vec<_>>()[..] else {
             panic!("{name} has no section, or several");
         };
-        let told: Options = longs(text).into_iter().collect();
+        let told: Options = names(text).into_iter().collect();
         let missing: Vec<_> =
             own.iter().filter(|it| !told.contains(*it) && !common.contains_key(*it)).collect();
         assert!(missing.is_empty(), "the section of {name} does not name {missing:?}");
@@ -131,7 +139,8 @@ fn every_command_and_every_option_stands_in_the_reference() {
         let own: Vec<&Options> =
             commands.iter().filter(|(name, _)| is_of(of, name)).map(|(_, options)| options).collect();
         assert!(!own.is_empty(), "there is no command {of:?}");
-        // A command line is held against the command that it names, by the next test.
+        // A command line is held against the command that it names, by the next test. Short options of other programs
+        // stand here too.
         let beside =
             |line: &str| shown(line).into_iter().fold(line.to_owned(), |line, it| line.replace(it, ""));
         for option in text.lines().flat_map(|line| longs(&beside(line))) {
@@ -179,7 +188,7 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
                 if own.is_none() && !is_group {
                     wrong.push([&at, ": there is no such command"].concat());
                 }
-                let options = longs(shown).into_iter().filter(|option| option != "--help");
+                let options = names(shown).into_iter().filter(|option| option != "--help");
                 let unknown = options.filter(|option| own.is_none_or(|own| !own.contains(option)));
                 wrong.extend(unknown.map(|option| [&at, ": there is no ", &option].concat()));
                 seen += 1;
