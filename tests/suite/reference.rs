@@ -1,5 +1,10 @@
-//! The pages of the reference that are made from tables in the sources. `SYSTOLE_GOLDEN=1` writes them
-//! again; without it a page that has fallen behind its table is a failure.
+//! The pages of the reference that are made from tables in the sources, or held against them. `SYSTOLE_GOLDEN=1` writes
+//! the former again; without it a page that has fallen behind its table is a failure.
+
+mod commands;
+mod page;
+mod schemas;
+mod wire;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,0 +1,229 @@
+//! The pages of the commands against the program's own help and its exits. The help is what the real program prints;
+//! nothing is read out of the sources but the table of exits. What stands on one side alone fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The options by their names, short ones as well.
+type Options = BTreeSet<String>;
+
+fn help(command: &[&str]) -> String {
+    let program = env!("CARGO_BIN_EXE_systole");
+    let output = Command::new(program).args(command).arg("--help").output().unwrap();
+    assert!(output.status.success(), "{command:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The names below `heading` of a help page.
+fn listed(help: &str, heading: &str) -> Vec<String> {
+    let below = help.split_once(heading).map(|(_, below)| below).unwrap_or_default();
+    let lines = below.lines().skip(1).take_while(|line| line.starts_with("  "));
+    lines
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .filter(|it| it != "help")
+        .collect()
+}
+
+/// Every command, a `listener new` as well, with its options.
+fn commands() -> BTreeMap<String, Options> {
+    let root = help(&[]);
+    let groups = root.lines().filter(|line| line.ends_with(':') && *line != "Options:");
+    let mut found = BTreeMap::new();
+    for name in groups.flat_map(|group| listed(&root, &["\n", group].concat())) {
+        let page = help(&[&name]);
+        let below = listed(&page, "\nCommands:");
+        for sub in &below {
+            found.insert([&name, " ", sub].concat(), options(&help(&[&name, sub])));
+        }
+        if below.is_empty() {
+            found.insert(name, options(&page));
+        }
+    }
+    assert!(found.len() > 25, "only {found:?} were found");
+    found
+}
+
+fn options(help: &str) -> Options {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let named = lines.flat_map(|line| line.split("  ").next().map(names).unwrap_or_default());
+    named.filter(|name| name != "--help" && name != "-h").collect()
+}
+
+/// The options that a text names.
+fn names(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let shorts = words.filter(|word| word.len() == 2 && word.starts_with('-') && *word != "--");
+    shorts.map(str::to_owned).chain(longs(text)).collect()
+}
+
+/// The long options that a text names.
+fn longs(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '-';
+    let starts = text.match_indices("--").filter(|(at, _)| {
+        let before = text[..*at].chars().next_back();
+        before.is_none_or(|c| !c.is_alphanumeric() && c != '-')
+    });
+    let names = starts.map(|(at, _)| text[at..].chars().take_while(|c| is_part(*c)).collect::<String>());
+    names.filter(|name| name.len() > 2 && !name.starts_with("---")).collect()
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(format!("docs/reference/{name}.md")).unwrap()
+}
+
+/// The sections of the pages: the commands of each, and its text.
+fn sections() -> Vec<(Vec<String>, String)> {
+    let mut found = Vec::new();
+    for name in ["commands", "reading"] {
+        for section in page(name).split("\n## ").skip(1) {
+            let (heading, text) = section.split_once('\n').unwrap();
+            let codes = heading.split('`').skip(1).step_by(2);
+            let words = |code: &str| {
+                let words =
+                    code.split_whitespace().take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+                words.collect::<Vec<_>>().join(" ")
+            };
+            let of: Vec<String> = codes.map(words).collect();
+            // What a soak takes stands on its own page.
+            let more = if of.iter().any(|one| one == "soak") { page("soak") } else { String::new() };
+            found.push((of, [heading, "\n", text, &more].concat()));
+        }
+    }
+    found.retain(|(of, _)| !of.is_empty());
+    found
+}
+
+/// Whether a section is of a command: of itself, or of the group that it is in.
+fn is_of(section: &[String], command: &str) -> bool {
+    section.iter().any(|one| one == command || command.split(' ').next() == Some(one))
+}
+
+/// The options of every command, and which commands lack each.
+fn common(commands: &BTreeMap<String, Options>) -> BTreeMap<String, BTreeSet<String>> {
+    let rows = page("commands");
+    let rows = rows.lines().filter(|line| line.starts_with("| `-"));
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        let lacking: BTreeSet<String> = cells[2].split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        found.extend(names(cells[0]).into_iter().map(|name| (name, lacking.clone())));
+    }
+    assert_eq!(found.len(), 5, "the table of what belongs to every command");
+    for (option, lacking) in &found {
+        let lack: BTreeSet<String> =
+            commands.iter().filter(|(_, own)| !own.contains(option)).map(|(name, _)| name.clone()).collect();
+        assert_eq!(lacking, &lack, "the commands without {option}");
+    }
+    found
+}
+
+#[test]
+fn every_command_and_every_option_stands_in_the_reference() {
+    let (commands, sections) = (commands(), sections());
+    let common = common(&commands);
+    for (name, own) in &commands {
+        let [(_, text)] = sections.iter().filter(|(of, _)| is_of(of, name)).collect::<Vec<_>>()[..] else {
+            panic!("{name} has no section, or several");
+        };
+        let told: Options = names(text).into_iter().collect();
+        let missing: Vec<_> =
+            own.iter().filter(|it| !told.contains(*it) && !common.contains_key(*it)).collect();
+        assert!(missing.is_empty(), "the section of {name} does not name {missing:?}");
+        if let Some((_, sub)) = name.split_once(' ') {
+            assert!(text.contains(sub), "{name} is not named in its section");
+        }
+    }
+    for (of, text) in &sections {
+        let own: Vec<&Options> =
+            commands.iter().filter(|(name, _)| is_of(of, name)).map(|(_, options)| options).collect();
+        assert!(!own.is_empty(), "there is no command {of:?}");
+        // A command line is held against the command that it names, by the next test. Short options of other programs
+        // stand here too.
+        let beside =
+            |line: &str| shown(line).into_iter().fold(line.to_owned(), |line, it| line.replace(it, ""));
+        for option in text.lines().flat_map(|line| longs(&beside(line))) {
+            let is_there = own.iter().any(|own| own.contains(&option)) || common.contains_key(&option);
+            assert!(is_there, "the section of {of:?} names {option}, which does not exist");
+        }
+    }
+}
+
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// A command line somewhere in a page names a command that is there, with options that it has.
+#[test]
+fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
+    let commands = commands();
+    let mut found = vec![PathBuf::from("README.md"), "CONTRIBUTING.md".into()];
+    pages(Path::new("docs"), &mut found);
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for path in &found {
+        let page = fs::read_to_string(path).unwrap();
+        for (number, line) in page.lines().enumerate() {
+            for shown in shown(line) {
+                let words: Vec<&str> = shown.split_whitespace().collect();
+                let Some(first) = words.first().filter(|it| it.chars().all(|c| c.is_ascii_lowercase()))
+                else {
+                    continue;
+                };
+                let two = words.get(1).map(|second| [first, " ", second].concat());
+                // The head line of the source of a configuration.
+                if shown.starts_with("configuration v") {
+                    continue;
+                }
+                let own = two.and_then(|two| commands.get(&two)).or_else(|| commands.get(*first));
+                let is_group = commands.keys().any(|name| name.split(' ').next() == Some(first));
+                let at = format!("{}:{}: systole {shown}", path.display(), number + 1);
+                if own.is_none() && !is_group {
+                    wrong.push([&at, ": there is no such command"].concat());
+                }
+                let options = names(shown).into_iter().filter(|option| option != "--help");
+                let unknown = options.filter(|option| own.is_none_or(|own| !own.contains(option)));
+                wrong.extend(unknown.map(|option| [&at, ": there is no ", &option].concat()));
+                seen += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(seen > 60, "only {seen} command lines were found");
+}
+
+/// What stands behind the program's name in a line of a page.
+fn shown(line: &str) -> Vec<&str> {
+    let begins = |at: usize| line[..at].chars().next_back().is_none_or(|c| c == '`' || c == ' ');
+    let starts = line.match_indices("systole ").filter(|(at, _)| begins(*at));
+    let in_code = |at: usize| line[..at].matches('`').count() % 2 == 1 || !line.contains('`');
+    let starts = starts.filter(|(at, _)| in_code(*at));
+    starts.map(|(at, word)| cut(&line[at + word.len()..])).collect()
+}
+
+/// What is behind `--`, a pipe or a `#` is no option of ours.
+fn cut(rest: &str) -> &str {
+    let ends = ["`", " | ", " -- ", " # ", " > "].iter().filter_map(|end| rest.find(end));
+    &rest[..ends.min().unwrap_or(rest.len())]
+}
+
+#[test]
+fn the_exits_of_the_reference_are_those_of_the_program() {
+    let source = fs::read_to_string("src/cli/exit.rs").unwrap();
+    let numbers = source.lines().filter_map(|line| line.trim().strip_suffix(',')?.split_once(" = "));
+    let known: BTreeSet<String> = numbers.map(|(_, number)| number.to_owned()).collect();
+    let page = page("commands");
+    let (_, table) = page.split_once("\n## Exits\n").unwrap();
+    let rows = table.split("\n## ").next().unwrap().lines().filter_map(|row| row.strip_prefix("| "));
+    let told = rows.filter_map(|row| row.split_once(" |")).map(|(exit, _)| exit.to_owned());
+    let told: BTreeSet<String> = told.filter(|exit| exit != "exit").collect();
+    assert!(known.len() > 8);
+    assert_eq!(told, known);
+}

@@ -1,0 +1,292 @@
+//! The page of elements against what no schema declares: the stamp, the answers of a delivery, the listener protocol
+//! and the annotations. Every value that the kit can write is written, with the fewest parts and with all; each
+//! attribute that it reads is left out once. What stands on one side alone fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use systole_kit::answers::{self, Answers};
+use systole_kit::ask::{Kept, Question, Shown, Spot, Viewed, Whose};
+use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::journal::{Entry, Outcome, Past, Recalled, Started};
+use systole_kit::money::Money;
+use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
+use systole_kit::reply::{Item, Said, Word};
+use systole_kit::schema::Model;
+use systole_kit::told::{Answer, cancel};
+use systole_kit::{Limits, Payload};
+
+use super::page::{Node, attributes, table, unquoted};
+
+type Told = BTreeMap<String, BTreeMap<String, bool>>;
+
+/// Of every element that the documents have in a namespace: its attributes, and whether it never goes without.
+fn written(ns: &str, documents: &[Vec<u8>]) -> Told {
+    let mut found = Vec::new();
+    for document in documents {
+        Node::read(std::str::from_utf8(document).unwrap()).within(ns, "", &mut found);
+    }
+    let mut told = Told::new();
+    for (path, _) in &found {
+        let of = || found.iter().filter(|(other, _)| other == path).map(|(_, names)| names);
+        let names: BTreeSet<&String> = of().flatten().collect();
+        let always = |name: &String| of().all(|names| names.contains(name));
+        told.insert(path.clone(), names.into_iter().map(|name| (name.clone(), always(name))).collect());
+    }
+    told
+}
+
+fn payload() -> Payload {
+    Payload::write("urn:p", "p", |inside| inside.text("words"))
+}
+
+fn text(words: &str) -> String {
+    words.to_owned()
+}
+
+fn entries(whole: bool) -> [Entry; 2] {
+    let money = Money::parse("0.02 USD").filter(|_| whole);
+    let tokens = Some(7).filter(|_| whole);
+    let prompt = "ab".repeat(32);
+    [
+        Entry::Started(Started { model: text("m"), prompt, reserve_tokens: tokens, reserve_money: money }),
+        Entry::Result(Outcome {
+            of: 1,
+            stop: text("end"),
+            tokens_in: tokens,
+            tokens_out: tokens,
+            money,
+            text: text("words"),
+        }),
+    ]
+}
+
+fn questions(whole: bool) -> Vec<Question> {
+    let (from, element) = (u64::from(whole) * 3, Some(text("e")).filter(|_| whole));
+    vec![
+        Question::View { from_seq: from },
+        Question::Schema { name: text("l"), element, from },
+        Question::Blob { hash: "ab".repeat(32), from },
+        Question::PutBlob { text: text("words") },
+        Question::Journal { from },
+    ]
+}
+
+/// What a listener can say.
+fn words() -> Vec<Word> {
+    let delivery = || text("d");
+    let mut words = vec![
+        Word::Notice { delivery: delivery(), code: text("c"), words: text("w") },
+        Word::Progress { delivery: delivery(), words: text("w") },
+    ];
+    let item = Item::plain(payload());
+    for said in [
+        Said::Items(vec![item]),
+        Said::Failure { code: text("c"), retry: true, words: text("w") },
+        Said::Again { code: text("c"), words: text("w") },
+    ] {
+        words.push(Word::Reply { delivery: delivery(), said });
+    }
+    for whole in [false, true] {
+        let entries = entries(whole).into_iter();
+        words.extend(entries.map(|entry| Word::Journal { delivery: delivery(), id: 1, entry: Ok(entry) }));
+        let questions = questions(whole).into_iter();
+        words.extend(questions.map(|asked| Word::Ask { delivery: delivery(), id: 1, question: Ok(asked) }));
+    }
+    words
+}
+
+/// Where the page has a word. A word that is new does not compile until it is here.
+fn place(word: &Word) -> String {
+    match word {
+        Word::Reply { said: Said::Items(_), .. } => text("reply"),
+        Word::Reply { said: Said::Failure { .. }, .. } => text("reply/failure"),
+        Word::Reply { said: Said::Again { .. }, .. } => text("reply/again"),
+        Word::Notice { .. } => text("notice"),
+        Word::Progress { .. } => text("progress"),
+        Word::Journal { entry, .. } => format!("journal kind=\"{}\"", entry.as_ref().unwrap().kind()),
+        Word::Ask { question, .. } => format!("ask/{}", question.as_ref().unwrap().name()),
+    }
+}
+
+/// What the pump says in the same protocol.
+fn answered() -> Vec<Vec<u8>> {
+    let mut payloads = Vec::new();
+    for whole in [false, true] {
+        let next = Some(9).filter(|_| whole);
+        // Bytes that are no text are hex.
+        let bytes = if whole { vec![0xff, 0x00] } else { b"words".to_vec() };
+        let kept = Kept { total: 9, next, bytes };
+        payloads.push(kept.payload(Whose::Schema("l")));
+        payloads.push(kept.payload(Whose::Blob("ab")));
+        let recalled = |entry| Recalled { attempt: 1, id: 1, entry };
+        payloads.push(Past { entries: entries(whole).map(recalled).to_vec(), next }.payload());
+        let spots = [
+            Spot::Request,
+            Spot::Said { turn: 1, ordinal: 0 },
+            Spot::Answer { turn: 1, ordinal: 0 },
+            Spot::Inbox { turn: 1 },
+        ];
+        let shown = |spot| Shown { seq: 1, from: text("l"), spot, payload: payload() };
+        payloads.push(Viewed { count: 4, next, messages: spots.map(shown).to_vec() }.payload());
+    }
+    let answer = |payload| Answer { delivery: text("d"), id: 1, payload }.document();
+    let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();
+    documents.extend([answer(None), cancel("d")]);
+    documents
+}
+
+#[test]
+fn the_page_of_elements_is_what_the_listener_protocol_says() {
+    let page = attributes("## listener");
+    let mut documents: Vec<Vec<u8>> = words().iter().map(|word| word.document().unwrap()).collect();
+    documents.extend(answered());
+    let mut written = written(LISTENER, &documents);
+    // The kit always writes these; a listener need not, as the test below holds.
+    for (element, attribute) in [("reply/failure", "retry"), ("ask/view", "from-seq")] {
+        written.get_mut(element).unwrap().insert(text(attribute), false);
+    }
+    assert_eq!(page, written);
+    for word in words() {
+        assert!(page.contains_key(&place(&word)), "{} is not on the page", place(&word));
+    }
+}
+
+#[test]
+fn what_the_page_says_a_listener_may_leave_out_it_may_leave_out() {
+    let page = attributes("## listener");
+    let mut tried = 0;
+    for word in words() {
+        let (document, place) = (String::from_utf8(word.document().unwrap()).unwrap(), place(&word));
+        let root = place.split_once('/').map_or(place.as_str(), |(root, _)| root);
+        for path in BTreeSet::from([root, &place]) {
+            for (name, needed) in &page[path] {
+                let Some(less) = without(&document, path, name) else { continue };
+                let read = Word::read(less.as_bytes(), &Limits::default());
+                assert_eq!(is_refused(&read), *needed, "{path} without {name}: {read:?}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 50, "only {tried} attributes were left out");
+}
+
+/// The document without an attribute of the innermost element that a path names.
+fn without(document: &str, path: &str, name: &str) -> Option<String> {
+    let element = path.rsplit('/').next()?.split(' ').next()?;
+    // The outer of two elements of one name is the document itself.
+    let tag = ["<", element].concat();
+    let start = if path.contains('/') { document.rfind(&tag) } else { document.find(&tag) }?;
+    let end = start + document[start..].find('>')?;
+    let from = start + document[start..end].find(&[" ", name, "=\""].concat())?;
+    let value = from + name.len() + 3;
+    let to = value + document[value..].find('"')? + 1;
+    Some([&document[..from], &document[to..]].concat())
+}
+
+fn is_refused(read: &Result<Word, systole_kit::Fault>) -> bool {
+    match read {
+        Err(_) => true,
+        Ok(Word::Reply { said: Said::Items(items), .. }) => items.iter().any(|item| item.payload.is_err()),
+        Ok(Word::Journal { entry, .. }) => entry.is_err(),
+        Ok(Word::Ask { question, .. }) => question.is_err(),
+        Ok(_) => false,
+    }
+}
+
+fn stamp(whole: bool) -> Stamp {
+    let some = || Some(text("s")).filter(|_| whole);
+    Stamp {
+        id: some(),
+        seq: Some(1).filter(|_| whole),
+        at: some(),
+        call: text("1"),
+        turn: 1,
+        cause: some(),
+        delivery: text("d"),
+        attempt: 1,
+        key: text("k"),
+        deadline: some(),
+        sha256: some(),
+        journal: Some(1).filter(|_| whole),
+    }
+}
+
+#[test]
+fn the_page_of_elements_is_what_the_stamp_says() {
+    let documents = [false, true].map(|whole| {
+        let address = Address { from: Some("a"), to: None, thread: Some("sys") };
+        write_envelope(&address, Some(&stamp(whole)), &payload())
+    });
+    let page = attributes("## stamp");
+    assert_eq!(page, written(STAMP, &documents));
+    let rows = table("## stamp").into_iter().filter(|row| row.len() == 2);
+    let explained: BTreeSet<String> = rows
+        .flat_map(|row| row[0].split(", ").map(|name| unquoted(name).to_owned()).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(explained, page["stamp"].keys().cloned().collect());
+}
+
+#[test]
+fn the_page_of_elements_is_what_answers_say() {
+    let documents = [false, true].map(|whole| {
+        let answer = answers::Answer {
+            ordinal: 0,
+            from: Some(text("a")).filter(|_| whole),
+            seq: Some(1).filter(|_| whole),
+            payload: Some(payload()).filter(|_| whole),
+        };
+        let wrap_up = Some(text("budget.time")).filter(|_| whole);
+        let answers = Answers { turn: 2, wrap_up, items: vec![answer], inbox: vec![payload()] };
+        answers::write_answers(&answers).bytes().to_vec()
+    });
+    assert_eq!(attributes("### Of a delivery"), written(CORE, &documents));
+}
+
+/// What the kit reads by name, in the sources of the wire: a name that is read and never written is found here alone.
+#[test]
+fn no_attribute_is_read_from_the_wire_that_the_page_does_not_have() {
+    const READERS: [&str; 3] = ["attribute(", "gate, ", "tag, "];
+    let sections = ["## stamp", "## listener", "### Of a delivery"].map(attributes);
+    let known: BTreeSet<&str> =
+        sections.iter().flat_map(BTreeMap::values).flat_map(BTreeMap::keys).map(String::as_str).collect();
+    let rooms =
+        ["answers", "ask", "ask/kept", "ask/viewed", "envelope/stamp", "journal", "journal/past", "told"];
+    let mut read = BTreeSet::new();
+    for room in rooms.into_iter().chain(["reply", "reply/answered", "reply/items"]) {
+        let source = fs::read_to_string(format!("listeners/kit/src/{room}.rs")).unwrap();
+        for reader in READERS {
+            let before = [reader, "\""].concat();
+            let names = source.split(&before).skip(1);
+            read.extend(names.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+        }
+    }
+    assert!(read.len() > 20, "only {read:?} were found");
+    let unknown: Vec<&String> = read.iter().filter(|name| !known.contains(name.as_str())).collect();
+    assert!(unknown.is_empty(), "read, and not on the page: {unknown:?}");
+}
+
+#[test]
+fn the_page_of_elements_has_every_annotation_of_a_schema() {
+    let page: BTreeSet<String> = table("## schema").iter().map(|row| unquoted(&row[0]).to_owned()).collect();
+    let source = fs::read_to_string("listeners/kit/src/schema/read.rs").unwrap();
+    let (_, known) = source.split_once("const ANNOTATIONS: ").unwrap();
+    let (_, known) = known.split_once(" = [").unwrap();
+    let known = known.split(']').next().unwrap().split(", ").map(|name| name.trim_matches('"').to_owned());
+    assert_eq!(page, known.collect());
+    // At their places they are taken; elsewhere two are refused, as the page says, and so is another name.
+    let read = |global: &str, part: &str| {
+        let xsd = format!(
+            r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="{SCHEMA}" targetNamespace="urn:a"
+                 elementFormDefault="qualified"><xs:element name="a"{global}><xs:complexType><xs:sequence>
+                 <xs:element name="b" type="xs:string" minOccurs="0"{part}/></xs:sequence></xs:complexType></xs:element>
+               </xs:schema>"#
+        );
+        Model::read(xsd.as_bytes())
+    };
+    let both = read(" s:dangerous='true' s:sensitive='true'", " s:default='x' s:sensitive='true'");
+    assert!(both.is_ok_and(|model| model.is_dangerous("a")));
+    for (global, part) in [("", " s:dangerous='true'"), (" s:default='x'", ""), ("", " s:sensitiv='true'")] {
+        assert!(read(global, part).is_err(), "{global}{part} was taken");
+    }
+}
