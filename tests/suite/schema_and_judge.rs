@@ -192,3 +192,59 @@ fn a9_at_most_two_of_the_table_fall_back_to_the_words_of_libxml2() {
     }
     assert!(rows >= 60 && theirs.len() <= 2, "{} of {rows}: {theirs:#?}", theirs.len());
 }
+
+/// Every order of these.
+fn orders(of: &[&'static str]) -> Vec<Vec<&'static str>> {
+    if of.is_empty() {
+        return vec![Vec::new()];
+    }
+    let without = |n: usize| [&of[..n], &of[n + 1..]].concat();
+    let with = |n: usize| orders(&without(n)).into_iter().map(move |rest| [&[of[n]], &rest[..]].concat());
+    (0..of.len()).flat_map(with).collect()
+}
+
+#[test]
+fn a9_the_right_elements_in_any_order_are_put_right_by_the_words() {
+    let line = "<lines><line><sku>a</sku><quantity>1</quantity></line></lines>";
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("shape", "draw", &["<circle>1</circle>", "<red>1</red>", "<label>a</label>", "<label>b</label>"]),
+        (
+            "shape",
+            "draw",
+            &[
+                "<width>1</width>",
+                "<height>2</height>",
+                "<green>1</green>",
+                "<red>1</red>",
+                "<label>a</label>",
+                "<label>b</label>",
+            ],
+        ),
+        ("order", "order", &["<number>7</number>", line, "<remark>x</remark>"]),
+        (
+            "person",
+            "person",
+            &[
+                "<code>AB-123456</code>",
+                "<born>2026-01-31</born>",
+                "<speaks>en</speaks>",
+                "<speaks>de</speaks>",
+            ],
+        ),
+    ];
+    for (name, root, parts) in cases {
+        let mut pair = Pair::named(name);
+        for order in orders(parts) {
+            let wrong =
+                ["<", root, " xmlns=\"urn:test:", name, "\">", &order.concat(), "</", root, ">"].concat();
+            let mut text = wrong.clone();
+            // One move a round; six elements from back to front are fifteen.
+            for _ in 0..16 {
+                let Some(finding) = pair.model.explain(text.as_bytes()) else { break };
+                text = apply(&text, &finding).unwrap_or_else(|| panic!("{}: {text}", finding.fix));
+            }
+            assert_eq!(pair.judged(&text), Verdict::Valid, "{wrong}: {text}");
+            assert!(parts.iter().all(|part| text.contains(part)), "{wrong}: lost something: {text}");
+        }
+    }
+}
