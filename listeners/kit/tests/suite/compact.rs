@@ -162,6 +162,7 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
         payload("task", Body::Group { about: Some("Something to do.".to_owned()), fields }),
         payload("stop", Body::Group { about: None, fields: Vec::new() }),
         payload("thought", Body::Type(read("text"))),
+        payload("story", Body::Type(read("text ..440"))),
     ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas/task.xsd");
     let made = xsd("urn:test:task", &block);
