@@ -18,7 +18,7 @@ use super::state::Call;
 use super::view::Seen;
 use super::wrapping;
 use super::{steering, todos};
-use crate::rules::core_payload;
+use crate::rules::{admit, core_payload};
 use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown};
@@ -143,7 +143,9 @@ fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
         Ordering::Less => core_payload::system_error_coded(code, &Refusal::new(Code::ListenerFailed, words)),
         Ordering::Equal => {
             let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
-            core_payload::system_error(&Refusal::new(Code::TooManyItems, words))
+            let refusal = Refusal::new(Code::TooManyItems, words)
+                .mended_by("end the turn, then say the rest in the next");
+            core_payload::system_error(&refusal)
         }
         Ordering::Greater => return,
     };
@@ -194,7 +196,8 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
         }),
         _ => None,
     };
-    let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept };
+    let refusal = Refusal::new(Code::StaleLease, words).mended_by(admit::NEWEST);
+    let refused = Refused { refusal, kept };
     let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
     if let Some(id) = waits {
         let body = core_payload::system_error(&refusal);
@@ -245,7 +248,8 @@ fn reply(d: &mut Draft<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     if items.len() > limits::REPLY_ITEMS {
         let words =
             [items.len().to_string().as_str(), " items are more than 64, the most in one reply"].concat();
-        let refusal = Refusal::new(Code::TooManyItems, words);
+        let refusal = Refusal::new(Code::TooManyItems, words)
+            .mended_by("send 64 items at most, and the others in the next turn");
         record_refusal(d, turn, 0, &refusal);
         return after_turn(d, turn, Some(refusal));
     }

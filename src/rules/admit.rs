@@ -20,6 +20,9 @@ use crate::words::ports::{Lease, Speech};
 use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
+/// The mend of a reply to a delivery that is over.
+pub const NEWEST: &str = "reply once, and with the delivery of the newest message that you were given";
+
 /// Turns the kit's word on bytes into a refusal.
 pub fn refusal_of(fault: &Fault) -> Refusal {
     let code = Code::parse(fault.code).unwrap_or(Code::Malformed);
@@ -28,7 +31,7 @@ pub fn refusal_of(fault: &Fault) -> Refusal {
     refusal.path = fault.path.as_deref().map(str::to_owned);
     refusal.expected = fault.expected.as_deref().map(str::to_owned);
     refusal.received = fault.received.as_deref().map(str::to_owned);
-    refusal.fix = fault.fix.as_deref().map(str::to_owned);
+    refusal.fix = fault.fix.as_deref().map(str::to_owned).or(refusal.fix);
     refusal
 }
 
@@ -61,7 +64,7 @@ pub fn listener_word(
                 }
                 _ => None,
             };
-            Err(unconnected(Refusal::new(Code::StaleLease, words), 0, waits))
+            Err(unconnected(Refusal::new(Code::StaleLease, words).mended_by(NEWEST), 0, waits))
         }
     }
 }
@@ -158,7 +161,8 @@ fn judge_item(
         Ok(payload) => payload,
         Err(fault) => {
             let kept = Some(excerpt(&speech.document(), fault.place.offset));
-            return Item::Refused(Refused { refusal: refusal_of(&fault), kept });
+            let refusal = classify::in_a_known_namespace(refusal_of(&fault), composition, sender);
+            return Item::Refused(Refused { refusal, kept });
         }
     };
     if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {

@@ -2,6 +2,8 @@
 //! words. The case also says whose schema judges it. An addressee that does not exist, one that is
 //! hidden and one that is no peer are told apart by nobody: the words are the same, byte for byte.
 
+use std::collections::BTreeSet;
+
 use systole_kit::schema::nearest;
 use systole_kit::{QName, namespaces};
 
@@ -90,6 +92,23 @@ pub fn in_own_words(
     refusal
 }
 
+/// A refusal of an item without a namespace, or in that of the reply around it, with the one that its name has among what the sender may say.
+/// Where it has several the refusal stays as it is: which of them was meant is not ours to choose.
+pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sender: &Listener) -> Refusal {
+    // Of the reader's words on an item only those on its namespace name a path.
+    let (Code::NoNamespace | Code::Invalid, Some(path)) = (refusal.code, refusal.path.as_deref()) else {
+        return refusal;
+    };
+    let local = path.trim_start_matches('/');
+    let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+    let known = sender.returns.iter().chain(peers.flat_map(|peer| &peer.accepts)).map(|taken| &taken.name);
+    let named: BTreeSet<&str> = known.filter(|name| *name.local == *local).map(|name| &*name.ns).collect();
+    if let (1, Some(ns)) = (named.len(), named.first()) {
+        refusal.fix = Some(["write <", local, " xmlns=\"", ns, "\">"].concat());
+    }
+    refusal
+}
+
 /// Those of a sender's peers that take an item which names nobody, if the file says that it goes to all of
 /// them and there is more than one.
 pub fn takers<'c>(
@@ -121,7 +140,8 @@ fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
             let words = [local, " is a payload that only the core sends"].concat();
             Err(Refusal::new(Code::ForbiddenNamespace, words)
                 .of_element(local)
-                .expecting("spawn-thread, or a payload of your own or of a peer"))
+                .expecting("spawn-thread, or a payload of your own or of a peer")
+                .mended_by(["leave ", local, " out"].concat()))
         }
     }
 }

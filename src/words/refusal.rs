@@ -33,7 +33,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with a code and a sentence.
+    /// A refusal with a code and a sentence. One of a payload or of a reply begins with the mend that the table
+    /// of codes knows, since whoever is told of it has to go on; a nearer one takes its place.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal {
             code,
@@ -44,7 +45,7 @@ impl Refusal {
             expected: None,
             received: None,
             schema: None,
-            fix: None,
+            fix: known_mend(code).map(str::to_owned),
             hash: None,
         }
     }
@@ -77,5 +78,16 @@ impl Refusal {
     pub fn of_element(mut self, element: impl Into<String>) -> Refusal {
         self.element = Some(element.into());
         self
+    }
+}
+
+/// What helps against every refusal of that code that a sender is told of its own bytes.
+fn known_mend(code: Code) -> Option<&'static str> {
+    match code {
+        // The table's own words point to the mend that a refusal has; this is for those without a nearer one.
+        Code::Invalid => {
+            Some("compare it with its schema: `<describe element=\"…\"/>` tells a listener the whole form")
+        }
+        _ => matches!(code.family(), "payload" | "reply").then(|| code.mend()),
     }
 }

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use systole::words::codes::Code;
+use systole::words::refusal::Refusal;
 
 use crate::tidy::sources;
 
@@ -100,4 +101,18 @@ fn what_is_said_to_work_has_its_test() {
     let counts: Vec<(&str, usize)> = counts.into_iter().collect();
     let promised = [("A", 13), ("B", 19), ("C", 13), ("D", 10), ("E", 18), ("F", 6), ("G", 6), ("H", 8)];
     assert_eq!(counts, promised, "a promise was added or dropped");
+}
+
+#[test]
+fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_mend() {
+    let of_bytes = |code: &&Code| matches!(code.family(), "payload" | "reply");
+    let codes: Vec<_> = Code::ALL.iter().filter(of_bytes).collect();
+    assert!(codes.len() >= 15, "{codes:?}");
+    for code in codes {
+        let mend = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no mend"));
+        // The table's words for all of them point to the mend itself, which is none where it is the mend.
+        assert!(!mend.is_empty() && !mend.contains("`try`"), "{code}: {mend}");
+        let shown = code.example().unwrap_or_else(|| panic!("{code} is not shown"));
+        assert!(shown.lines().any(|line| line.starts_with("  try ")), "{shown}");
+    }
 }

@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
 use systole_kit::schema::{Finding, Model};
 
+mod mending;
+
 /// Some of these import one another.
-const SCHEMAS: [&str; 11] =
-    ["address", "file", "kinds", "note", "order", "parcel", "person", "search", "shape", "tree", "wrap"];
+const SCHEMAS: [&str; 12] = [
+    "address", "file", "kinds", "note", "order", "parcel", "person", "search", "shape", "task", "tree",
+    "wrap",
+];
 
 /// The kit's golden table: the judge must agree with every row of it.
 fn golden() -> PathBuf {
@@ -69,26 +73,81 @@ fn libxml2_admits_every_example() {
     }
 }
 
-/// Does what the words of a finding say, as an agent would that reads nothing else.
+/// Does what the words of a finding say by the rule of `docs/reference/refusals.md`, on the text alone; none where
+/// the words are for people.
 fn apply(payload: &str, finding: &Finding) -> Option<String> {
-    let (fix, received) = (finding.fix.as_str(), finding.received.as_str());
-    // What was received stands at the place of the finding, or begins before it.
-    let from =
-        payload.match_indices(received).map(|(at, _)| at).take_while(|at| *at <= finding.offset).last()?;
-    let put = |new: &str| [&payload[..from], new, &payload[from + received.len()..]].concat();
+    let fix = finding.fix.as_str();
+    let (path, attribute) = match finding.path.split_once("/@") {
+        Some((path, name)) => (path, Some(name)),
+        None => (finding.path.as_str(), None),
+    };
+    let element = mending::find(payload, path)?;
+    let beside = |step: &str| mending::find(payload, &[path.rsplit_once('/')?.0, "/", step].concat());
+    let put = |from: usize, to: usize, new: &str| [&payload[..from], new, &payload[to..]].concat();
+    let whole = &payload[element.start..element.end];
     if fix.starts_with('<') {
-        let element = fix.rfind('>').map(|end| &fix[..=end])?;
-        return Some(put(element.split_once(" instead of ").map_or(element, |(new, _)| new)));
+        return Some(put(element.start, element.end, mending::first_element(fix)?));
     }
-    if let Some(add) = fix.strip_prefix("add ") {
-        let (element, _) = add.split_once(" before ")?;
-        return Some([&payload[..finding.offset], element, &payload[finding.offset..]].concat());
+    if let Some(rest) = fix.strip_prefix("add ") {
+        let new = mending::first_element(rest)?;
+        let at = match rest[new.len()..].strip_prefix(" before ") {
+            Some(step) => mending::find(payload, &[path, "/", step].concat())?.start,
+            None => element.inside.1,
+        };
+        return Some(put(at, at, new));
     }
-    (fix.starts_with("leave ") && !fix.contains(" or ")).then(|| put(""))
+    if let Some(rest) = fix.strip_prefix("move ") {
+        let (target, behind) = match rest.split_once(" before ") {
+            Some((_, step)) => (beside(step)?, false),
+            None => (beside(rest.split_once(" behind ")?.1)?, true),
+        };
+        let at = if behind { target.end } else { target.start };
+        return Some(if at <= element.start {
+            [&payload[..at], whole, &payload[at..element.start], &payload[element.end..]].concat()
+        } else {
+            [&payload[..element.start], &payload[element.end..at], whole, &payload[at..]].concat()
+        });
+    }
+    if let Some(rest) = fix.strip_prefix("write ") {
+        let head = &payload[element.start..element.inside.0];
+        if let Some(name) = attribute {
+            let (key, value) = rest.split_once('=')?;
+            let value = value.strip_prefix('"')?.split_once('"')?.0;
+            let head = match rest.ends_with(&[" instead of ", name].concat()) {
+                true => head.replace(&[name, "="].concat(), &[key, "="].concat()),
+                false => mending::with_attribute(head, key, value),
+            };
+            return Some(put(element.start, element.inside.0, &head));
+        }
+        let (new, old) = rest.strip_prefix('<')?.split_once("> instead of <")?;
+        let (tag, key) = new.split_once(' ').unwrap_or((new, ""));
+        let old = old.trim_end_matches('>');
+        let mut head = head.replacen(&["<", old].concat(), &["<", tag].concat(), 1);
+        if let Some((key, value)) = key.split_once('=') {
+            head = mending::with_attribute(&head, key, value.trim_matches('"'));
+        }
+        let inside = &payload[element.inside.0..element.inside.1];
+        let end = payload[element.inside.1..element.end].replace(old, tag);
+        return Some(put(element.start, element.end, &[&head, inside, &end].concat()));
+    }
+    if let Some(rest) = fix.strip_prefix("cut the text of ") {
+        let most = rest.split_once(" to ")?.1.split_once(' ')?.0.parse().ok()?;
+        let kept: String = payload[element.inside.0..element.inside.1].chars().take(most).collect();
+        return Some(put(element.inside.0, element.inside.1, &kept));
+    }
+    if fix.starts_with("leave the text out") {
+        return Some(put(element.inside.0, element.inside.1, &mending::elements_alone(payload, &element)));
+    }
+    if fix.starts_with("leave ") {
+        let Some(name) = attribute else { return Some(put(element.start, element.end, "")) };
+        let head = mending::without_attribute(&payload[element.start..element.inside.0], name);
+        return Some(put(element.start, element.inside.0, &head));
+    }
+    None
 }
 
 #[test]
-fn doing_what_the_words_say_gets_a_payload_admitted() {
+fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
     let (mut mended, mut by_hand) = (0, Vec::new());
     for name in SCHEMAS {
         let mut pair = Pair::named(name);
@@ -108,11 +167,84 @@ fn doing_what_the_words_say_gets_a_payload_admitted() {
             }
         }
     }
-    let words_alone = ["move ", "put the text", "write ", "leave "];
+    // What the schema leaves open is for people: any root, and an element of any other namespace.
+    let for_people = ["write one of ", "write what is missing into "];
     let stuck: Vec<_> = by_hand
         .iter()
-        .filter(|row| !words_alone.iter().any(|w| row.contains(&format!("\n    {w}"))))
+        .filter(|row| !for_people.iter().any(|words| row.contains(&["\n    ", words].concat())))
         .collect();
     assert!(stuck.is_empty(), "{stuck:#?}");
-    assert!(mended >= 90, "only {mended} were mended by their words; left: {by_hand:#?}");
+    assert!(by_hand.len() <= 6 && mended >= 200, "{mended} were mended by their words; left: {by_hand:#?}");
+}
+
+#[test]
+fn a9_at_most_two_of_the_table_fall_back_to_the_words_of_libxml2() {
+    let (mut rows, mut theirs) = (0, Vec::new());
+    for name in SCHEMAS {
+        let pair = Pair::named(name);
+        for payload in wrong_payloads(name) {
+            rows += 1;
+            if pair.model.explain(payload.as_bytes()).is_none() {
+                theirs.push(payload);
+            }
+        }
+        assert!(rows > 0, "{name} has no row");
+    }
+    assert!(rows >= 60 && theirs.len() <= 2, "{} of {rows}: {theirs:#?}", theirs.len());
+}
+
+/// Every order of these.
+fn orders(of: &[&'static str]) -> Vec<Vec<&'static str>> {
+    if of.is_empty() {
+        return vec![Vec::new()];
+    }
+    let without = |n: usize| [&of[..n], &of[n + 1..]].concat();
+    let with = |n: usize| orders(&without(n)).into_iter().map(move |rest| [&[of[n]], &rest[..]].concat());
+    (0..of.len()).flat_map(with).collect()
+}
+
+#[test]
+fn a9_the_right_elements_in_any_order_are_put_right_by_the_words() {
+    let line = "<lines><line><sku>a</sku><quantity>1</quantity></line></lines>";
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("shape", "draw", &["<circle>1</circle>", "<red>1</red>", "<label>a</label>", "<label>b</label>"]),
+        (
+            "shape",
+            "draw",
+            &[
+                "<width>1</width>",
+                "<height>2</height>",
+                "<green>1</green>",
+                "<red>1</red>",
+                "<label>a</label>",
+                "<label>b</label>",
+            ],
+        ),
+        ("order", "order", &["<number>7</number>", line, "<remark>x</remark>"]),
+        (
+            "person",
+            "person",
+            &[
+                "<code>AB-123456</code>",
+                "<born>2026-01-31</born>",
+                "<speaks>en</speaks>",
+                "<speaks>de</speaks>",
+            ],
+        ),
+    ];
+    for (name, root, parts) in cases {
+        let mut pair = Pair::named(name);
+        for order in orders(parts) {
+            let wrong =
+                ["<", root, " xmlns=\"urn:test:", name, "\">", &order.concat(), "</", root, ">"].concat();
+            let mut text = wrong.clone();
+            // One move a round; six elements from back to front are fifteen.
+            for _ in 0..16 {
+                let Some(finding) = pair.model.explain(text.as_bytes()) else { break };
+                text = apply(&text, &finding).unwrap_or_else(|| panic!("{}: {text}", finding.fix));
+            }
+            assert_eq!(pair.judged(&text), Verdict::Valid, "{wrong}: {text}");
+            assert!(parts.iter().all(|part| text.contains(part)), "{wrong}: lost something: {text}");
+        }
+    }
 }

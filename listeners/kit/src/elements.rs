@@ -189,8 +189,8 @@ impl Elements {
         self.before = 0;
         if cut == Cut::TooLarge || (cut == Cut::Element && piece.len() > self.cap) {
             let place = Place { offset: self.passed, ..Place::START };
-            let fault =
-                Fault::new(codes::TOO_LARGE, format!("an element has more than {} bytes", self.cap), place);
+            let message = format!("an element has more than {} bytes", self.cap);
+            let fault = Fault::new(codes::TOO_LARGE, message, place).fix(crate::gate::SHORTER);
             self.ended = Some(fault.clone());
             return Err(fault);
         }

@@ -49,7 +49,7 @@ impl Lines {
             let (part, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
             if self.held.len() + part.len() > self.cap {
                 let message = format!("a line has more than {} bytes", self.cap);
-                let fault = Fault::new(codes::TOO_LARGE, message, self.next);
+                let fault = Fault::new(codes::TOO_LARGE, message, self.next).fix(crate::gate::SHORTER);
                 self.held = Vec::new();
                 self.ended = Some(fault.clone());
                 return Err(fault);
@@ -141,7 +141,7 @@ impl Lengths {
         let Some(length) = length.filter(|length| *length <= self.cap) else {
             let digits = String::from_utf8_lossy(&digits);
             let message = format!("a document announces {digits} bytes, the limit is {}", self.cap);
-            return Err(self.fault(codes::TOO_LARGE, &message));
+            return Err(self.fault(codes::TOO_LARGE, &message).fix(crate::gate::SHORTER));
         };
         self.offset = self.offset.saturating_add(digits.len() + 1);
         self.wanted = Some(length);

@@ -17,6 +17,8 @@ mod doorstep;
 mod tag;
 mod words;
 
+pub(crate) use doorstep::SHORTER;
+
 /// Checks that `document` is one well-formed document within `limits`, and nothing else.
 ///
 /// # Errors

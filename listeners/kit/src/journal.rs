@@ -166,7 +166,8 @@ fn word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fa
             tag.local,
             value.len()
         );
-        return Err(gate.fault(codes::TOO_LARGE, message, tag.offset));
+        let fault = gate.fault(codes::TOO_LARGE, message, tag.offset);
+        return Err(fault.fix(format!("write at most {WORD_BYTES} bytes into {name}")));
     }
     Ok(value)
 }

@@ -228,6 +228,7 @@ impl Payload {
                 let message =
                     format!("a payload uses more than {most} namespace declarations of its carrier");
                 Fault::new(codes::TOO_LARGE, message, place)
+                    .fix("declare the namespaces that it uses on the payload itself, and no others")
             })?;
         }
         let at = tag.name_end() - tag.offset;
@@ -236,7 +237,9 @@ impl Payload {
         if length > most {
             gate.refuse(tag.offset, |place| {
                 let message = format!("the payload has {length} bytes, the limit is {most}");
-                Fault::new(codes::TOO_LARGE, message, place).expected(format!("at most {most} bytes"))
+                Fault::new(codes::TOO_LARGE, message, place)
+                    .expected(format!("at most {most} bytes"))
+                    .fix(crate::gate::SHORTER)
             })?;
         }
         match gate.take_fault() {
@@ -276,6 +279,7 @@ fn first_name(bytes: &[u8]) -> Result<QName, Fault> {
 fn no_namespace(local: &str, place: Place) -> Fault {
     let local = crate::place::excerpt(local);
     Fault::new(codes::NO_NAMESPACE, format!("<{local}> is in no namespace"), place)
+        .path(format!("/{local}"))
         .expected("the namespace of the payload, which says who takes it")
         .fix(format!("write <{local} xmlns=\"…\"> with the namespace of the payload"))
 }

@@ -174,7 +174,7 @@ def mend(payload, error):
         name, nth = re.fullmatch(r"([^\[]*)(?:\[(\d+)\])?", step).groups()
         parent, inside = inside, [c for c in inside if local(c.tag) == name][int(nth or 1) - 1]
         place = list(parent).index(inside)
-    if said.startswith("put the text into an element"):
+    if said.startswith("leave the text out"):
         inside.text = None
         for child in inside: child.tail = None
         return payload

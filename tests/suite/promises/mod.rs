@@ -9,6 +9,7 @@ pub(crate) mod cast;
 mod contracts;
 mod introspection;
 mod log;
+mod mending;
 mod steering;
 mod threads;
 mod todos;

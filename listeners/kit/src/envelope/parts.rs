@@ -41,26 +41,31 @@ impl Parts {
     pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: Tag<'d>, stamping: Stamping) -> Result<Self, Fault> {
         if tag.local != "message" {
             let message = format!("<{}> is no element of the envelope", tag.local);
-            return Err(gate.fault(codes::INVALID, message, tag.offset).expected("<message>"));
+            let fault = gate.fault(codes::INVALID, message, tag.offset).expected("<message>");
+            return Err(fault.fix("write <message> around <meta> and the payload, or send the payload alone"));
         }
         let meta = match gate.child()? {
             Some(meta) if is_own(gate, &meta) && meta.local == "meta" => Meta::read(gate, stamping)?,
             other => {
                 let offset = other.map_or(gate.offset(), |tag| tag.offset);
                 let fault = gate.fault(codes::INVALID, "the envelope does not begin with <meta>", offset);
-                return Err(fault.expected("<meta>, then one payload"));
+                return Err(fault
+                    .expected("<meta>, then one payload")
+                    .fix("begin with <meta>, or send the payload alone"));
             }
         };
         let Some(first) = gate.child()? else {
             let offset = gate.offset();
             let fault = gate.fault(codes::INVALID, "the envelope holds no payload", offset);
-            return Err(fault.expected("one payload after </meta>"));
+            return Err(fault.expected("one payload after </meta>").fix("write the payload after </meta>"));
         };
         if is_own(gate, &first) {
             let message =
                 format!("<{}> of the envelope's namespace stands in place of a payload", first.local);
             let fault = gate.fault(codes::FORBIDDEN_NAMESPACE, message, first.offset);
-            return Err(fault.expected("a payload in the namespace of its taker"));
+            return Err(fault
+                .expected("a payload in the namespace of its taker")
+                .fix("write the payload with an xmlns of its own"));
         }
         let payload = Payload::cut(gate, first)?;
         if let Some(second) = gate.child()? {

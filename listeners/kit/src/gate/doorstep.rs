@@ -15,22 +15,29 @@ const MARKS: [(&[u8], &str); 5] = [
     (&[0xef, 0xbb, 0xbf], "a byte order mark before UTF-8"),
 ];
 
+/// The mend of a document that is too large, whoever measures it.
+pub(crate) const SHORTER: &str = "shorten it, or send it in several";
+
 /// The document as text, if it is small enough, UTF-8, and holds only characters that XML allows.
 pub(super) fn text(document: &[u8], most: usize) -> Result<&str, Fault> {
     if document.len() > most {
         let message = format!("the document has {} bytes, the limit is {most}", document.len());
         let fault = Fault::new(codes::TOO_LARGE, message, Place::START);
-        return Err(fault.expected(format!("at most {most} bytes")));
+        return Err(fault.expected(format!("at most {most} bytes")).fix(SHORTER));
     }
     if let Some((_, mark)) = MARKS.iter().find(|(mark, _)| document.starts_with(mark)) {
         let fault = Fault::new(codes::MALFORMED, format!("the document begins with {mark}"), Place::START);
-        return Err(fault.expected("UTF-8 without a byte order mark"));
+        return Err(fault
+            .expected("UTF-8 without a byte order mark")
+            .fix("write it as UTF-8 without the mark"));
     }
     let text = std::str::from_utf8(document).map_err(|error| {
         let at = error.valid_up_to();
         let byte = document.get(at).copied().unwrap_or_default();
         let message = format!("byte 0x{byte:02x} does not belong to a UTF-8 character");
-        Fault::new(codes::MALFORMED, message, Place::of(document, at)).expected("UTF-8")
+        Fault::new(codes::MALFORMED, message, Place::of(document, at))
+            .expected("UTF-8")
+            .fix("write the whole document as UTF-8")
     })?;
     match characters::first_illegal(text) {
         None => Ok(text),

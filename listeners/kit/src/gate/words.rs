@@ -23,6 +23,7 @@ pub(super) fn outside_root(source: &str, after_root: bool, place: Place) -> Faul
     Fault::new(codes::MALFORMED, message, place)
         .expected("exactly one element, with nothing but white space and comments beside it")
         .received(source.trim())
+        .fix(format!("leave out what stands {side} the element, or put it inside"))
 }
 
 pub(super) fn unknown_reference(written: &str, place: Place) -> Fault {
@@ -35,16 +36,20 @@ pub(super) fn unknown_reference(written: &str, place: Place) -> Fault {
 pub(super) fn too_deep(most: usize, place: Place) -> Fault {
     Fault::new(codes::TOO_DEEP, format!("elements are nested {} deep, the limit is {most}", most + 1), place)
         .expected(format!("at most {most} elements inside one another"))
+        .fix("put the innermost elements beside one another, or send them in messages of their own")
 }
 
 pub(super) fn too_many(what: &str, most: usize, place: Place) -> Fault {
     Fault::new(codes::TOO_LARGE, format!("an element has more than {most} {what}"), place)
         .expected(format!("at most {most} {what}"))
+        .fix(format!("leave {what} out until {most} are left"))
 }
 
 pub(super) fn long_name(written: &str, most: usize, place: Place) -> Fault {
     Fault::new(codes::TOO_LARGE, format!("a name has {} bytes, the limit is {most}", written.len()), place)
+        .expected(format!("at most {most} bytes"))
         .received(written)
+        .fix(format!("write a name of at most {most} bytes"))
 }
 
 pub(super) fn illegal_name(written: &str, place: Place) -> Fault {
@@ -82,6 +87,7 @@ pub(super) fn forbidden_binding(prefix: &str, uri: &str, place: Place) -> Fault 
     };
     Fault::new(codes::MALFORMED, message, place)
         .expected("a prefix other than xml and xmlns, bound to a namespace other than theirs")
+        .fix(format!("leave {declared} out"))
 }
 
 pub(super) fn undeclared(prefix: &str, place: Place) -> Fault {
@@ -114,12 +120,12 @@ pub(super) fn syntax(error: &Error, innermost: Option<&str>, place: Place) -> Fa
         Error::Syntax(SyntaxError::UnclosedDoctype) => doctype(place),
         Error::Syntax(SyntaxError::UnclosedPI | SyntaxError::UnclosedXmlDecl) => instruction(place),
         Error::Syntax(syntax) => {
-            let fault = fault(syntax.to_string());
+            let fault = fault(syntax.to_string()).fix("close what begins here, or write &lt; for <");
             match innermost {
                 Some(innermost) => fault.expected(format!("</{}> in the end", excerpt(innermost))),
                 None => fault,
             }
         }
-        other => fault(other.to_string()),
+        other => fault(other.to_string()).fix("write &lt; for < and &amp; for & where text is meant"),
     }
 }

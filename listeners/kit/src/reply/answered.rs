@@ -37,7 +37,7 @@ fn whole<'d, T>(
     if length > most {
         let message = format!("the document has {length} bytes, the limit is {most}");
         let fault = gate.fault(codes::TOO_LARGE, message, start);
-        return Ok(Err(fault.expected(format!("at most {most} bytes"))));
+        return Ok(Err(fault.expected(format!("at most {most} bytes")).fix(crate::gate::SHORTER)));
     }
     Ok(match noted {
         Some(fault) => Err(fault),

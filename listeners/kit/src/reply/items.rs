@@ -23,7 +23,8 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
             let message = format!("the reply has more than {most} items");
             return Err(gate
                 .fault(codes::TOO_MANY_ITEMS, message, offset)
-                .expected(format!("at most {most} items")));
+                .expected(format!("at most {most} items"))
+                .fix(format!("send {most} items at most, and the others in the next turn")));
         }
         match step {
             Step::Close | Step::Done => break,
@@ -112,6 +113,8 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
         other => {
             let message = format!("<{other}> of the listener protocol stands in place of an item");
             let fault = gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope");
+            // Most often an xmlns was forgotten, and the reply's own took its place.
+            let fault = fault.path(format!("/{other}"));
             return Err(fault.fix(format!("write <{other} xmlns=\"…\"> with the namespace of the payload")));
         }
     };

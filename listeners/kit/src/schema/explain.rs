@@ -39,16 +39,20 @@ pub(super) struct Spot<'w> {
 impl Spot<'_> {
     /// `/order/line[2]`: counted only among several of one name.
     pub(super) fn path(&self) -> String {
-        let mut path = self.up.map(Spot::path).unwrap_or_default();
-        path.push('/');
-        path.push_str(&self.element.name.local);
-        let same = |other: &&&Element| other.name == self.element.name;
-        if self.siblings.iter().filter(same).count() > 1 {
-            let before = self.siblings.iter().filter(same).take_while(|o| !std::ptr::eq(**o, self.element));
-            path.push_str(&["[", &before.count().saturating_add(1).to_string(), "]"].concat());
-        }
-        path
+        let up = self.up.map(Spot::path).unwrap_or_default();
+        [&up, "/", &step(self.element, self.siblings)].concat()
     }
+}
+
+/// `line[2]`: an element as the last step of its path, which is how a mend names it too.
+pub(super) fn step(element: &Element, siblings: &[&Element]) -> String {
+    let name = &element.name.local;
+    let same = |other: &&&Element| other.name == element.name;
+    if siblings.iter().filter(same).count() < 2 {
+        return name.clone();
+    }
+    let before = siblings.iter().filter(same).take_while(|other| !std::ptr::eq(**other, element));
+    [name, "[", &before.count().saturating_add(1).to_string(), "]"].concat()
 }
 
 /// What an element was taken for.
@@ -147,10 +151,15 @@ impl Walk<'_> {
         let name = &element.name.local;
         let optional = role.min == 0;
         let written = instead
-            .and_then(|value| example::plain(&element.tag, &self.source.head_attributes(element), &value));
-        let mut fix = match written.filter(|_| self.source.is_short(element)) {
-            Some(written) => written,
-            None => ["write ", &value::describe(simple), " in <", name, ">"].concat(),
+            .as_ref()
+            .and_then(|value| example::plain(&element.tag, &self.source.head_attributes(element), value));
+        let cut = instead.filter(|value| element.text().starts_with(value));
+        let mut fix = match (written.filter(|written| wording::is_short(written)), cut) {
+            (Some(written), _) => written,
+            (None, Some(cut)) => {
+                ["cut the text of ", name, " to ", &cut.chars().count().to_string(), " characters"].concat()
+            }
+            (None, None) => ["write ", &value::describe(simple), " in <", name, ">"].concat(),
         };
         if optional {
             fix.push_str(&[", or leave ", name, " out"].concat());
@@ -202,7 +211,7 @@ impl Walk<'_> {
             received: shown,
             schema: role.declaration.fragment.clone(),
             fix: match role_holds_elements(self.schema, role) {
-                true => ["put the text into an element of <", name, ">, or leave it out"].concat(),
+                true => ["leave the text out, or put it into an element of <", name, ">"].concat(),
                 false => "leave the text out".to_owned(),
             },
         };

@@ -6,7 +6,7 @@
 use super::Finding;
 use super::content::{Candidate, Stop, Taken};
 use super::example::{self, Surroundings};
-use super::explain::{Role, Said, Spot, Walk};
+use super::explain::{self, Role, Said, Spot, Walk};
 use super::nearest::nearest;
 use super::shape::{Declaration, Particle, Term};
 use super::tree::Element;
@@ -43,7 +43,7 @@ pub(super) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
         received: walk.source.shown(root),
         schema: declared.map(|d| d.fragment.clone()).unwrap_or_default(),
         fix: fixed.unwrap_or_else(|| match near {
-            Some(near) => ["begin with <", near, "> and its xmlns, ", target].concat(),
+            Some(near) => started_anew(root, near, target),
             None => ["write one of ", &listed.join(", "), ", with its xmlns, ", target].concat(),
         }),
     };
@@ -66,14 +66,28 @@ fn retagged(element: &Element, name: &str) -> String {
     }
 }
 
-/// A copy of the element in the right namespace: declared on it under the prefix that it has. Without a
-/// namespace there is no prefix either.
-fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
+/// The mend of a start tag alone, where the element is too long to be repeated. An attribute is no place for
+/// every namespace; one with a quote in it is not written at all.
+fn started_anew(element: &Element, name: &str, target: &str) -> String {
+    let (tag, key) = declared_as(element, name, target);
+    let declaration = if target.contains(['"', '<', '&']) { "…" } else { target };
+    ["write <", &tag, " ", &key, "=\"", declaration, "\"> instead of <", &element.tag, ">"].concat()
+}
+
+/// The name of an element in another namespace, and the attribute that declares it.
+fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) {
     let tag = if target.is_empty() { name.to_owned() } else { retagged(element, name) };
     let key = match tag.split_once(':') {
         Some((prefix, _)) => ["xmlns:", prefix].concat(),
         None => "xmlns".to_owned(),
     };
+    (tag, key)
+}
+
+/// A copy of the element in the right namespace: declared on it under the prefix that it has. Without a
+/// namespace there is no prefix either.
+fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
+    let (tag, key) = declared_as(element, name, target);
     let moved = walk.source.with_head(element, |attributes| {
         attributes.retain(|(known, _)| *known != key);
         attributes.insert(0, (key, target.to_owned()));
@@ -234,10 +248,7 @@ impl<'m> Misfit<'_, 'm> {
             expected: self.expected_of(declaration),
             received: self.walk.source.shown(child),
             schema: declaration.fragment.clone(),
-            fix: fixed.unwrap_or_else(|| match &**target {
-                "" => ["take <", &declaration.name, "> out of its namespace"].concat(),
-                target => ["put <", &declaration.name, "> into ", target].concat(),
-            }),
+            fix: fixed.unwrap_or_else(|| started_anew(child, &declaration.name, target)),
         };
         self.at_child(child, said)
     }
@@ -251,7 +262,12 @@ impl<'m> Misfit<'_, 'm> {
             expected: self.expected_of(meant),
             received: self.walk.source.shown(child),
             schema: meant.fragment.clone(),
-            fix: fixed.unwrap_or_else(|| ["write <", &meant.name, "> instead of <", name, ">"].concat()),
+            fix: fixed.unwrap_or_else(|| match *meant.namespace == *child.name.namespace {
+                true => {
+                    ["write <", &retagged(child, &meant.name), "> instead of <", &child.tag, ">"].concat()
+                }
+                false => started_anew(child, &meant.name, &meant.namespace),
+            }),
         };
         self.at_child(child, said)
     }
@@ -299,20 +315,21 @@ impl<'m> Misfit<'_, 'm> {
         let name = declaration.name.as_str();
         if let Some(rival) = self.rival(name) {
             let message = [name, ": does not stand beside ", rival, ", only one of them is allowed"].concat();
-            return self.order(child, declaration, message, ["leave ", name, " or ", rival, " out"].concat());
-        }
-        let required = self.required();
-        let others: Vec<_> = required.iter().copied().filter(|d| d.name != name).collect();
-        let later = self.siblings.get(self.stop.at..).unwrap_or_default();
-        let comes_later = |d: &&&Declaration| later.iter().any(|e| e.name.is(&d.namespace, &d.name));
-        if let Some(first) = others.iter().find(comes_later) {
-            let message = [name, ": comes too early, ", &first.name, " stands before it"].concat();
             return self.order(
                 child,
                 declaration,
                 message,
-                ["move ", name, " behind ", &first.name].concat(),
+                ["leave ", name, " out, or leave ", rival, " out"].concat(),
             );
+        }
+        let required = self.required();
+        let others: Vec<_> = required.iter().copied().filter(|d| d.name != name).collect();
+        let later = self.siblings.get(self.stop.at..).unwrap_or_default();
+        let behind = |d: &&'m Declaration| later.iter().find(|e| e.name.is(&d.namespace, &d.name));
+        if let Some(first) = others.iter().find_map(behind) {
+            let message = [name, ": comes too early, ", &first.name.local, " stands before it"].concat();
+            let fix = ["move ", name, " behind ", &explain::step(first, self.siblings)].concat();
+            return self.order(child, declaration, message, fix);
         }
         if !others.is_empty() {
             return self.missing(Some(child));
@@ -325,7 +342,12 @@ impl<'m> Misfit<'_, 'm> {
         match self.taken.last() {
             Some(Taken::Element(_, before)) => {
                 let message = [name, ": comes too late, it stands before ", &before.name].concat();
-                let fix = ["move ", name, " before ", &before.name].concat();
+                // In front of all that it follows of that name: between two of them it might fit no better.
+                let earlier = self.siblings.get(..self.stop.at).unwrap_or_default();
+                let run = earlier.iter().rev().take_while(|e| e.name.is(&before.namespace, &before.name));
+                let front = run.last();
+                let step = front.map_or_else(|| before.name.clone(), |e| explain::step(e, self.siblings));
+                let fix = ["move ", name, " before ", &step].concat();
                 self.order(child, declaration, message, fix)
             }
             _ => self.unexpected(child),
@@ -398,7 +420,9 @@ impl<'m> Misfit<'_, 'm> {
         let whole = made.as_ref().filter(|_| before.is_none());
         let fix = match (whole.and_then(|made| self.walk.source.with_last(parent, made)), &made, before) {
             (Some(parent), ..) => parent,
-            (None, Some(made), Some(child)) => ["add ", made, " before <", &child.tag, ">"].concat(),
+            (None, Some(made), Some(child)) => {
+                ["add ", made, " before ", &explain::step(child, self.siblings)].concat()
+            }
             (None, Some(made), None) => ["add ", made, " at the end of <", &parent.tag, ">"].concat(),
             (None, None, _) => ["write what is missing into <", &parent.tag, ">"].concat(),
         };

@@ -111,6 +111,11 @@ fn shorten(mut words: String) -> String {
     words
 }
 
+/// Whether a mend may write as much.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() <= QUOTED
+}
+
 /// The payload as its sender wrote it.
 pub(super) struct Source<'p> {
     payload: &'p [u8],

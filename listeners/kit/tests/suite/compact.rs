@@ -1,5 +1,7 @@
 //! The compact form: what each text of a type means, and what is told of one that is none.
 
+use std::path::Path;
+
 use systole_kit::compact::{Base, Body, Field, List, Payload, Range, Type, xsd};
 use systole_kit::schema::Model;
 
@@ -119,4 +121,53 @@ fn a_default_says_that_a_field_may_be_left_out_and_never_fills_it_in() {
     let model = Model::read(&schema).unwrap();
     assert_eq!(model.explain(b"<p xmlns='urn:x'><b>1</b></p>"), None);
     assert!(model.explain(b"<p xmlns='urn:x'><a>1</a></p>").is_some());
+}
+
+/// The block of the golden table's schema `task`: every type, each in a field that may be left out but the first.
+const TASK: [(&str, &str); 14] = [
+    ("name", "line 2..20 -- what it is called"),
+    ("note", "text ..40"),
+    ("owner", "word"),
+    ("code", "word ~ [A-Z]{2}-\\d{3}"),
+    ("count", "int 1..999 = 1"),
+    ("weight", "number 0.5..80"),
+    ("done", "bool"),
+    ("due", "date"),
+    ("at", "datetime"),
+    ("pause", "duration"),
+    ("home", "uri"),
+    ("photo", "blob"),
+    ("mode", "fast | deep | slow"),
+    ("secret", "sensitive word 4..8"),
+];
+
+/// The mistakes that the golden table shows are made against an XSD that is made of a block, as users write it.
+#[test]
+fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
+    let field = |name: &str, optional: bool, body: Body| Field { name: name.to_owned(), optional, body };
+    let list = |item: Body, range: &str| {
+        let (least, most) = List::range(range).expect("the range is one");
+        Body::List(List { item: Box::new(item), least, most })
+    };
+    let mut fields: Vec<Field> =
+        TASK.iter().map(|(name, text)| field(name, *name != "name", Body::Type(read(text)))).collect();
+    fields.push(field("tags", true, list(Body::Type(read("word")), "1..3")));
+    let line = vec![
+        field("sku", false, Body::Type(read("word"))),
+        field("quantity", false, Body::Type(read("int 1..999"))),
+    ];
+    fields.push(field("lines", true, list(Body::Group { about: None, fields: line }, "2..3")));
+    let payload = |name: &str, body: Body| Payload { name: name.to_owned(), dangerous: false, body };
+    let block = [
+        payload("task", Body::Group { about: Some("Something to do.".to_owned()), fields }),
+        payload("stop", Body::Group { about: None, fields: Vec::new() }),
+        payload("thought", Body::Type(read("text"))),
+        payload("story", Body::Type(read("text ..440"))),
+    ];
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas/task.xsd");
+    let made = xsd("urn:test:task", &block);
+    if std::env::var("SYSTOLE_GOLDEN").is_ok_and(|v| v == "write") {
+        std::fs::write(&path, &made).expect("the golden file can be written");
+    }
+    assert!(std::fs::read(&path).unwrap_or_default() == made, "the block means another XSD now");
 }

@@ -10,8 +10,10 @@ fn golden() -> PathBuf {
 }
 
 /// The schemas of the golden table; some import one another.
-const SCHEMAS: [&str; 11] =
-    ["address", "file", "kinds", "note", "order", "parcel", "person", "search", "shape", "tree", "wrap"];
+const SCHEMAS: [&str; 12] = [
+    "address", "file", "kinds", "note", "order", "parcel", "person", "search", "shape", "task", "tree",
+    "wrap",
+];
 
 fn model(name: &str) -> Model {
     let read = |name: &str| {
