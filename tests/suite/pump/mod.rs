@@ -144,7 +144,7 @@ pub(crate) fn final_() -> Item {
 }
 
 pub(crate) fn refused() -> Item {
-    Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
+    Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong").mended_by("right"), kept: None })
 }
 
 pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {

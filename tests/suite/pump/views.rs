@@ -48,7 +48,7 @@ fn the_view_of_a_conversation_with_parallel_calls() {
             "9  tool: <done>answer 1</done>",
             "10  other: <done>answer 2</done>",
             "11  tool: <done>answer 3</done>",
-            "12  core: <system-error code=\"payload.invalid\" retry_allowed=\"true\" message=\"wrong\"/>",
+            "12  core: <system-error code=\"payload.invalid\" retry_allowed=\"true\" message=\"wrong\"><try>right</try></system-error>",
             "13  core: <await-over reason=\"done\" finished=\"2\" open=\"0\"/>",
             "14  core: <thread-spawned assigned_id=\"root.early\" parent_id=\"root\" head=\"…\"/>",
             "15  core: <thread-spawned assigned_id=\"root.late\" parent_id=\"root\" head=\"…\"/>",
