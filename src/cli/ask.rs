@@ -4,6 +4,7 @@
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 
 use clap::Args;
+use systole_kit::characters::first_illegal;
 use systole_kit::{Payload, QName, namespaces};
 use tokio::sync::mpsc;
 
@@ -145,12 +146,25 @@ impl Asker {
         Ok(parcel)
     }
 
+    /// Refuses what XML cannot carry, rather than ask something else.
+    fn sayable(&self, question: &str) -> Result<(), Exit> {
+        let Some((at, character)) = first_illegal(question) else { return Ok(()) };
+        let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
+        let name = ["U+", &format!("{:04X}", u32::from(character))].concat();
+        let words =
+            ["the question holds ", &name, " as character ", &place.to_string(), ", which XML cannot carry"];
+        let exit = self.screen.fail(Exit::Payload, words.concat());
+        self.screen.say("  try: the question without it");
+        Err(exit)
+    }
+
     /// The organism that runs on the log, if one does.
     fn running(&self) -> Option<Client> {
         RunFile::of(&self.log).map(|run| Client::of(&run))
     }
 
     fn once(&self, place: &Place, question: &str, thread: Option<String>) -> Result<Exit, Exit> {
+        self.sayable(question)?;
         let parcel = self.parcel(question, thread)?;
         match self.running().map(|client| self.elsewhere(&client, &parcel)) {
             Some(Some(exit)) => Ok(exit),
@@ -188,7 +202,7 @@ impl Asker {
             if !read.is_ok_and(|bytes| bytes > 0) {
                 return Ok(self.leave(thread.as_deref()));
             }
-            if line.trim().is_empty() {
+            if line.trim().is_empty() || self.sayable(line.trim()).is_err() {
                 continue;
             }
             let parcel = self.parcel(line.trim(), thread.clone())?;
@@ -216,7 +230,7 @@ impl Asker {
                 exit = signals.next() => break exit,
             };
             let Some(line) = line else { break self.leave(thread.as_deref()) };
-            if line.trim().is_empty() {
+            if line.trim().is_empty() || self.sayable(line.trim()).is_err() {
                 continue;
             }
             let parcel = self.parcel(line.trim(), thread.clone())?;

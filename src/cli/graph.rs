@@ -13,7 +13,7 @@ use crate::audit::graph::Graph as Drawing;
 /// Draws who may address whom.
 ///
 /// For each listener: whom it may address, with which elements, and what comes back. `--out` with a
-/// name that ends in .svg or .mmd needs no `--format`.
+/// name that ends in .svg, .mmd or .txt needs no `--format`.
 #[derive(Args, Debug)]
 pub(super) struct Graph {
     #[command(flatten)]
@@ -45,7 +45,17 @@ impl Graph {
 
     fn draw(&self, screen: Screen) -> Result<Exit, Exit> {
         let graph = Drawing::of(&self.place.organism(screen)?.composition);
-        let format = self.format.unwrap_or_else(|| named(self.out.as_deref()));
+        let format = match (self.format, self.out.as_deref()) {
+            (Some(format), _) => format,
+            (None, None) => Format::Text,
+            (None, Some(file)) => named(file).ok_or_else(|| {
+                let exit = screen
+                    .fail(Exit::Usage, [&file.display().to_string(), ": its end names no format"].concat());
+                screen.say("  try: a name that ends in .svg, .mmd or .txt, or --format");
+                exit
+            })?,
+        };
+        self.spare_the_file(screen)?;
         let document = match format {
             _ if screen.json => {
                 let mut line = serde_json::to_vec(&graph).map_err(|e| screen.fail(Exit::Failed, e))?;
@@ -66,14 +76,27 @@ impl Graph {
         }
         Ok(Exit::Done)
     }
+
+    /// A drawing does not take the place of what it draws.
+    fn spare_the_file(&self, screen: Screen) -> Result<(), Exit> {
+        let there = |path: &Path| std::fs::canonicalize(path).ok();
+        let out = self.out.as_deref().and_then(there);
+        if out.is_some() && out == there(self.place.file()) {
+            let exit = screen.fail(Exit::Usage, "--out names the organism's file, which is not written over");
+            screen.say("  try: another file");
+            return Err(exit);
+        }
+        Ok(())
+    }
 }
 
-/// The format that the end of a file's name means.
-fn named(file: Option<&Path>) -> Format {
-    let end = file.and_then(Path::extension).map(|end| end.to_ascii_lowercase());
+/// The format that the end of a file's name means, if it means one.
+fn named(file: &Path) -> Option<Format> {
+    let end = file.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     match end.as_deref().and_then(std::ffi::OsStr::to_str) {
-        Some("svg") => Format::Svg,
-        Some("mmd" | "mermaid") => Format::Mermaid,
-        _ => Format::Text,
+        Some("svg") => Some(Format::Svg),
+        Some("mmd" | "mermaid") => Some(Format::Mermaid),
+        Some("txt") => Some(Format::Text),
+        _ => None,
     }
 }

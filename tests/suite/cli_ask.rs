@@ -51,6 +51,10 @@ fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
         let none = systole(folder.path(), &["ask", nothing]);
         assert!(none.code == Some(2) && none.stderr.contains("no question"), "{none:?}");
     }
+    let escape = systole(folder.path(), &["ask", "a\u{1b}[31mb"]);
+    is(&escape, 4, "");
+    assert!(escape.stderr.contains("the question holds U+001B as character 2"), "{escape:?}");
+    assert!(!folder.path().join("organism.db").exists(), "nothing was recorded");
     std::fs::write(folder.path().join("answer.sh"), "#!/bin/sh\necho no luck >&2; exit 3\n").unwrap();
     let failed = systole(folder.path(), &["ask", "Who?"]);
     is(&failed, 1, "");

@@ -103,6 +103,17 @@ fn a_drawing_goes_into_the_file_that_is_named() {
     assert!(std::fs::read_to_string(folder.path().join("who.svg")).unwrap().starts_with("<svg "));
     let nowhere = systole(folder.path(), &["graph", "--out", "no/where.svg"]);
     assert!(nowhere.code == Some(5) && nowhere.stderr.contains("no/where.svg"), "{nowhere:?}");
+    let before = std::fs::read(folder.path().join("organism.yaml")).unwrap();
+    for (out, words) in
+        [("organism.yaml", "names no format"), ("./organism.yaml", "names no format"), ("who.png", ".svg")]
+    {
+        let refused = systole(folder.path(), &["graph", "--out", out]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(words), "{refused:?}");
+    }
+    let forced = systole(folder.path(), &["graph", "--format", "text", "--out", "./organism.yaml"]);
+    assert!(forced.code == Some(2) && forced.stderr.contains("not written over"), "{forced:?}");
+    assert_eq!(std::fs::read(folder.path().join("organism.yaml")).unwrap(), before);
+    assert!(!folder.path().join("who.png").exists());
     let json = systole(folder.path(), &["graph", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((json["entry"].as_str(), json["listeners"][0]["depth"].as_u64()), (Some("end"), Some(1)));

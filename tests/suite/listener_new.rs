@@ -86,6 +86,12 @@ fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the file is as it was");
     assert!(!shell.folder().join("hello/listeners/weather.test.sh").exists(), "all or nothing");
 
+    for name in ["ask", "answer"] {
+        let talks = shell.run(&format!("systole listener new shell {name}; echo $?"));
+        assert!(talks.contains("would take the place of talk's") && talks.ends_with("2\n"), "{talks}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "the greeter still takes a question");
+
     let flow = "organism: {name: hello, entry: greeter}\nlisteners: {greeter: {run: [sh, listeners/greeter.sh], mode: once, accepts: [ask], returns: [answer]}}\n";
     std::fs::write(&path, flow).unwrap();
     let printed = shell.run("systole listener new shell report");

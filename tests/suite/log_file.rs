@@ -91,6 +91,12 @@ fn foreign_files_are_refused_untouched() {
     assert!(matches!(sqlite::open_reading(&folder.log()), Err(LogFault::Foreign { .. })));
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     assert!(matches!(sqlite::open(&folder.path().join("folder")), Err(LogFault::Io { .. })));
+    // Who opened it would wait for somebody to write into it, without end.
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
+    for fault in [sqlite::open(&pipe).map(drop), sqlite::open_reading(&pipe).map(drop)] {
+        assert!(matches!(fault, Err(LogFault::Foreign { why, .. }) if why.contains("a pipe")));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use systole_kit::schema::Model;
 
 use super::inserted;
 use crate::cli::exit::Exit;
@@ -56,6 +57,12 @@ struct Plan {
     test: String,
 }
 
+/// The elements of talk, which listeners of the file may take without declaring them.
+fn talks() -> impl Iterator<Item = String> {
+    let model = Model::read(file::TALK_XSD).ok();
+    model.into_iter().flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>())
+}
+
 impl New {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
@@ -68,6 +75,13 @@ impl New {
         if organism.composition.listeners.contains_key(&self.name) {
             let words = [self.name.as_str(), " is a listener of the organism's file already"].concat();
             let exit = screen.fail(Exit::Usage, words);
+            screen.say("  try: another name");
+            return Err(exit);
+        }
+        if talks().any(|element| element == self.name.as_str()) {
+            let words =
+                ["its payload <", self.name.as_str(), "> would take the place of talk's in this file"];
+            let exit = screen.fail(Exit::Usage, words.concat());
             screen.say("  try: another name");
             return Err(exit);
         }

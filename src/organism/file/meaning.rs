@@ -140,6 +140,8 @@ impl<'a> Warnings<'a> {
     fn several_takers(&mut self) {
         for party in &self.declared.parties {
             let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
+            // The mend is one for all who take it, so that each element is told once.
+            let mut told: Vec<&systole_kit::QName> = Vec::new();
             for peer in &party.peers {
                 let Some(taker) = self.party(&peer.value).and_then(|other| self.listener(other)) else {
                     continue;
@@ -152,6 +154,10 @@ impl<'a> Warnings<'a> {
                         seen.push((&element.name, peer));
                         continue;
                     };
+                    if told.contains(&&element.name) {
+                        continue;
+                    }
+                    told.push(&element.name);
                     let local = &*element.name.local;
                     let lead = ["listeners.", &party.key.value, ".peers: `", &peer.value].concat();
                     let words = [&lead, "` and `", &first.value, "` both take `", local, "`"].concat();

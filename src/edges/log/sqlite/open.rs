@@ -92,7 +92,13 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
         }
         resolved => resolved,
     };
-    resolved.map_err(|e| io_fault(path, &e))
+    let resolved = resolved.map_err(|e| io_fault(path, &e))?;
+    // A pipe would be waited for without end, before anybody could be told.
+    if fs::metadata(&resolved).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let why = "it is a pipe, a socket or a device, and no file".to_owned();
+        return Err(LogFault::Foreign { path: path.display().to_string(), why });
+    }
+    Ok(resolved)
 }
 
 fn exists(path: &Path) -> Result<bool, LogFault> {
