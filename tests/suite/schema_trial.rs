@@ -159,6 +159,27 @@ fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
 }
 
 #[test]
+fn a5_a_program_under_a_longer_name_tries_with_itself_and_with_no_stranger_above() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("bin");
+    std::fs::create_dir(&place).expect("a folder");
+    std::fs::copy(SYSTOLE, place.join("systole-next")).expect("it can be copied");
+    // Whoever may write one folder up must not be run.
+    std::fs::write(folder.path().join("systole"), "#!/bin/sh\ntouch \"$0.was-run\"\n")
+        .expect("it can be written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path().join("systole"), mode).expect("it can be run");
+    let yaml = "organism: {name: acme}\nlisteners:\n  one: {run: [true], schema: t.xsd, accepts: [a], entry: true}\n";
+    std::fs::write(place.join("organism.yaml"), yaml).expect("it can be written");
+    std::fs::write(place.join("t.xsd"), optional(6000).xsd).expect("it can be written");
+    let output = Command::new(place.join("systole-next")).arg("check").current_dir(&place).output();
+    let told = String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned();
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("compiling it takes more than 3 s"), "{told}");
+    assert!(!folder.path().join("systole.was-run").exists());
+}
+
+#[test]
 fn who_only_reads_the_log_does_not_wait_for_a_trial() {
     let folder = tempfile::tempdir().expect("a folder");
     let yaml = "organism: {name: acme}\nlisteners:\n  one: {run: [true], schema: t.xsd, accepts: [a], entry: true}\n";

@@ -97,14 +97,18 @@ impl Trial {
         Trial { program: program.to_owned(), caps, fault: None }
     }
 
-    /// With this very program, or with the `systole` that lies beside it or, as beside the tests of a
-    /// workspace, one folder up. None where there is none, as in a program of somebody else's.
+    /// With the `systole` that lies beside this program, or one folder up beside the tests of a workspace; or with this very
+    /// program, if it is one under a longer name. None where there is none, as in a program of somebody else's.
     pub fn beside() -> Option<Trial> {
         let this = std::env::current_exe().ok()?;
         let folder = this.parent()?;
         let named = |folder: &Path| folder.join(["systole", std::env::consts::EXE_SUFFIX].concat());
-        let known = [named(folder), named(folder.parent()?)];
-        let found = known.into_iter().find(|path| path.is_file())?;
+        let is_of_tests = folder.file_name().is_some_and(|name| name == "deps");
+        let above = folder.parent().filter(|_| is_of_tests).map(named);
+        let is_longer = |name: &str| !is_of_tests && name.starts_with("systole-");
+        let itself = this.file_name().and_then(std::ffi::OsStr::to_str).is_some_and(is_longer);
+        let known = [Some(named(folder)), above, itself.then(|| this.clone())];
+        let found = known.into_iter().flatten().find(|path| path.is_file())?;
         Some(Trial::with(&found, Caps::USUAL))
     }
 
