@@ -123,7 +123,7 @@ pub fn main() -> ExitCode {
     }
     let matches = grouped(Arguments::command()).get_matches();
     match Arguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments.command.run().into(),
+        Ok(arguments) => screen::ended(arguments.command.run()).into(),
         Err(error) => error.exit(),
     }
 }

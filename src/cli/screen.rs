@@ -1,8 +1,9 @@
 //! What commands print: data to stdout, talk to stderr, and nothing that a terminal would obey which
-//! we did not mean. A reader that goes away ends the printing, not the command.
+//! we did not mean. A reader that goes away ends the printing, not the command; a disk that is full is told.
 
 use std::fmt::Display;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use systole_kit::writer::visible;
@@ -11,6 +12,14 @@ use super::exit::Exit;
 
 /// Columns of a line that is cut to fit.
 pub(super) const COLUMNS: usize = 80;
+
+/// Whether data was lost on its way to stdout. A process has one stdout, and so one word on it.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// How a command ends that may have lost some of what it had to print: what is not there is not done.
+pub(super) fn ended(exit: Exit) -> Exit {
+    if exit == Exit::Done && LOST.load(Ordering::Relaxed) { Exit::Unavailable } else { exit }
+}
 
 /// Where a command prints.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +67,17 @@ impl Screen {
             return self.show(String::from_utf8_lossy(bytes).trim_end_matches('\n'));
         }
         let mut out = std::io::stdout().lock();
-        let _gone = out.write_all(bytes).and_then(|()| out.flush());
+        let printed = out.write_all(bytes).and_then(|()| out.flush());
+        drop(out);
+        self.told(printed);
+    }
+
+    /// A reader of ours that went away has what it wanted; anything else that hinders is told, once.
+    fn told(self, printed: io::Result<()>) {
+        let Err(error) = printed else { return };
+        if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
+            self.say(["error: stdout: ", &error.to_string(), "; what should stand there is lost"].concat());
+        }
     }
 
     /// A value as a line of JSON.
@@ -71,8 +90,9 @@ impl Screen {
 
     fn raw(self, line: &[u8]) {
         let mut out = std::io::stdout().lock();
-        // A reader of ours that went away has what it wanted.
-        let _gone = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+        let printed = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+        drop(out);
+        self.told(printed);
     }
 
     /// A line of talk that the next one takes the place of; on a terminal only.

@@ -208,3 +208,17 @@ fn explain_knows_every_code_and_the_nearest_of_a_wrong_one() {
     let json: Value = serde_json::from_str(json.stdout.trim()).unwrap();
     assert_eq!((&json["code"], &json["again"]), (&"timer.unknown".into(), &true.into()));
 }
+
+#[test]
+fn what_cannot_be_printed_is_told_and_is_not_done() {
+    for arguments in
+        [&["check", "-f", "config/hello/organism.yaml"] as &[&str], &["explain"], &["completions", "bash"]]
+    {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_systole"));
+        command.args(arguments).stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+        let ran = command.output().unwrap();
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(5), "{arguments:?}: {told}");
+        assert_eq!(told.matches("what should stand there is lost").count(), 1, "{arguments:?}: {told}");
+    }
+}

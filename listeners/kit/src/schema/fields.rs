@@ -380,9 +380,20 @@ fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &
     let name = &declaration.name;
     let next = before.saturating_add(1).to_string();
     let message = [name, "[", &index.to_string(), "]: comes before ", name, "[", &next, "]"].concat();
-    field.slip(
-        message,
-        "numbers from 1, none left out".to_owned(),
-        ["write ", name, "[", &next, "]"].concat(),
-    )
+    field.slip(message, "numbers from 1, none left out".to_owned(), renumbered(field, index, &next))
+}
+
+/// The argument with that number in place of the one that was meant: in the part of the name that is being read, or else
+/// in the one before.
+fn renumbered(field: &Field<'_>, index: usize, next: &str) -> String {
+    let given = ["[", &index.to_string(), "]"].concat();
+    let key = field.whole.split('=').next().unwrap_or_default();
+    let (before, rest) =
+        key.split_at_checked(key.len().saturating_sub(field.name.len())).unwrap_or((key, ""));
+    let here = rest.split('.').next().unwrap_or_default().find(&given).map(|at| before.len() + at);
+    let Some(at) = here.or_else(|| before.rfind(&given)).or_else(|| key.find(&given)) else {
+        return ["leave ", field.whole, " out"].concat();
+    };
+    let (start, end) = (field.whole.get(..at), field.whole.get(at + given.len()..));
+    [start.unwrap_or_default(), "[", next, "]", end.unwrap_or_default()].concat()
 }
