@@ -91,6 +91,8 @@ fn foreign_files_are_refused_untouched() {
     assert!(matches!(sqlite::open_reading(&folder.log()), Err(LogFault::Foreign { .. })));
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     assert!(matches!(sqlite::open(&folder.path().join("folder")), Err(LogFault::Io { .. })));
+    let device = sqlite::open_reading(std::path::Path::new("/dev/null")).map(drop);
+    assert!(matches!(device, Err(LogFault::Foreign { why, .. }) if why.contains("a device")));
     // Who opened it would wait for somebody to write into it, without end.
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
