@@ -4,5 +4,21 @@
 //! One delivery after the other: the conversation so far becomes a prompt, the prompt goes to a model, what the model
 //! said is taken apart, and what it does goes out as items. Whatever is unusable is told to the model in its next turn.
 
+mod agent;
+pub mod chain;
+mod contracts;
+mod dialect;
+pub mod failures;
+mod guard;
+mod heard;
+mod memory;
 pub mod model;
+mod prompt;
+mod show;
 pub mod spec;
+mod tokens;
+mod turn;
+mod viewing;
+
+pub use agent::Agent;
+pub use contracts::Unreadable;

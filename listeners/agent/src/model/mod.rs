@@ -3,6 +3,8 @@
 //!
 //! An answer is only what the provider ended in so many words: a stream that stops without a reason is a fault.
 
+pub mod script;
+
 use std::future::Future;
 use std::pin::Pin;
 

@@ -1,0 +1,271 @@
+//! The agent itself: a delivery comes in, its model is asked, and what it does goes out. One delivery of a call is
+//! answered at a time; many calls run beside one another.
+//!
+//! It decides nothing about other threads, judges no payload and keeps nothing but the conversations of calls that are
+//! open: those it can make again from their view.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use systole_kit::answers::Answers;
+use systole_kit::envelope::Delivered;
+use systole_kit::line::{Line, NotTaken};
+use systole_kit::reply::{Item, Said};
+
+use crate::contracts::{Contracts, Unreadable};
+use crate::dialect::{self, Allowed, Taken};
+use crate::failures::{self, Reason};
+use crate::guard::{self, Room};
+use crate::heard::Heard;
+use crate::memory::{Conversation, Happened, Turn};
+use crate::model::{Model, Stop};
+use crate::spec;
+use crate::turn::{self, Ask, Came};
+use crate::{prompt, viewing};
+
+/// Conversations that are kept. One more is made again from its view when it goes on.
+const KEPT: usize = 1024;
+
+/// Answers that say the same in a row, after which the agent ends with a report.
+const SAME: u32 = 4;
+
+/// An agent that runs.
+pub struct Agent {
+    pub(crate) spec: spec::Agent,
+    pub(crate) contracts: Contracts,
+    pub(crate) model: Arc<dyn Model>,
+    /// What its model can take and costs.
+    pub(crate) limits: spec::Model,
+    tools: Vec<crate::model::Tool>,
+    tools_text: String,
+    kept: Mutex<HashMap<Key, Kept>>,
+}
+
+/// A call: its thread and its path.
+type Key = (String, String);
+
+/// A conversation between two deliveries.
+struct Kept {
+    conversation: Conversation,
+    /// The turn that was answered last.
+    turn: u32,
+    /// What the model said in it.
+    heard: Option<Heard>,
+    /// When it was put here, in puts.
+    order: u64,
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Agent").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+impl Agent {
+    /// An agent that speaks to that model.
+    ///
+    /// # Errors
+    /// When one of its schemas cannot be read.
+    pub fn new(spec: spec::Agent, limits: spec::Model, model: Arc<dyn Model>) -> Result<Self, Unreadable> {
+        let contracts = Contracts::of(&spec)?;
+        let tools = match spec.dialect {
+            spec::Dialect::Native | spec::Dialect::XmlFinal => {
+                prompt::native(&contracts).into_iter().map(|(tool, ..)| tool).collect()
+            }
+            spec::Dialect::Xml | spec::Dialect::Plain => Vec::new(),
+        };
+        let tools_text = turn::tools_text(&tools);
+        Ok(Self { spec, contracts, model, limits, tools, tools_text, kept: Mutex::default() })
+    }
+
+    /// Answers a delivery.
+    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Said {
+        match self.whole(&asked, &*line).await {
+            Ok(said) => said,
+            // Whoever called it back knows.
+            Err(NotTaken::Over) => Said::Items(Vec::new()),
+            Err(not_taken) => {
+                Said::Failure { code: "agent".to_owned(), retry: false, words: not_taken.to_string() }
+            }
+        }
+    }
+
+    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
+        let answers = Answers::read(&asked.payload).ok();
+        let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
+        let conversation = self.conversation(asked, answers, line).await?;
+        let stamp = &asked.stamp;
+        if conversation.unusable >= self.spec.attempts || conversation.repeated + 1 >= SAME {
+            return Ok(self.report(&conversation, wrap_up.as_deref()));
+        }
+        let room = guard::room(&self.limits, &conversation, turn::tools_tokens(&self.tools));
+        if room == Room::None {
+            return Ok(self.report(&conversation, Some("the model's window is full")));
+        }
+        let only_final = wrap_up.is_some() || room == Room::FinalOnly;
+        let header = turn::Header {
+            turn: stamp.turn,
+            of: self.spec.turns,
+            attempt: conversation.unusable + 1,
+            attempts: self.spec.attempts,
+            used: conversation.tokens(),
+            window: self.limits.window,
+            wrap_up: wrap_up.as_deref(),
+            only_final,
+        };
+        let ask = Ask { agent: self, conversation: &conversation, header: &header, tools: &self.tools };
+        let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
+        let heard = match came {
+            Came::Heard(heard) => heard,
+            Came::Refused { code, words } => return Ok(Said::Again { code, words }),
+            Came::Fault { code, words, again: true } => {
+                self.keep(asked, conversation, None);
+                return Ok(Said::Again { code, words });
+            }
+            Came::Fault { code, words, again: false } => {
+                return Ok(Said::Failure { code, retry: false, words });
+            }
+        };
+        let allowed = Allowed { only_final, nonce: "" };
+        let mut taken = dialect::take(&self.spec, &self.contracts, &heard, allowed);
+        self.look_for_mark(&conversation, &heard, &mut taken);
+        if conversation.last_said.as_deref() == Some(heard.text().as_str()) && heard.calls().next().is_none()
+        {
+            taken.wrong("stuck-repeating", "");
+        }
+        let said = self.said(&conversation, taken, only_final, line).await?;
+        if !is_over(&said) {
+            self.keep(asked, conversation, Some(heard));
+        }
+        Ok(said)
+    }
+
+    /// The conversation up to this delivery.
+    async fn conversation(
+        &self,
+        asked: &Delivered,
+        answers: Option<Answers>,
+        line: &(dyn Line + '_),
+    ) -> Result<Conversation, NotTaken> {
+        let kept = self.take_kept(asked);
+        if let (Some(kept), Some(answers)) = (kept, answers)
+            && kept.turn + 1 == asked.stamp.turn
+            && !viewing::clears(&answers)
+        {
+            let mut conversation = kept.conversation;
+            let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };
+            conversation.add(&self.spec, &self.contracts, &Happened::Turn(turn));
+            return Ok(conversation);
+        }
+        let viewed = viewing::view(line).await?;
+        let system = prompt::base(&self.spec, &self.contracts, &viewed.began);
+        let mut conversation = Conversation::new(viewed.mark, system, &self.tools_text);
+        for happened in &viewed.happened {
+            conversation.add(&self.spec, &self.contracts, happened);
+        }
+        Ok(conversation)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
+        // Each change is one step.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_kept(&self, asked: &Delivered) -> Option<Kept> {
+        self.kept().remove(&key(asked))
+    }
+
+    fn keep(&self, asked: &Delivered, conversation: Conversation, heard: Option<Heard>) {
+        let mut kept = self.kept();
+        let order = kept.values().map(|kept| kept.order + 1).max().unwrap_or(0);
+        if kept.len() >= KEPT {
+            let oldest = kept.iter().min_by_key(|(_, kept)| kept.order).map(|(key, _)| key.clone());
+            oldest.map(|oldest| kept.remove(&oldest));
+        }
+        kept.insert(key(asked), Kept { conversation, turn: asked.stamp.turn, heard, order });
+    }
+
+    /// What holds the code of the core's own tags does nothing.
+    fn look_for_mark(&self, conversation: &Conversation, heard: &Heard, taken: &mut Taken) {
+        let mark = &conversation.mark.0;
+        let said_it = || {
+            let calls = heard.calls().any(|call| call.arguments.contains(mark) || call.name.contains(mark));
+            calls || heard.text().contains(mark)
+        };
+        if !mark.is_empty() && said_it() {
+            taken.acts.clear();
+            taken.plans.clear();
+            taken.ending = None;
+            taken.wrong("mark-in-output", "");
+        }
+    }
+
+    /// What the agent says, once its model has.
+    async fn said(
+        &self,
+        conversation: &Conversation,
+        taken: Taken,
+        only_final: bool,
+        line: &(dyn Line + '_),
+    ) -> Result<Said, NotTaken> {
+        for mend in &taken.mends {
+            line.notice(&mend.code(), &mend.told()).await?;
+        }
+        let reasons = failures::weightiest(taken.reasons.clone());
+        if !taken.is_usable() {
+            let is_last = conversation.unusable + 1 >= self.spec.attempts;
+            if is_last || only_final {
+                return Ok(self.report(conversation, reasons.first().map(Reason::told).as_deref()));
+            }
+            return self.again(&reasons, line).await;
+        }
+        for reason in reasons {
+            line.notice(&reason.code(), &reason.told()).await?;
+        }
+        let mut items: Vec<Item> =
+            dialect::note(&self.spec.name, &taken).into_iter().map(Item::plain).collect();
+        items.extend(taken.acts.into_iter().map(|act| Item { to: act.to, ..Item::plain(act.payload) }));
+        items.extend(taken.ending.map(Item::plain));
+        Ok(Said::Items(items))
+    }
+
+    /// Nothing can be made of the output: the model is told why, in its next turn.
+    async fn again(&self, reasons: &[Reason], line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
+        for second in reasons.iter().skip(1) {
+            line.notice(&second.code(), &second.told()).await?;
+        }
+        let first = reasons.first();
+        let code = first.map_or_else(|| "agent.prose-only".to_owned(), Reason::code);
+        Ok(Said::Again { code, words: first.map(Reason::told).unwrap_or_default() })
+    }
+
+    /// The end of a call that its model does not end: what it last thought, and why.
+    fn report(&self, conversation: &Conversation, why: Option<&str>) -> Said {
+        let outcome = if conversation.last_thought.is_some() { "partial" } else { "failure" };
+        let reason = why.unwrap_or("no usable answer of the model");
+        let mut words = [self.spec.name.as_str(), " ends without a final of its model: ", reason].concat();
+        if let Some(thought) = &conversation.last_thought {
+            words.extend(["\nIts last thought: ", thought]);
+        }
+        let report = dialect::report("synthetic", outcome, Some(reason), &words);
+        Said::Items(report.into_iter().map(Item::plain).collect())
+    }
+}
+
+fn key(asked: &Delivered) -> Key {
+    (asked.thread.clone(), asked.stamp.call.clone())
+}
+
+/// Whether nothing more of the call can be expected.
+fn is_over(said: &Said) -> bool {
+    match said {
+        Said::Items(items) => items.is_empty(),
+        Said::Failure { .. } => true,
+        Said::Again { .. } => false,
+    }
+}
+
+/// Whether a model had said everything that it wanted to.
+pub(crate) fn is_refused(stop: Stop) -> bool {
+    stop == Stop::Filtered
+}

@@ -1,0 +1,111 @@
+//! A prompt as a chain: a base, one segment after the other, and a header for this turn alone. Each link names the
+//! one before it by hash, so what repeats is stored once, and one hash names everything that a model was sent.
+//!
+//! Texts come in; the texts of links and their hashes go out. Storing them is another's.
+
+use sha2::{Digest as _, Sha256};
+
+const BASE: &str = "systole prompt base v1";
+const SEGMENT: &str = "systole prompt segment v1";
+const PROMPT: &str = "systole prompt v1";
+
+/// A link: what is stored, and the hash that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// SHA-256 of the text, in 64 small hex digits.
+    pub hash: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Link {
+    fn of(text: String) -> Self {
+        Self { hash: hex(&Sha256::digest(text.as_bytes())), text }
+    }
+
+    /// The base: what stands before everything else.
+    #[must_use]
+    pub fn base(system: &str, tools: &str) -> Self {
+        Self::of([&head(BASE, &[("system", system), ("tools", tools)]), system, tools].concat())
+    }
+
+    /// A segment behind the link of that hash.
+    #[must_use]
+    pub fn segment(before: &str, messages: &str) -> Self {
+        Self::of([&head(SEGMENT, &[("messages", messages)]), before, "\n", messages].concat())
+    }
+
+    /// A whole prompt: the chain up to the link of that hash, and the header of the turn.
+    #[must_use]
+    pub fn prompt(before: &str, header: &str) -> Self {
+        Self::of([&head(PROMPT, &[("header", header)]), before, "\n", header].concat())
+    }
+}
+
+/// The first lines of a link: what it is, and how many bytes each of its parts has.
+fn head(what: &str, parts: &[(&str, &str)]) -> String {
+    let mut head = [what, "\n"].concat();
+    for (name, text) in parts {
+        head.extend([name, " ", &text.len().to_string(), "\n"]);
+    }
+    head
+}
+
+/// A link that was read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read<'t> {
+    /// The base.
+    Base {
+        /// The system prompt.
+        system: &'t str,
+        /// The tools, as JSON; empty where there are none.
+        tools: &'t str,
+    },
+    /// A segment.
+    Segment {
+        /// The hash of the link before it.
+        before: &'t str,
+        /// Its messages.
+        messages: &'t str,
+    },
+    /// A whole prompt.
+    Prompt {
+        /// The hash of the link before it.
+        before: &'t str,
+        /// The header of the turn.
+        header: &'t str,
+    },
+}
+
+/// Reads a link back; none where the text is none.
+#[must_use]
+pub fn read(text: &str) -> Option<Read<'_>> {
+    let (what, rest) = text.split_once('\n')?;
+    let (first, rest) = length(rest)?;
+    match what {
+        BASE => {
+            let (second, rest) = length(rest)?;
+            let (system, tools) = (rest.get(..first)?, rest.get(first..)?);
+            (tools.len() == second).then_some(Read::Base { system, tools })
+        }
+        SEGMENT => {
+            let (before, messages) = rest.split_once('\n')?;
+            (messages.len() == first).then_some(Read::Segment { before, messages })
+        }
+        PROMPT => {
+            let (before, header) = rest.split_once('\n')?;
+            (header.len() == first).then_some(Read::Prompt { before, header })
+        }
+        _ => None,
+    }
+}
+
+fn length(text: &str) -> Option<(usize, &str)> {
+    let (line, rest) = text.split_once('\n')?;
+    Some((line.split_once(' ')?.1.parse().ok()?, rest))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

@@ -1,0 +1,139 @@
+//! What an agent may say, and to whom: its peers' elements and its own answers, each with the model of its schema.
+//!
+//! The agent's data comes in; lookups by name go out. It never judges a payload: that is the pump's.
+
+use std::sync::Arc;
+
+use systole_kit::QName;
+use systole_kit::schema::Model;
+
+use crate::spec::{Agent, Contract};
+
+/// An element with the model of its schema.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) element: QName,
+    pub(crate) model: Arc<Model>,
+}
+
+/// An element that peers take.
+#[derive(Clone, Debug)]
+pub(crate) struct Action {
+    pub(crate) known: Known,
+    /// The peers that take it, in order.
+    pub(crate) takers: Vec<String>,
+    /// What the first of them gives.
+    pub(crate) given: Vec<Known>,
+}
+
+/// Everything that an agent may say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contracts {
+    /// In order of the peers, each element once.
+    pub(crate) actions: Vec<Action>,
+    /// What answers a call.
+    pub(crate) finals: Vec<Known>,
+    /// What is taken as a request.
+    pub(crate) requests: Vec<Known>,
+}
+
+/// A schema that cannot be read, though the organism's file was checked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("schema {name} cannot be read: {words}")]
+pub struct Unreadable {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub words: String,
+}
+
+impl Contracts {
+    pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
+        let shelf = Shelf::new(agent);
+        let mut contracts = Self::default();
+        contracts.finals = shelf.all(&agent.returns)?;
+        contracts.requests = shelf.all(&agent.accepts)?;
+        for peer in &agent.peers {
+            for taken in &peer.accepts {
+                let same = |action: &&mut Action| action.known.element == taken.element;
+                if let Some(action) = contracts.actions.iter_mut().find(same) {
+                    action.takers.push(peer.name.clone());
+                    continue;
+                }
+                let (known, given) = (shelf.known(taken)?, shelf.all(&peer.returns)?);
+                contracts.actions.push(Action { known, takers: vec![peer.name.clone()], given });
+            }
+        }
+        Ok(contracts)
+    }
+
+    /// The answers whose content is only text, so that a result in words fills them.
+    pub(crate) fn text_final(&self) -> Option<&Known> {
+        match self.finals.as_slice() {
+            [one] if one.is_text() => Some(one),
+            _ => None,
+        }
+    }
+}
+
+impl Known {
+    /// Whether a payload of it is one text.
+    pub(crate) fn is_text(&self) -> bool {
+        self.example().is_some_and(|example| crate::show::only_text(&example).is_some())
+    }
+
+    /// A payload of it around a text.
+    pub(crate) fn around(&self, text: &str) -> Option<systole_kit::Payload> {
+        let name = systole_kit::writer::Name::new(&self.element.local)?;
+        let mut writer = systole_kit::writer::Writer::new();
+        writer.open(name).xmlns(&self.element.ns).text(text);
+        systole_kit::Payload::trusted(writer.finish().into()).ok()
+    }
+
+    /// A smallest valid payload.
+    pub(crate) fn example(&self) -> Option<systole_kit::Payload> {
+        let bytes = self.model.example(&self.element.local)?;
+        systole_kit::Payload::read(&bytes, &systole_kit::Limits::FROM_PUMP).ok()
+    }
+}
+
+/// The schemas of an agent, each read once and only when it is wanted.
+struct Shelf<'a> {
+    agent: &'a Agent,
+    read: std::cell::RefCell<Vec<Option<Arc<Model>>>>,
+}
+
+impl<'a> Shelf<'a> {
+    fn new(agent: &'a Agent) -> Self {
+        Self { agent, read: vec![None; agent.schemas.len()].into() }
+    }
+
+    fn all(&self, contracts: &[Contract]) -> Result<Vec<Known>, Unreadable> {
+        contracts.iter().map(|contract| self.known(contract)).collect()
+    }
+
+    fn known(&self, contract: &Contract) -> Result<Known, Unreadable> {
+        Ok(Known { element: contract.element.clone(), model: self.model(contract.schema)? })
+    }
+
+    fn model(&self, at: usize) -> Result<Arc<Model>, Unreadable> {
+        if let Some(Some(model)) = self.read.borrow().get(at) {
+            return Ok(model.clone());
+        }
+        let unreadable = |name: &str, words: String| Unreadable { name: name.to_owned(), words };
+        let Some(schema) = self.agent.schemas.get(at) else {
+            return Err(unreadable(&at.to_string(), "there is none of this number".to_owned()));
+        };
+        let others: Vec<(&str, &[u8])> =
+            self.agent.schemas.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
+        let model = Model::read_among(&schema.text, &others).map_err(|unfit| {
+            let words = unfit.first().map_or_else(String::new, |first| first.message.clone());
+            unreadable(&schema.name, words)
+        })?;
+        let model = Arc::new(model);
+        if let Some(place) = self.read.borrow_mut().get_mut(at) {
+            *place = Some(model.clone());
+        }
+        Ok(model)
+    }
+}

@@ -1,0 +1,120 @@
+//! From what a model said to what its agent does: thoughts, actions, a final, and whatever was wrong.
+//!
+//! A dialect is a pure function of the answer and the contracts, so that the same words, read back from the log, mean the
+//! same again. It never speaks to a model and judges no payload by its schema: that is the pump's.
+
+mod native;
+mod plain;
+
+use systole_kit::{Payload, namespaces};
+
+use crate::contracts::Contracts;
+use crate::failures::Reason;
+use crate::heard::Heard;
+use crate::model::Stop;
+use crate::spec::{Agent, Dialect};
+
+/// What was made of an answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Taken {
+    /// What the model thought aloud.
+    pub(crate) thoughts: Vec<String>,
+    /// Plans, each a `<todo-until>`.
+    pub(crate) plans: Vec<Payload>,
+    /// What it does, in order.
+    pub(crate) acts: Vec<Act>,
+    /// Its final.
+    pub(crate) ending: Option<Payload>,
+    /// What was wrong.
+    pub(crate) reasons: Vec<Reason>,
+    /// What was mended, each with its slug: recorded, and told.
+    pub(crate) mends: Vec<Reason>,
+    /// Native calls that came to nothing, each with why.
+    pub(crate) failed_calls: Vec<(String, Reason)>,
+}
+
+/// One action.
+#[derive(Clone, Debug)]
+pub(crate) struct Act {
+    /// Whom it is for, where it is said.
+    pub(crate) to: Option<String>,
+    /// The payload.
+    pub(crate) payload: Payload,
+    /// What the model calls it.
+    pub(crate) name: String,
+    /// The native call that it was.
+    pub(crate) call: Option<String>,
+    /// Where it stands in the model's text: line and column of its first character.
+    pub(crate) place: Option<(u64, u64)>,
+}
+
+impl Taken {
+    /// Whether the turn can be answered with it.
+    pub(crate) fn is_usable(&self) -> bool {
+        !self.acts.is_empty() || self.ending.is_some() || !self.plans.is_empty()
+    }
+
+    pub(crate) fn wrong(&mut self, slug: &str, words: impl Into<String>) {
+        self.reasons.extend(Reason::of(slug, words));
+    }
+}
+
+/// What may be said in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowed<'a> {
+    /// Only a final is taken.
+    pub(crate) only_final: bool,
+    /// The code in the slot of a final (`xml-final`).
+    pub(crate) nonce: &'a str,
+}
+
+/// Takes an answer apart.
+pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+    let mut taken = match agent.dialect {
+        Dialect::Plain => plain::take(contracts, heard),
+        Dialect::Native => native::take(agent, contracts, heard),
+        Dialect::Xml | Dialect::XmlFinal => plain::take(contracts, heard),
+    };
+    if heard.stop == Stop::Length && !taken.is_usable() {
+        taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
+        taken.wrong("output-truncated", "");
+    }
+    if allowed.only_final && taken.ending.is_none() {
+        taken.acts.clear();
+        taken.wrong("final-turn-no-report", "");
+    }
+    taken
+}
+
+/// The note of a turn: the agent's own root tag around what it thought and plans. None where there is neither.
+pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
+    if taken.thoughts.is_empty() && taken.plans.is_empty() {
+        return None;
+    }
+    let name = systole_kit::writer::Name::new(agent)?;
+    let mut writer = systole_kit::writer::Writer::new();
+    let namespace = ["https://xml-pipeline.org/ns/", agent, "/v1"].concat();
+    writer.open(name).xmlns(&namespace).content(|note| {
+        taken.thoughts.iter().for_each(|thought| note.open("thought").text(thought));
+        taken.plans.iter().for_each(|plan| note.payload(plan));
+    });
+    Payload::read(&writer.finish(), &systole_kit::Limits::FROM_PUMP).ok()
+}
+
+/// A final in words: the one answer that is only text, or a report where the agent owes another.
+pub(crate) fn final_in_words(contracts: &Contracts, text: &str, outcome: &str) -> Option<Payload> {
+    let words = text.trim();
+    if let Some(known) = contracts.text_final() {
+        return known.around(words);
+    }
+    report("model", outcome, None, words)
+}
+
+/// A `<final-report>`.
+pub(crate) fn report(source: &str, outcome: &str, reason: Option<&str>, text: &str) -> Option<Payload> {
+    let mut writer = systole_kit::writer::Writer::new();
+    let start =
+        writer.open("final-report").xmlns(namespaces::CORE).attr("source", source).attr("outcome", outcome);
+    start.attr_if("reason", reason).text(text);
+    Payload::trusted(writer.finish().into()).ok()
+}

@@ -1,0 +1,121 @@
+//! `native`: actions are the model's native calls; an answer without one is the final.
+//!
+//! A call becomes a payload by the schema of its element, and nothing in it is coerced; one that does not follow the schema
+//! comes to nothing, and its model is told why. What was cut is never executed.
+
+use std::collections::BTreeSet;
+
+use systole_kit::Payload;
+use systole_kit::schema::nearest;
+
+use super::{Act, Taken, final_in_words};
+use crate::contracts::Contracts;
+use crate::failures::Reason;
+use crate::heard::Heard;
+use crate::model::{Call, Stop};
+use crate::prompt;
+use crate::spec::{Actions, Agent, Format};
+
+/// Actions that one answer may hold.
+const MOST: usize = 64;
+
+pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
+    let mut taken = Taken::default();
+    let text = heard.text();
+    if heard.calls().next().is_none() {
+        final_of(agent, contracts, heard, &text, &mut taken);
+        return taken;
+    }
+    if !text.trim().is_empty() {
+        taken.thoughts.push(text.trim().to_owned());
+    }
+    if heard.stop == Stop::Length {
+        // The last call may be cut, and its arguments whole by chance.
+        taken.wrong("output-truncated", "");
+        let words = "the answer was cut";
+        let failed = heard.calls().filter_map(|call| failed(call, "output-truncated", words));
+        taken.failed_calls = failed.collect();
+        return taken;
+    }
+    let tools = prompt::native(contracts);
+    let mut ids = BTreeSet::new();
+    for call in heard.calls() {
+        let act = if !ids.insert(call.id.clone()) {
+            Err(Reason::of("tool-payload-invalid", "Two calls of this answer have one id."))
+        } else if taken.acts.len() >= MOST || (agent.actions == Actions::One && !taken.acts.is_empty()) {
+            Err(Reason::of("too-many-actions", ""))
+        } else {
+            act(contracts, &tools, call)
+        };
+        match act {
+            Ok(act) => taken.acts.push(act),
+            Err(reason) => taken.failed_calls.extend(reason.map(|reason| (call.id.clone(), reason))),
+        }
+    }
+    let told = taken.failed_calls.iter().map(|(_, reason)| reason.clone());
+    taken.reasons.extend(told);
+    taken
+}
+
+fn failed(call: &Call, slug: &str, words: &str) -> Option<(String, Reason)> {
+    Some((call.id.clone(), Reason::of(slug, words)?))
+}
+
+fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, taken: &mut Taken) {
+    if text.trim().is_empty() {
+        let only_reasoning = !heard.parts.is_empty();
+        return taken.wrong(if only_reasoning { "reasoning-only" } else { "empty-response" }, "");
+    }
+    if heard.stop == Stop::Length {
+        return taken.wrong("output-truncated", "");
+    }
+    if agent.output.format == Format::Json
+        && let Err(error) = serde_json::from_str::<serde_json::Value>(text.trim())
+    {
+        return taken.wrong("json-required", error.to_string());
+    }
+    taken.ending = final_in_words(contracts, text, "success");
+}
+
+type Tools = [(crate::model::Tool, usize, String)];
+
+fn act(contracts: &Contracts, tools: &Tools, call: &Call) -> Result<Act, Option<Reason>> {
+    let Some((_, at, taker)) = tools.iter().find(|(tool, ..)| tool.name == call.name) else {
+        let names: Vec<&str> = tools.iter().map(|(tool, ..)| tool.name.as_str()).collect();
+        let words = match nearest(&call.name, names.iter().copied()) {
+            Some(near) => ["`", &call.name, "` is no tool; did you mean `", near, "`?"].concat(),
+            None => ["`", &call.name, "` is no tool; there are: ", &names.join(", ")].concat(),
+        };
+        return Err(Reason::of("unknown-action", words));
+    };
+    let invalid = |words: String| Reason::of("tool-payload-invalid", words);
+    let Some(action) = contracts.actions.get(*at) else { return Err(invalid(String::new())) };
+    // Several models write nothing at all where there is nothing to say.
+    let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
+    let local = &action.known.element.local;
+    let built = action.known.model.from_json_text(local, arguments.as_bytes());
+    let bytes = match built {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(slips)) => {
+            let words: Vec<String> = slips.iter().map(slip).collect();
+            return Err(invalid(words.join("\n")));
+        }
+        None => return Err(invalid(String::new())),
+    };
+    let payload = Payload::read(&bytes, &systole_kit::Limits::default());
+    let payload = payload.map_err(|fault| invalid(fault.to_string()))?;
+    let to = (action.takers.len() > 1).then(|| taker.clone());
+    Ok(Act { to, payload, name: call.name.clone(), call: Some(call.id.clone()), place: None })
+}
+
+/// What is wrong with arguments, and the mend.
+fn slip(slip: &systole_kit::schema::Slip) -> String {
+    let mut words = [&slip.path, ": ", &slip.message].concat();
+    if !slip.expected.is_empty() {
+        words.extend(["; expected ", &slip.expected]);
+    }
+    if !slip.fix.is_empty() {
+        words.extend(["; try ", &slip.fix]);
+    }
+    words
+}

@@ -1,0 +1,20 @@
+//! `plain`: the whole answer is the result.
+
+use super::{Taken, final_in_words};
+use crate::contracts::Contracts;
+use crate::heard::Heard;
+use crate::model::Stop;
+
+pub(super) fn take(contracts: &Contracts, heard: &Heard) -> Taken {
+    let mut taken = Taken::default();
+    let text = heard.text();
+    if text.trim().is_empty() {
+        let only_reasoning = !heard.parts.is_empty() && heard.calls().next().is_none();
+        taken.wrong(if only_reasoning { "reasoning-only" } else { "empty-response" }, "");
+    } else if heard.stop == Stop::Length {
+        taken.wrong("output-truncated", "");
+    } else {
+        taken.ending = final_in_words(contracts, &text, "success");
+    }
+    taken
+}

@@ -1,0 +1,149 @@
+//! Everything that a model's output can get wrong, in one table: its slug, how much it matters, and what the model is told.
+//!
+//! A reply that was unusable is told at most two of them, the weightiest first.
+
+/// How much a failure matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Nothing can be made of the output.
+    Critical,
+    /// A part of it that was meant to be acted upon cannot be.
+    High,
+    /// It is usable, or nearly.
+    Normal,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its slug; the code is `agent.` and this.
+    pub slug: &'static str,
+    /// How much it matters.
+    pub weight: Weight,
+    /// What the model is told, before what is particular to this output.
+    pub told: &'static str,
+}
+
+const fn row(slug: &'static str, weight: Weight, told: &'static str) -> Failure {
+    Failure { slug, weight, told }
+}
+
+/// Every failure, by weight.
+pub const FAILURES: &[Failure] = &[
+    row("empty-response", Weight::Critical, "Your answer was empty."),
+    row("reasoning-only", Weight::Critical, "Your answer held reasoning and no action."),
+    row(
+        "output-truncated",
+        Weight::Critical,
+        "Your answer was cut off at the most tokens it may have. Nothing in it was executed; be shorter.",
+    ),
+    row("final-turn-no-report", Weight::Critical, "This was the last turn, and your answer held no final."),
+    row("json-required", Weight::Critical, "Your final is not JSON."),
+    row("json-schema", Weight::Critical, "The JSON of your final does not follow its schema."),
+    row("format-mismatch", Weight::Critical, "Your final is in another format than the one that is taken."),
+    row("content-missing", Weight::Critical, "Your final is empty."),
+    row(
+        "status-invalid",
+        Weight::Critical,
+        "The status of your final is none of success, partial and failure.",
+    ),
+    row("final-missing", Weight::Critical, "Your answer held neither a call nor a final."),
+    row("malformed", Weight::High, "The markup of your action cannot be read."),
+    row("missing-closing-tag", Weight::High, "An element of your answer is not closed."),
+    row(
+        "truncated-structure",
+        Weight::High,
+        "Your answer ends in the middle of an element. Nothing in it was executed.",
+    ),
+    row("nonce-mismatch", Weight::High, "The code in the tag of your final is not the one of this turn."),
+    row("slot-mismatch", Weight::High, "The tag of your final is not the one that is taken."),
+    row("wrapper-as-tool", Weight::High, "Your answer wraps what it does into an element that is no tool."),
+    row("tool-payload-invalid", Weight::High, "The arguments of your call do not follow the tool's schema."),
+    row("unknown-action", Weight::High, "Nobody takes this element."),
+    row("ambiguous-action", Weight::High, "More than one of your tools is meant by this."),
+    row(
+        "mark-in-output",
+        Weight::High,
+        "Your answer held the code of the system's own tags. Do not write it.",
+    ),
+    row(
+        "prose-only",
+        Weight::Normal,
+        "Your answer held no action and no completion. Text outside of the tags reaches nobody.",
+    ),
+    row(
+        "second-action",
+        Weight::Normal,
+        "Your answer held a second action. Only the first was executed; write one in each answer.",
+    ),
+    row(
+        "too-many-actions",
+        Weight::Normal,
+        "Your answer held more actions than one answer may have. Those beyond were not executed.",
+    ),
+    row("thinking-missing", Weight::Normal, "Reason in <thinking> before every action."),
+    row("misspelt-action", Weight::Normal, "The name of your action was mended."),
+    row(
+        "wrapped-call",
+        Weight::Normal,
+        "Your action stood in a wrapper, which was taken off. Write it alone.",
+    ),
+    row(
+        "action-in-quoted-text",
+        Weight::Normal,
+        "Your answer held an action inside quoted text or code; it was not executed. Write it as an element of its own.",
+    ),
+    row(
+        "stuck-repeating",
+        Weight::Normal,
+        "Your answer is the same as the one before. Do something else, or end.",
+    ),
+];
+
+/// The row of a slug, with or without `agent.` before it.
+#[must_use]
+pub fn failure(slug: &str) -> Option<&'static Failure> {
+    let slug = slug.strip_prefix("agent.").unwrap_or(slug);
+    FAILURES.iter().find(|row| row.slug == slug)
+}
+
+/// A failure that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which.
+    pub failure: &'static Failure,
+    /// What is particular to it: the place, the name, the mend.
+    pub words: String,
+}
+
+impl Reason {
+    /// A failure by its slug; a slug outside of the table is none.
+    #[must_use]
+    pub fn of(slug: &str, words: impl Into<String>) -> Option<Self> {
+        Some(Self { failure: failure(slug)?, words: words.into() })
+    }
+
+    /// The code of the log.
+    #[must_use]
+    pub fn code(&self) -> String {
+        ["agent.", self.failure.slug].concat()
+    }
+
+    /// What the model is told.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self.words.is_empty() {
+            true => self.failure.told.to_owned(),
+            false => [self.failure.told, " ", &self.words].concat(),
+        }
+    }
+}
+
+/// The weightiest two, in order of their weight; of equal ones those that came first.
+#[must_use]
+pub fn weightiest(mut reasons: Vec<Reason>) -> Vec<Reason> {
+    reasons.sort_by_key(|reason| reason.failure.weight);
+    reasons.dedup_by(|one, other| one.failure.slug == other.failure.slug);
+    reasons.truncate(2);
+    reasons
+}

@@ -1,0 +1,100 @@
+//! What a model said, as the journal keeps it: its words as they came, or, where they are not words alone, its parts
+//! as JSON.
+//!
+//! An answer comes in and a text with the reason of its end goes out, or the other way round. Nothing is lost between.
+
+use serde_json::{Value, json};
+
+use crate::model::{Answer, Call, Part, Stop};
+
+/// Behind the reason of an end: the text is a list of parts.
+const PARTS: &str = "+parts";
+
+/// The reason of an end, and the text.
+pub(crate) fn written(answer: &Answer) -> (String, String) {
+    let stop = match answer.stop {
+        Stop::End => "end",
+        Stop::Length => "length",
+        Stop::Tool => "tool",
+        Stop::Filtered => "filtered",
+    };
+    match answer.parts.as_slice() {
+        [] => (stop.to_owned(), String::new()),
+        [Part::Text(text)] => (stop.to_owned(), text.clone()),
+        parts => {
+            let parts: Vec<Value> = parts.iter().filter_map(as_json).collect();
+            ([stop, PARTS].concat(), Value::Array(parts).to_string())
+        }
+    }
+}
+
+fn as_json(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text(text) => Some(json!({ "text": text })),
+        Part::Call(call) => {
+            Some(json!({ "call": { "id": call.id, "name": call.name, "arguments": call.arguments } }))
+        }
+        Part::Reasoning(kept) => Some(json!({ "reasoning": kept })),
+        // A model answers no call.
+        Part::Result { .. } => None,
+    }
+}
+
+/// What a model said.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Heard {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) stop: Stop,
+}
+
+impl Heard {
+    /// Reads it back. What cannot be read was never written by this house; its text is taken as it stands.
+    pub(crate) fn read(stop: &str, text: &str) -> Self {
+        let (reason, parts) = match stop.strip_suffix(PARTS) {
+            Some(reason) => (reason, parts(text)),
+            None => (stop, None),
+        };
+        let plain = || if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };
+        let stop = match reason {
+            "length" => Stop::Length,
+            "tool" => Stop::Tool,
+            "filtered" => Stop::Filtered,
+            _ => Stop::End,
+        };
+        Self { parts: parts.unwrap_or_else(plain), stop }
+    }
+
+    /// All its words, one part after the other.
+    pub(crate) fn text(&self) -> String {
+        let words = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        words.collect()
+    }
+
+    /// Its native calls, in their order.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+fn parts(text: &str) -> Option<Vec<Part>> {
+    let Ok(Value::Array(parts)) = serde_json::from_str(text) else { return None };
+    parts.iter().map(part).collect()
+}
+
+fn part(value: &Value) -> Option<Part> {
+    if let Some(text) = value.get("text").and_then(Value::as_str) {
+        return Some(Part::Text(text.to_owned()));
+    }
+    if let Some(kept) = value.get("reasoning") {
+        return Some(Part::Reasoning(kept.clone()));
+    }
+    let call = value.get("call")?;
+    let field = |name: &str| Some(call.get(name)?.as_str()?.to_owned());
+    Some(Part::Call(Call { id: field("id")?, name: field("name")?, arguments: field("arguments")? }))
+}

@@ -1,0 +1,154 @@
+//! The conversation of a call: what was asked, and for each turn what the model said and what came of it. It grows by
+//! what each delivery brings, and is made again from the view of the call where it is not there.
+//!
+//! Events come in; messages for a model, and the links of the prompt's chain, go out. Both ways of making it lead to the
+//! same messages, which is why nothing here looks at ids, times or attempts.
+
+mod segment;
+
+use systole_kit::Payload;
+
+use crate::chain::Link;
+use crate::contracts::Contracts;
+use crate::dialect::{self, Allowed};
+use crate::failures::failure;
+use crate::heard::Heard;
+use crate::model::Message;
+use crate::show::Mark;
+use crate::spec::Agent;
+
+pub(crate) use segment::as_text;
+
+/// What happened in a call, in its order.
+#[derive(Clone, Debug)]
+pub(crate) enum Happened {
+    /// Somebody asked for something: the call itself, or an earlier one of the same agent in the thread.
+    Request {
+        /// Who.
+        from: String,
+        /// What.
+        payload: Payload,
+    },
+    /// A turn was answered.
+    Turn(Turn),
+}
+
+/// A turn: what the model said, and what came of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turn {
+    /// What it said; none where that is not known.
+    pub(crate) heard: Option<Heard>,
+    /// The answers to its items, by ordinal.
+    pub(crate) answers: Vec<(u32, Payload)>,
+    /// What came unasked.
+    pub(crate) inbox: Vec<Payload>,
+}
+
+/// A part of the conversation that never changes once it is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) link: Link,
+    pub(crate) tokens: u64,
+}
+
+/// The conversation of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Conversation {
+    /// The mark of the call.
+    pub(crate) mark: Mark,
+    /// The system prompt and the tools.
+    pub(crate) base: Link,
+    /// The prompt itself.
+    pub(crate) system: String,
+    segments: Vec<Segment>,
+    /// Unusable answers in a row.
+    pub(crate) unusable: u32,
+    /// What the model last thought.
+    pub(crate) last_thought: Option<String>,
+    /// What it last said, to see whether it says the same again.
+    pub(crate) last_said: Option<String>,
+    /// How often in a row it said that.
+    pub(crate) repeated: u32,
+}
+
+impl Conversation {
+    pub(crate) fn new(mark: Mark, system: String, tools: &str) -> Self {
+        Self {
+            mark,
+            base: Link::base(&system, tools),
+            system,
+            segments: Vec::new(),
+            unusable: 0,
+            last_thought: None,
+            last_said: None,
+            repeated: 0,
+        }
+    }
+
+    /// Goes on with what happened next.
+    pub(crate) fn add(&mut self, agent: &Agent, contracts: &Contracts, happened: &Happened) {
+        if let Happened::Turn(turn) = happened {
+            self.note(agent, contracts, turn);
+        } else {
+            // A call begins.
+            (self.unusable, self.repeated, self.last_said) = (0, 0, None);
+        }
+        let messages = segment::messages(agent, contracts, &self.mark, happened, self.unusable);
+        if messages.is_empty() {
+            return;
+        }
+        let text = as_text(&messages);
+        let tokens = messages.iter().map(segment::tokens).sum();
+        let link = Link::segment(self.last(), &text);
+        self.segments.push(Segment { messages, link, tokens });
+    }
+
+    /// What a turn says about how the conversation goes.
+    fn note(&mut self, agent: &Agent, contracts: &Contracts, turn: &Turn) {
+        let was_unusable = turn.answers.iter().any(|(_, answer)| is_own_failure(answer));
+        self.unusable = if was_unusable { self.unusable + 1 } else { 0 };
+        let Some(heard) = &turn.heard else { return };
+        let said =
+            [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]
+                .concat();
+        if self.last_said.as_deref() == Some(said.as_str()) {
+            self.repeated += 1;
+        } else {
+            (self.repeated, self.last_said) = (0, Some(said));
+        }
+        let taken = dialect::take(agent, contracts, heard, Allowed { only_final: false, nonce: "" });
+        if let Some(thought) = taken.thoughts.last().filter(|thought| !thought.trim().is_empty()) {
+            self.last_thought = Some(thought.trim().to_owned());
+        }
+    }
+
+    /// The hash of the last link.
+    pub(crate) fn last(&self) -> &str {
+        self.segments.last().map_or(&self.base.hash, |segment| &segment.link.hash)
+    }
+
+    /// The links that a prompt stands on, from the base on.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
+        std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link))
+    }
+
+    /// Everything that was said, as a model is shown it.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.segments.iter().flat_map(|segment| segment.messages.iter().cloned()).collect()
+    }
+
+    /// An estimate of its tokens, the system prompt included.
+    pub(crate) fn tokens(&self) -> u64 {
+        let said: u64 = self.segments.iter().map(|segment| segment.tokens).sum();
+        crate::tokens::of_message(&self.system) + said
+    }
+}
+
+/// Whether an answer is the core's word that the output of the turn was unusable.
+fn is_own_failure(answer: &Payload) -> bool {
+    let code = answer.attribute("code").unwrap_or_default();
+    answer.name().is(systole_kit::namespaces::CORE, "system-error")
+        && code.starts_with("agent.")
+        && failure(&code).is_some()
+}

@@ -1,0 +1,246 @@
+//! What happened, as messages for a model: requests and results in the user's role, the model's own words as received.
+//!
+//! Events come in, messages go out. Whatever somebody else said is escaped; the core's words stand within the mark.
+
+use serde_json::{Value, json};
+use systole_kit::{Payload, namespaces};
+
+use super::{Happened, Turn, is_own_failure};
+use crate::contracts::Contracts;
+use crate::dialect::{self, Allowed, Taken};
+use crate::heard::Heard;
+use crate::model::{Message, Part, Role};
+use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown};
+use crate::spec::{Agent, Dialect};
+
+pub(super) fn messages(
+    agent: &Agent,
+    contracts: &Contracts,
+    mark: &Mark,
+    happened: &Happened,
+    unusable: u32,
+) -> Vec<Message> {
+    match happened {
+        Happened::Request { from, payload } => {
+            let words =
+                ["<message from=\"", &quoted(from), "\">", &shown(payload, mark), "</message>"].concat();
+            vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
+        }
+        Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, unusable),
+    }
+}
+
+fn turn_messages(
+    agent: &Agent,
+    contracts: &Contracts,
+    mark: &Mark,
+    turn: &Turn,
+    unusable: u32,
+) -> Vec<Message> {
+    let mut out = Vec::new();
+    let allowed = Allowed { only_final: false, nonce: "" };
+    let taken = turn.heard.as_ref().map(|heard| dialect::take(agent, contracts, heard, allowed));
+    if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
+        out.push(Message { role: Role::Assistant, parts: heard.parts.clone() });
+    }
+    let teller = Teller { agent, mark, taken: taken.as_ref(), unusable };
+    let mut parts = Vec::new();
+    if let Some(heard) = &turn.heard {
+        parts.extend(teller.results(heard, turn));
+    }
+    let words = teller.words(turn);
+    if !words.is_empty() {
+        parts.push(Part::Text(words.join("\n\n")));
+    }
+    let has_ended = taken.as_ref().is_some_and(|taken| taken.ending.is_some());
+    if parts.is_empty() && !out.is_empty() && !has_ended {
+        // Two messages of the model would stand behind one another.
+        parts.push(Part::Text(block(mark, "Your note is recorded. Go on.")));
+    }
+    if !parts.is_empty() {
+        out.push(Message { role: Role::User, parts });
+    }
+    out
+}
+
+struct Teller<'a> {
+    agent: &'a Agent,
+    mark: &'a Mark,
+    taken: Option<&'a Taken>,
+    unusable: u32,
+}
+
+impl Teller<'_> {
+    /// The actions of the turn under the ordinals that their items had.
+    fn act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
+        let taken = self.taken?;
+        let note = usize::from(!taken.thoughts.is_empty() || !taken.plans.is_empty());
+        let at = usize::try_from(ordinal).ok()?.checked_sub(note)?;
+        Some((at, taken.acts.get(at)?))
+    }
+
+    /// The results of native calls: each has one, whatever came of it.
+    fn results(&self, heard: &Heard, turn: &Turn) -> Vec<Part> {
+        let Some(taken) = self.taken else { return Vec::new() };
+        let answer_of = |id: &str| {
+            let found = turn.answers.iter().find(|(ordinal, _)| {
+                self.act(*ordinal).is_some_and(|(_, act)| act.call.as_deref() == Some(id))
+            });
+            found.map(|(_, payload)| self.told(payload))
+        };
+        let failed_of = |id: &str| {
+            let found = taken.failed_calls.iter().find(|(failed, _)| failed == id);
+            found.map(|(_, reason)| {
+                let first = crate::show::first_words(&reason.code(), None, None);
+                ([&first, "\n", &reason.told()].concat(), true)
+            })
+        };
+        let result = |call: &crate::model::Call| {
+            let told = answer_of(&call.id).or_else(|| failed_of(&call.id));
+            let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
+            Part::Result { id: call.id.clone(), name: call.name.clone(), text, is_error }
+        };
+        heard.calls().map(result).collect()
+    }
+
+    /// An answer as the result of a call, and whether it is a failure.
+    fn told(&self, payload: &Payload) -> (String, bool) {
+        if payload.name().is(namespaces::CORE, "system-error") {
+            return (escaped(&self.mark.cover(&failure(payload).words)), true);
+        }
+        if *payload.name().ns == *namespaces::CORE {
+            return (core_words(payload, self.mark), false);
+        }
+        (self.shortened(shown(payload, self.mark)), false)
+    }
+
+    /// A long output is shown in part; all of it lies in the log.
+    fn shortened(&self, text: String) -> String {
+        let most = self.agent.tool_output_max;
+        if text.len() <= most {
+            return text;
+        }
+        let mut end = most;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let shown = text.get(..end).unwrap_or_default();
+        let (all, here) = (text.len().to_string(), end.to_string());
+        [shown, "\n[", &here, " of ", &all, " bytes are shown; the rest can be read with <recall>]"].concat()
+    }
+
+    /// Everything else: results of actions in text, the core's words, what was unusable, and what came unasked.
+    fn words(&self, turn: &Turn) -> Vec<String> {
+        let mut words = Vec::new();
+        let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
+        for (ordinal, payload) in &turn.answers {
+            let act = self.act(*ordinal);
+            if act.is_some_and(|(_, act)| act.call.is_some()) {
+                continue;
+            }
+            words.push(self.answer(act, several, payload));
+        }
+        for arrival in &turn.inbox {
+            words.push(self.arrival(arrival));
+        }
+        words
+    }
+
+    fn answer(&self, act: Option<(usize, &dialect::Act)>, several: bool, payload: &Payload) -> String {
+        if is_own_failure(payload) {
+            return self.unusable(payload);
+        }
+        let is_error = payload.name().is(namespaces::CORE, "system-error");
+        let is_core = *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report";
+        if is_core && !is_error {
+            return block(self.mark, &core_words(payload, self.mark));
+        }
+        let (text, _) = self.told(payload);
+        let mut tag = "<tool_result".to_owned();
+        if let Some((at, act)) = act {
+            tag.extend([" tool_name=\"", &quoted(&act.name), "\""]);
+            if several {
+                tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
+            }
+        }
+        [&tag, ">", &text, "</tool_result>"].concat()
+    }
+
+    /// The core's word that nothing could be made of the turn.
+    fn unusable(&self, payload: &Payload) -> String {
+        let code = payload.attribute("code").unwrap_or_default();
+        let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
+        let told = payload.attribute("message").unwrap_or_default();
+        let (attempt, of) = (self.unusable.to_string(), self.agent.attempts.to_string());
+        let first = crate::show::first_words(&code, None, None);
+        let reason = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
+        [
+            "<turn-failed attempt=\"",
+            &attempt,
+            "\" of=\"",
+            &of,
+            "\"><reason slug=\"",
+            &quoted(&slug),
+            "\">",
+            &reason,
+            "</reason></turn-failed>",
+        ]
+        .concat()
+    }
+
+    /// What came unasked. A remark of the agent about its own output is a result without a tool.
+    fn arrival(&self, payload: &Payload) -> String {
+        if is_own_failure(payload) {
+            let code = payload.attribute("code").unwrap_or_default();
+            let told = payload.attribute("message").unwrap_or_default();
+            let first = crate::show::first_words(&code, None, None);
+            let words = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
+            return ["<tool_result>", &words, "</tool_result>"].concat();
+        }
+        block(self.mark, &core_words(payload, self.mark))
+    }
+}
+
+/// Whether actions are native calls.
+pub(super) fn is_native(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Native | Dialect::XmlFinal)
+}
+
+/// Messages as the chain of a prompt keeps them: JSON, one message a line.
+pub(crate) fn as_text(messages: &[Message]) -> String {
+    let lines: Vec<String> = messages.iter().map(|message| line(message).to_string()).collect();
+    lines.join("\n")
+}
+
+fn line(message: &Message) -> Value {
+    let parts: Vec<Value> = message.parts.iter().map(part).collect();
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    json!({ "role": role, "parts": parts })
+}
+
+fn part(part: &Part) -> Value {
+    match part {
+        Part::Text(text) => json!({ "text": text }),
+        Part::Call(call) => {
+            json!({ "call": { "id": call.id, "name": call.name, "arguments": call.arguments } })
+        }
+        Part::Result { id, name, text, is_error } => {
+            json!({ "result": { "id": id, "name": name, "text": text, "is_error": is_error } })
+        }
+        Part::Reasoning(kept) => json!({ "reasoning": kept }),
+    }
+}
+
+/// An estimate of the tokens of a message.
+pub(super) fn tokens(message: &Message) -> u64 {
+    let parts = message.parts.iter().map(|part| match part {
+        Part::Text(text) => crate::tokens::estimate(text),
+        Part::Call(call) => crate::tokens::estimate(&call.name) + crate::tokens::estimate(&call.arguments),
+        Part::Result { name, text, .. } => crate::tokens::estimate(name) + crate::tokens::estimate(text),
+        Part::Reasoning(kept) => crate::tokens::estimate(&kept.to_string()),
+    });
+    parts.sum::<u64>() + crate::tokens::of_message("")
+}

@@ -1,0 +1,292 @@
+//! A model that is a file of answers: for rehearsals, demos and tests. It says that it is one, costs nothing, and
+//! answers each agent from a list of its own, in order.
+//!
+//! A file's text comes in; answers go out. It fails loudly: a list that ran out, or a prompt that lacks what an answer
+//! needs, is a fault with the agent and the place in its list.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use regex_lite::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Answer, Answering, Call, Fault, FaultKind, Model, Part, Piece, Request, Stop, Usage, Watcher};
+
+/// A file of answers, read and checked.
+#[derive(Debug, Default)]
+pub struct Script {
+    agents: BTreeMap<String, Vec<Reply>>,
+}
+
+/// What is wrong with a file of answers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct Unusable {
+    /// What, with line and column where they are known.
+    pub words: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    say: Option<String>,
+    #[serde(rename = "if")]
+    only_if: Option<String>,
+    #[serde(default)]
+    need: Vec<String>,
+    chunk: Option<usize>,
+    delay: Option<String>,
+    stop: Option<String>,
+    #[serde(default)]
+    cut: bool,
+    usage: Option<Used>,
+    call: Option<BTreeMap<String, Value>>,
+    error: Option<Failing>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Used {
+    #[serde(rename = "in")]
+    tokens_in: u64,
+    #[serde(rename = "out")]
+    tokens_out: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failing {
+    status: u16,
+    retry_after: Option<String>,
+}
+
+#[derive(Debug)]
+struct Reply {
+    parts: Vec<Part>,
+    only_if: Option<String>,
+    need: Vec<Regex>,
+    chunk: usize,
+    delay: Duration,
+    stop: Stop,
+    cut: bool,
+    usage: Option<Used>,
+    error: Option<(u16, Option<u64>)>,
+}
+
+impl Script {
+    /// Reads a file's text: for each agent a list of answers.
+    ///
+    /// # Errors
+    /// What is wrong with it first.
+    pub fn read(text: &str) -> Result<Self, Unusable> {
+        let written: BTreeMap<String, Vec<Written>> =
+            serde_saphyr::from_str(text).map_err(|error| Unusable { words: error.to_string() })?;
+        let mut agents = BTreeMap::new();
+        for (agent, list) in written {
+            let replies: Result<Vec<Reply>, Unusable> = (1usize..)
+                .zip(list)
+                .map(|(number, reply)| {
+                    reply.checked().map_err(|words| Unusable {
+                        words: ["answer ", &number.to_string(), " of ", &agent, ": ", &words].concat(),
+                    })
+                })
+                .collect();
+            agents.insert(agent, replies?);
+        }
+        Ok(Self { agents })
+    }
+
+    /// The agents that it has answers for.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
+    }
+}
+
+impl Written {
+    fn checked(self) -> Result<Reply, String> {
+        if self.say.is_none() && self.call.is_none() && self.error.is_none() {
+            return Err("it says nothing: write say, call or error".to_owned());
+        }
+        let has_calls = self.call.is_some();
+        let calls = (1u32..).zip(self.call.unwrap_or_default()).map(|(number, (name, arguments))| {
+            Part::Call(Call {
+                id: ["call-", &number.to_string()].concat(),
+                name,
+                arguments: arguments.to_string(),
+            })
+        });
+        let parts: Vec<Part> = self.say.map(Part::Text).into_iter().chain(calls).collect();
+        let stop = match self.stop.as_deref() {
+            None if has_calls => Stop::Tool,
+            None | Some("end") => Stop::End,
+            Some("length") => Stop::Length,
+            Some("tool") => Stop::Tool,
+            Some(other) => return Err(["stop: `", other, "` is none of end, length, tool"].concat()),
+        };
+        let need = self.need.iter().map(|pattern| {
+            Regex::new(pattern).map_err(|error| ["need: `", pattern, "`: ", &error.to_string()].concat())
+        });
+        let error = match self.error {
+            Some(failing) => {
+                let after = failing.retry_after.as_deref().map(|text| milliseconds("retry_after", text));
+                Some((failing.status, after.transpose()?))
+            }
+            None => None,
+        };
+        let delay = self.delay.as_deref().map(|text| milliseconds("delay", text)).transpose()?.unwrap_or(0);
+        Ok(Reply {
+            parts,
+            only_if: self.only_if,
+            need: need.collect::<Result<_, _>>()?,
+            chunk: self.chunk.unwrap_or(usize::MAX).max(1),
+            delay: Duration::from_millis(delay),
+            stop,
+            cut: self.cut,
+            usage: self.usage,
+            error,
+        })
+    }
+}
+
+/// A stretch of time as the organism's file writes one, up to a minute.
+fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: Option<u64> = digits.parse().ok();
+    let factor = match text.get(digits.len()..) {
+        Some("ms") => Some(1),
+        Some("s") => Some(1000),
+        _ => None,
+    };
+    let found = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    found
+        .filter(|ms| *ms <= 60_000)
+        .ok_or_else(|| [key, ": `", text, "` is no time; write 50ms or 2s, up to 60s"].concat())
+}
+
+/// The answers of one agent, as its model.
+#[derive(Debug)]
+pub struct Scripted {
+    script: Arc<Script>,
+    agent: String,
+    /// The name of the model in the organism's file.
+    name: String,
+    next: Mutex<usize>,
+}
+
+impl Scripted {
+    /// The model of that name, for that agent.
+    #[must_use]
+    pub fn new(script: Arc<Script>, name: &str, agent: &str) -> Self {
+        Self { script, agent: agent.to_owned(), name: name.to_owned(), next: Mutex::new(0) }
+    }
+
+    /// The next answer whose condition holds.
+    fn reply(&self, shown: &str) -> Result<(usize, &Reply), Box<Fault>> {
+        let Some(list) = self.script.agents.get(&self.agent) else {
+            return Err(self.fault("the script has no answers for it"));
+        };
+        // One step; a poisoned count is in order.
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(reply) = list.get(*next) {
+            *next += 1;
+            if reply.only_if.as_ref().is_none_or(|text| shown.contains(text.as_str())) {
+                return Ok((*next, reply));
+            }
+        }
+        let all = list.len().to_string();
+        Err(self.fault(&["the script has ", &all, " answers for it, and they are all given"].concat()))
+    }
+
+    fn fault(&self, words: &str) -> Box<Fault> {
+        let words = ["model ", &self.name, ", agent ", &self.agent, ": ", words].concat();
+        Box::new(Fault {
+            kind: FaultKind::Unavailable,
+            words,
+            status: None,
+            retry_after_ms: None,
+            partial: String::new(),
+            may_be_paid: false,
+        })
+    }
+
+    async fn answer(script: Arc<Self>, request: Request, mut watcher: Watcher) -> Result<Answer, Box<Fault>> {
+        let shown = request.messages.last().map(words_of).unwrap_or_default();
+        let (number, reply) = script.reply(&shown)?;
+        let whole =
+            [&request.system, "\n", &request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")]
+                .concat();
+        if let Some(missing) = reply.need.iter().find(|pattern| !pattern.is_match(&whole)) {
+            let words = [
+                "answer ",
+                &number.to_string(),
+                " needs `",
+                missing.as_str(),
+                "` in the prompt, which has none",
+            ];
+            return Err(script.fault(&words.concat()));
+        }
+        if let Some((status, retry_after_ms)) = reply.error {
+            let mut fault = script.fault(&["the script answers with status ", &status.to_string()].concat());
+            fault.kind = kind_of(status);
+            (fault.status, fault.retry_after_ms) = (Some(status), retry_after_ms);
+            return Err(fault);
+        }
+        let text: String = reply.parts.iter().filter_map(text_of).collect();
+        let mut characters = text.chars().peekable();
+        while characters.peek().is_some() {
+            let piece: String = characters.by_ref().take(reply.chunk).collect();
+            watcher(Piece::Text(piece));
+            tokio::time::sleep(reply.delay).await;
+        }
+        if reply.cut {
+            let mut fault = script.fault("the stream ended without its end");
+            (fault.kind, fault.partial, fault.may_be_paid) = (FaultKind::Truncated, text, true);
+            return Err(fault);
+        }
+        let usage = reply.usage.map_or_else(Usage::default, |used| Usage {
+            tokens_in: Some(used.tokens_in),
+            tokens_out: Some(used.tokens_out),
+            cached: None,
+        });
+        Ok(Answer { parts: reply.parts.clone(), stop: reply.stop, usage, by: script.name.clone() })
+    }
+}
+
+/// The kind of fault that a status is.
+fn kind_of(status: u16) -> FaultKind {
+    match status {
+        429 => FaultKind::RateLimited,
+        401 | 403 => FaultKind::Refused,
+        400..500 => FaultKind::InvalidRequest,
+        _ => FaultKind::Unavailable,
+    }
+}
+
+fn words_of(message: &super::Message) -> String {
+    let words: Vec<&str> = message
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) | Part::Result { text, .. } => Some(text.as_str()),
+            Part::Call(call) => Some(call.arguments.as_str()),
+            Part::Reasoning(_) => None,
+        })
+        .collect();
+    words.join("\n")
+}
+
+fn text_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+impl Model for Arc<Scripted> {
+    fn ask(&self, request: Request, watcher: Watcher) -> Answering {
+        let answer = Scripted::answer(self.clone(), request, watcher);
+        Box::pin(async move { answer.await.map_err(|fault| *fault) })
+    }
+}

@@ -1,0 +1,41 @@
+//! One exchange, made from the contracts: what a request looks like, a call, its result, and the end.
+//!
+//! Contracts come in, a section goes out. Every payload in it is valid by its schema, so a model that imitates it is right.
+
+use crate::contracts::Contracts;
+use crate::show::{escaped, markup, only_text};
+use crate::spec::{Agent, Dialect, Thinking};
+
+use super::{protocol, titled, tools};
+
+/// The exchange; only where actions are text, as native calls have an example in their own form.
+pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
+    let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
+    let call = tools::example(first)?;
+    let thinking = match agent.thinking {
+        Thinking::Required => "<thinking>What I need first.</thinking>\n",
+        Thinking::Free => "",
+    };
+    let given = first.given.first().and_then(|known| known.example());
+    let result = given.map_or_else(
+        || "done".to_owned(),
+        |payload| escaped(&only_text(&payload).unwrap_or_else(|| markup(&payload))),
+    );
+    let local = &*first.known.element.local;
+    let lines = [
+        "You write:\n",
+        thinking,
+        &call,
+        "\n\nYou are shown:\n<tool_result tool_name=\"",
+        local,
+        "\">",
+        &result,
+        "</tool_result>\n\nYou write:\n",
+        match agent.thinking {
+            Thinking::Required => "<thinking>That is enough.</thinking>\n",
+            Thinking::Free => "",
+        },
+        &protocol::ending(contracts),
+    ];
+    Some(titled("one_exchange", &lines.concat()))
+}

@@ -1,0 +1,49 @@
+//! The base of a prompt: what stands before everything that was said, and does not change while a call is open.
+//!
+//! An agent and its contracts come in, text goes out. Nothing in it depends on the call but the date on which its thread
+//! began.
+
+mod exchange;
+mod protocol;
+mod tools;
+
+use crate::contracts::Contracts;
+use crate::spec::{Agent, Dialect, Section};
+
+pub(crate) use tools::native;
+
+/// Sections that stand first, in this order, whatever the order of the file.
+const FIRST: [&str; 3] = ["identity", "capabilities", "rules"];
+
+/// The system prompt of an agent whose thread began on that date.
+pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String {
+    let mut parts = Vec::new();
+    parts.extend(agent.preamble.as_deref().map(|words| words.trim().to_owned()));
+    let rank = |section: &Section| FIRST.iter().position(|name| *name == section.name).unwrap_or(FIRST.len());
+    let mut sections: Vec<&Section> = agent.prompt.iter().collect();
+    sections.sort_by_key(|section| rank(section));
+    parts.extend(sections.into_iter().map(section));
+    if agent.dialect != Dialect::Plain {
+        parts.extend(tools::section(agent, contracts));
+        parts.push(protocol::section(agent, contracts));
+        parts.extend(exchange::section(agent, contracts));
+    }
+    parts.push(titled("environment", &["Date: ", began].concat()));
+    parts.join("\n\n")
+}
+
+fn section(section: &Section) -> String {
+    let lines: Vec<String> = match section.is_list {
+        true => section.lines.iter().map(|line| ["- ", line.trim()].concat()).collect(),
+        false => section.lines.iter().map(|line| line.trim().to_owned()).collect(),
+    };
+    titled(&section.name, &lines.join("\n"))
+}
+
+/// A section under its name, as a person would write it.
+fn titled(name: &str, text: &str) -> String {
+    let spaced = name.replace(['_', '-'], " ");
+    let mut letters = spaced.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    ["# ", &first, letters.as_str(), "\n\n", text].concat()
+}

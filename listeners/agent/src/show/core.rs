@@ -1,0 +1,69 @@
+//! The core's own words as a model is shown them: inside a tag that only this call's prompt has, without heads,
+//! digests and hashes.
+//!
+//! A payload of the core comes in, a block goes out. What somebody else said inside it stays that, escaped.
+
+use systole_kit::gate::{Gate, Step};
+use systole_kit::{Limits, Payload, namespaces};
+
+use super::{Mark, quoted, shown};
+
+/// What nobody who thinks needs of a core payload.
+const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
+
+/// A block of the core's words, which stand in it as they are.
+pub(crate) fn block(mark: &Mark, words: &str) -> String {
+    ["<core-", &mark.0, ">\n", words.trim_matches('\n'), "\n</core-", &mark.0, ">"].concat()
+}
+
+/// A core payload: its own tag and attributes, and in it what somebody else said, as text.
+pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
+    let name = &*payload.name().local;
+    let mut tag = ["<", name].concat();
+    for (attribute, value) in attributes(payload) {
+        tag.extend([" ", &attribute, "=\"", &quoted(&mark.cover(&value)), "\""]);
+    }
+    let inside = inside(payload, mark);
+    if inside.is_empty() { [&tag, "/>"].concat() } else { [&tag, ">", &inside, "</", name, ">"].concat() }
+}
+
+fn attributes(payload: &Payload) -> Vec<(String, String)> {
+    let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return Vec::new() };
+    if !matches!(gate.step(), Ok(Step::Open(_))) {
+        return Vec::new();
+    }
+    let all = gate.attributes().iter();
+    let told = all.filter(|a| a.prefix.is_empty() && a.local != "xmlns" && !LEFT_OUT.contains(&a.local));
+    told.map(|a| (a.local.to_owned(), a.value().into_owned())).collect()
+}
+
+/// A payload inside one of the core is somebody else's word; elements of the core inside it are read by their text.
+fn inside(payload: &Payload, mark: &Mark) -> String {
+    match payload.child() {
+        Ok(child)
+            if *child.name().ns == *namespaces::CORE && child.name().local.as_ref() != "final-report" =>
+        {
+            children(payload, mark)
+        }
+        Ok(child) => shown(&child, mark),
+        Err(_) => super::escaped(&mark.cover(&payload.text())),
+    }
+}
+
+/// Messages that were recalled, and whatever else of the core stands inside: each by its attributes and its text.
+fn children(payload: &Payload, mark: &Mark) -> String {
+    let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return String::new() };
+    if !matches!(gate.step(), Ok(Step::Open(_))) {
+        return String::new();
+    }
+    let mut out = String::new();
+    while let Ok(Some(tag)) = gate.child() {
+        out.extend(["<", tag.local]);
+        for attribute in gate.attributes().iter().filter(|a| a.prefix.is_empty() && a.local != "xmlns") {
+            out.extend([" ", attribute.local, "=\"", &quoted(&mark.cover(&attribute.value())), "\""]);
+        }
+        let text = gate.text_inside().unwrap_or_default();
+        out.extend([">", &super::escaped(&mark.cover(&text)), "</", tag.local, ">"]);
+    }
+    out
+}

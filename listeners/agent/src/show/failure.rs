@@ -1,0 +1,81 @@
+//! A refusal or a failure in the words of one of five classes, so that a model can tell at a glance what to mend: its
+//! form, its markup, the tool's name, the parameters, or nothing, as the tool itself failed.
+//!
+//! A `<system-error>` of the core comes in, words go out.
+
+use systole_kit::Payload;
+
+/// A failure as a model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Its code.
+    pub(crate) code: String,
+    /// The element that it is about.
+    pub(crate) element: Option<String>,
+    /// The words, which begin with `Error: `.
+    pub(crate) words: String,
+}
+
+/// Reads one.
+pub(crate) fn failure(error: &Payload) -> Failure {
+    let told = |name: &str| error.attribute(name).filter(|value| !value.is_empty());
+    let code = told("code").unwrap_or_default();
+    let element = told("element");
+    let mut words = first_words(&code, element.as_deref(), told("line").as_deref());
+    words.extend(told("message").map(|message| ["\n", &message].concat()));
+    for (name, what) in [("expected", "\nExpected: "), ("try", "\nTry: ")] {
+        words.extend(error.text_of(name).filter(|text| !text.is_empty()).map(|text| [what, &text].concat()));
+    }
+    Failure { code, element, words }
+}
+
+/// How a failure of that code begins.
+pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
+    match class(code) {
+        Class::Form => "Error: No valid action.".to_owned(),
+        Class::Markup => match line {
+            Some(line) => ["Error: Malformed XML at line ", line, "."].concat(),
+            None => "Error: Malformed XML.".to_owned(),
+        },
+        Class::Tool => ["Error: Unknown tool: ", element.unwrap_or("(no name)"), "."].concat(),
+        Class::Parameters => "Error: Invalid parameters:".to_owned(),
+        Class::Execution => "Error: Tool execution failed:".to_owned(),
+    }
+}
+
+/// The five classes of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// There was nothing that could be done.
+    Form,
+    /// What was to be done was no markup.
+    Markup,
+    /// Nobody takes it.
+    Tool,
+    /// It does not follow its schema.
+    Parameters,
+    /// It was done, and failed.
+    Execution,
+}
+
+/// The class of a code.
+pub(crate) fn class(code: &str) -> Class {
+    match code {
+        "agent.malformed"
+        | "agent.missing-closing-tag"
+        | "agent.truncated-structure"
+        | "payload.malformed"
+        | "payload.forbidden-construct" => Class::Markup,
+        "agent.unknown-action"
+        | "agent.ambiguous-action"
+        | "route.not-a-peer"
+        | "route.ambiguous"
+        | "payload.no-such-element"
+        | "payload.undeclared"
+        | "payload.no-namespace" => Class::Tool,
+        "agent.tool-payload-invalid" => Class::Parameters,
+        code if code.starts_with("agent.") => Class::Form,
+        code if code.starts_with("payload.") || code == "reply.final-not-alone" => Class::Parameters,
+        _ => Class::Execution,
+    }
+}

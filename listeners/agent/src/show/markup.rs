@@ -1,0 +1,76 @@
+//! A payload as a model reads and writes one: by local names, without declarations.
+//!
+//! A payload comes in, text goes out. Never escapes that text as a whole: whoever puts it somewhere does.
+
+use systole_kit::attributes::Attribute;
+use systole_kit::gate::{Gate, Step};
+use systole_kit::{Limits, Payload};
+
+/// The text of a payload that holds nothing else, not even an attribute.
+pub(crate) fn only_text(payload: &Payload) -> Option<String> {
+    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let Step::Open(_) = gate.step().ok()? else { return None };
+    if gate.attributes().iter().any(|attribute| !declares(attribute)) {
+        return None;
+    }
+    let mut text = String::new();
+    loop {
+        match gate.step().ok()? {
+            Step::Text(part) => part.append_to(&mut text),
+            Step::Open(_) => return None,
+            Step::Close | Step::Done => return Some(text),
+            Step::Instruction => {}
+        }
+    }
+}
+
+/// A payload by local names, as an example of what a model may write.
+pub(crate) fn markup(payload: &Payload) -> String {
+    written(payload).unwrap_or_else(|| String::from_utf8_lossy(payload.bytes()).into_owned())
+}
+
+fn written(payload: &Payload) -> Option<String> {
+    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let (mut out, mut open) = (String::with_capacity(payload.bytes().len()), Vec::new());
+    loop {
+        match gate.step().ok()? {
+            Step::Open(tag) => {
+                close_start(&mut out, &open);
+                out.extend(["<", tag.local]);
+                for attribute in gate.attributes().iter().filter(|attribute| !declares(attribute)) {
+                    out.extend([" ", attribute.local, "=\""]);
+                    out.push_str(&super::quoted(&attribute.value()));
+                    out.push('"');
+                }
+                open.push((tag.local.to_owned(), out.len()));
+            }
+            Step::Text(part) => {
+                close_start(&mut out, &open);
+                let mut text = String::new();
+                part.append_to(&mut text);
+                out.push_str(&super::escaped(&text));
+            }
+            Step::Close => {
+                let (name, at) = open.pop()?;
+                if at == out.len() {
+                    out.push_str("/>");
+                } else {
+                    out.extend(["</", &name, ">"]);
+                }
+            }
+            Step::Instruction => {}
+            Step::Done => return Some(out),
+        }
+    }
+}
+
+/// Ends the start tag that was written last, if nothing stands behind it yet.
+fn close_start(out: &mut String, open: &[(String, usize)]) {
+    if open.last().is_some_and(|(_, at)| *at == out.len()) {
+        out.push('>');
+    }
+}
+
+fn declares(attribute: &Attribute<'_>) -> bool {
+    attribute.prefix == "xmlns" || attribute.prefix.is_empty() && attribute.local == "xmlns"
+}

@@ -1,0 +1,50 @@
+//! What a model is shown of a payload: text as text, anything else as markup that means nothing where it stands.
+//!
+//! Whatever somebody else said is escaped, and the mark of the call is taken out of it, so that nothing in it can
+//! pretend to be the core's word or the end of the block that it stands in. Payloads come in, words go out.
+
+mod core;
+mod failure;
+mod markup;
+
+pub(crate) use core::{block, core_words};
+pub(crate) use failure::{failure, first_words};
+pub(crate) use markup::{markup, only_text};
+
+use systole_kit::Payload;
+
+/// The mark of a call: only its own prompt has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark(pub(crate) String);
+
+impl Mark {
+    /// A text without the mark.
+    pub(crate) fn cover(&self, text: &str) -> String {
+        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[mark]") }
+    }
+}
+
+/// Text that stands where markup is read.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A payload of somebody else, as its receiver's model may read it.
+pub(crate) fn shown(payload: &Payload, mark: &Mark) -> String {
+    let words = only_text(payload).unwrap_or_else(|| markup(payload));
+    escaped(&mark.cover(&words))
+}
+
+/// Text in an attribute.
+pub(crate) fn quoted(text: &str) -> String {
+    escaped(text).replace('"', "&quot;")
+}
