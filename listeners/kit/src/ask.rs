@@ -6,7 +6,7 @@
 mod kept;
 mod viewed;
 
-pub use kept::{Kept, Whose};
+pub use kept::{Kept, Put, Whose};
 pub use viewed::{Shown, Spot, Viewed};
 
 use crate::gate::{Gate, Tag};
@@ -39,9 +39,9 @@ pub enum Question {
         /// The first byte that is wanted, from 0.
         from: u64,
     },
-    /// Bytes to be kept.
+    /// A text to be kept under its hash.
     PutBlob {
-        /// The text of them.
+        /// The text.
         text: String,
     },
     /// The journal of this turn's earlier attempts.

@@ -6,6 +6,7 @@ mod deliveries;
 mod drain;
 mod holding;
 mod journal;
+mod keeping;
 mod memory;
 mod parking;
 mod recovery;

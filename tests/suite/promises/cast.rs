@@ -19,7 +19,7 @@ use crate::organism::{folder, start};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What every program begins with.
-const PRELUDE: &str = r#"import os, random, re, select, sqlite3, sys, time
+const PRELUDE: &str = r#"import hashlib, os, random, re, select, sqlite3, sys, time
 from xml.sax.saxutils import escape, unescape
 import xml.etree.ElementTree as ET
 CORE = "https://xml-pipeline.org/ns/core/v1"

@@ -174,22 +174,31 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     let questions = "lambda turn: [said('|'.join(ask(turn.delivery, q, n) for n, q in enumerate([\
                      '<view from-seq=\"2\"/>', '<schema name=\"echo\"/>', '<schema name=\"hidden\"/>', '<schema name=\"never\"/>', \
                      '<blob hash=\"%s\"/>' % re.search('hash=\"([0-9a-f]+)\"', turn.line).group(1), '<blob hash=\"00\"/>', \
-                     '<put-blob>x</put-blob>'])))]";
+                     '<put-blob>a &amp; b&#10;</put-blob>', '<blob hash=\"%s\"/>' % hashlib.sha256(b'a & b\\n').hexdigest()])))]";
     let plan = format!("[[say('echo', 'a &lt; b'), '<nonsense xmlns=\"urn:x\"/>'], {questions}]");
     let (_, told) = house.ask("k", "boss", &plan).await;
     let answers: Vec<&str> = told.split('|').collect();
-    let [view, own, hidden, never, blob, no_blob, put] = answers[..] else { panic!("{told}") };
+    let [view, own, hidden, never, blob, no_blob, put, unshown] = answers[..] else { panic!("{told}") };
     assert!(view.contains("id=\"0\"") && view.contains("count=\"4\""), "{view}");
     assert!(view.contains("seq=\"2\" from=\"boss\" sort=\"said\" turn=\"1\" ordinal=\"0\">"), "{view}");
     assert!(view.contains("seq=\"3\" from=\"echo\" sort=\"answer\" turn=\"1\" ordinal=\"0\">"), "{view}");
     assert!(own.contains("name=\"echo\" total=") && own.contains("targetNamespace"), "{own}");
-    let words = |answer: &str| answer.split_once("<system-error").expect("refused").1.to_owned();
+    let words = |answer: &str| {
+        let (_, words) = answer.split_once("<system-error").expect("refused");
+        words.split("</system-error>").next().unwrap().to_owned()
+    };
     assert_eq!(words(hidden), words(never), "one that is hidden and one that never was");
     assert!(words(hidden).contains("route.not-a-peer"), "{hidden}");
     assert!(blob.contains("nonsense xmlns"), "{blob}");
     assert!(no_blob.contains("no document of this hash is named in your view"), "{no_blob}");
-    assert!(put.contains("payload.not-built"), "{put}");
-    house.close().await;
+    let hash = Digest::of(b"a & b\n").to_string();
+    assert!(put.ends_with(&format!(" hash=\"{hash}\" total=\"6\"/></answer>")), "{put}");
+    assert_eq!(words(unshown), words(no_blob), "what was put is shown to nobody");
+    assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
+    let folder = house.close().await;
+    // Whoever looks through the whole log finds a document that no record names in order.
+    let summary = systole::edges::log::sqlite::verify_all(&folder.path().join("hello.db")).unwrap();
+    assert!(summary.documents >= 2, "{summary:?}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use systole_kit::answers::{self, Answers};
-use systole_kit::ask::{Kept, Question, Shown, Spot, Viewed, Whose};
+use systole_kit::ask::{Kept, Put, Question, Shown, Spot, Viewed, Whose};
 use systole_kit::envelope::{Address, Stamp, write_envelope};
 use systole_kit::journal::{Entry, Outcome, Past, Recalled, Started};
 use systole_kit::money::Money;
@@ -119,6 +119,7 @@ fn answered() -> Vec<Vec<u8>> {
         let kept = Kept { total: 9, next, bytes };
         payloads.push(kept.payload(Whose::Schema("l")));
         payloads.push(kept.payload(Whose::Blob("ab")));
+        payloads.push(Put { hash: "ab".repeat(32), total: 9 }.payload());
         let recalled = |entry| Recalled { attempt: 1, id: 1, entry };
         payloads.push(Past { entries: entries(whole).map(recalled).to_vec(), next }.payload());
         let spots = [

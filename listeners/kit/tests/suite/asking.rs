@@ -1,7 +1,7 @@
 //! What questions to the pump are answered with: pages of a view, and bytes that are text or are not.
 
 use proptest::prelude::*;
-use systole_kit::ask::{Kept, Shown, Spot, Viewed, Whose};
+use systole_kit::ask::{Kept, Put, Shown, Spot, Viewed, Whose};
 use systole_kit::{Limits, Payload};
 
 fn payload(document: &str) -> Payload {
@@ -72,6 +72,23 @@ fn bytes_are_shown_as_text_where_they_are_text() {
     assert_eq!(shown(b""), [start, " total=\"0\"></schema>"].concat());
     assert_eq!(Kept::page(b"abc", 3, 2), None);
     assert_eq!(Kept::page(b"abc", u64::MAX, 2), None);
+}
+
+#[test]
+fn that_a_text_is_kept_is_said_without_it() {
+    let put = Put { hash: "ab".repeat(32), total: 9 };
+    let written = put.payload();
+    let told = format!("<blob xmlns=\"urn:systole:listener:v1\" hash=\"{}\" total=\"9\"/>", put.hash);
+    assert_eq!(String::from_utf8_lossy(written.bytes()), told);
+    assert_eq!(Put::read(&written), Ok(put));
+    for (document, words) in [
+        ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "no text"),
+        ("<blob xmlns='urn:systole:listener:v1' total='1'/>", "no attribute hash"),
+        ("<blob xmlns='urn:systole:listener:v1' hash='a'/>", "no attribute total"),
+    ] {
+        let fault = Put::read(&payload(document)).expect_err(document);
+        assert!(fault.to_string().contains(words), "{document}: {fault}");
+    }
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Label, Outcome, Past, Recalled, Standing, Started};
-use systole_kit::line::{Line, NotTaken, Pending, Saying};
+use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
 use systole_kit::money::Money;
 use systole_kit::reply::Word;
 use systole_kit::told::{Answer, Told, cancel};
@@ -269,6 +269,10 @@ impl Line for Script {
         let answer = if inside.0.is_empty() { Err(NotTaken::Over) } else { Ok(inside.0.remove(0)) };
         Box::pin(async move { answer })
     }
+
+    fn tell(&self, _: Remark) -> Pending<'_, Result<(), NotTaken>> {
+        Box::pin(async { Err(NotTaken::Over) })
+    }
 }
 
 fn now<T>(future: impl Future<Output = T>) -> T {
@@ -300,6 +304,27 @@ fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
     assert_eq!(now(line.ask(Question::View { from_seq: 0 })), Err(NotTaken::Over));
     let asked = script.0.into_inner().expect("one thread").1;
     assert_eq!(asked[2..4], [0, 1].map(|from| Saying::Ask(Question::Journal { from })));
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let page = Past { entries: vec![recalled(1, 1, start_of(PROMPT))], next: None }.payload();
+    let answer = |payload| Answer { delivery: "d".into(), id: 1, payload };
+    let answers = vec![answer(None), answer(Some(page.clone())), answer(None), answer(Some(page))];
+    let script = Script(Mutex::new((answers, Vec::new())));
+    let line: &dyn Line = &script;
+    let unreadable = |told: Result<String, NotTaken>| match told {
+        Err(NotTaken::Unreadable(fault)) => fault.message.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let count = |view: Vec<systole_kit::ask::Shown>| view.len().to_string();
+    assert_eq!(unreadable(now(line.view(0)).map(count)), "the answer is empty");
+    assert_eq!(unreadable(now(line.view(0)).map(count)), "the payload holds no view");
+    assert_eq!(
+        unreadable(now(line.past()).map(|past| past.entries.len().to_string())),
+        "the answer is empty"
+    );
+    assert_eq!(unreadable(now(line.put_blob("x"))), "the payload says of no text that it is kept");
 }
 
 fn money() -> impl Strategy<Value = Option<Money>> {
