@@ -126,7 +126,7 @@ impl Agent {
                 return Ok(Said::Failure { code, retry: false, words });
             }
         };
-        let allowed = Allowed { only_final, nonce: "" };
+        let allowed = Allowed { only_final, nonce: &conversation.nonce };
         let mut taken = dialect::take(&self.spec, &self.contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);
         if conversation.last_said.as_deref() == Some(heard.text().as_str()) && heard.calls().next().is_none()

@@ -10,6 +10,7 @@ use crate::chain::Link;
 use crate::heard::{self, Heard};
 use crate::memory::Conversation;
 use crate::model::{Choice, Fault, FaultKind, Message, Part, Request, Role, Tool};
+use crate::prompt;
 use crate::show::block;
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
@@ -177,8 +178,15 @@ fn expected(ask: &Ask<'_>) -> String {
     let acts = !ask.header.only_final && !ask.agent.contracts.actions.is_empty();
     match spec.dialect {
         Dialect::Plain => "your answer.".to_owned(),
-        Dialect::Native | Dialect::XmlFinal if acts => "calls, or your final.".to_owned(),
-        Dialect::Native | Dialect::XmlFinal => "your final.".to_owned(),
+        Dialect::Native if acts => "calls, or your final.".to_owned(),
+        Dialect::Native => "your final.".to_owned(),
+        Dialect::XmlFinal => {
+            let before = if acts { "calls, or your final: " } else { "your final: " };
+            let (nonce, format) = (&ask.conversation.nonce, prompt::format_name(spec.output.format));
+            let open =
+                ["<systole-", nonce, "-FINAL format=\"", format, "\" status=\"success|partial|failure\">"];
+            [before, &open.concat(), "…</systole-", nonce, "-FINAL>"].concat()
+        }
         Dialect::Xml => {
             let thinking = if spec.thinking == Thinking::Required { "<thinking>, then " } else { "" };
             let what = match (acts, spec.actions) {

@@ -3,8 +3,10 @@
 //! A dialect is a pure function of the answer and the contracts, so that the same words, read back from the log, mean the
 //! same again. It never speaks to a model and judges no payload by its schema: that is the pump's.
 
+mod json_schema;
 mod native;
 mod plain;
+mod xml_final;
 
 use systole_kit::{Payload, namespaces};
 
@@ -73,7 +75,8 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
     let mut taken = match agent.dialect {
         Dialect::Plain => plain::take(contracts, heard),
         Dialect::Native => native::take(agent, contracts, heard),
-        Dialect::Xml | Dialect::XmlFinal => plain::take(contracts, heard),
+        Dialect::XmlFinal => xml_final::take(agent, contracts, heard, allowed),
+        Dialect::Xml => plain::take(contracts, heard),
     };
     if heard.stop == Stop::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");

@@ -109,7 +109,7 @@ fn act(contracts: &Contracts, tools: &Tools, call: &Call) -> Result<Act, Option<
 }
 
 /// What is wrong with arguments, and the mend.
-fn slip(slip: &systole_kit::schema::Slip) -> String {
+pub(super) fn slip(slip: &systole_kit::schema::Slip) -> String {
     let mut words = [&slip.path, ": ", &slip.message].concat();
     if !slip.expected.is_empty() {
         words.extend(["; expected ", &slip.expected]);

@@ -57,6 +57,8 @@ pub(crate) struct Segment {
 pub(crate) struct Conversation {
     /// The mark of the call.
     pub(crate) mark: Mark,
+    /// The code in the slot of a final (`xml-final`).
+    pub(crate) nonce: String,
     /// The system prompt and the tools.
     pub(crate) base: Link,
     /// The prompt itself.
@@ -74,8 +76,11 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(mark: Mark, system: String, tools: &str) -> Self {
+        // It is told to the model as the mark is, and must not give that away.
+        let nonce = Link::segment("nonce", &mark.0).hash.chars().take(8).collect();
         Self {
             mark,
+            nonce,
             base: Link::base(&system, tools),
             system,
             segments: Vec::new(),

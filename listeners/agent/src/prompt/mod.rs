@@ -10,6 +10,7 @@ mod tools;
 use crate::contracts::Contracts;
 use crate::spec::{Agent, Dialect, Section};
 
+pub(crate) use protocol::format_name;
 pub(crate) use tools::native;
 
 /// Sections that stand first, in this order, whatever the order of the file.

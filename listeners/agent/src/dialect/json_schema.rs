@@ -1,0 +1,30 @@
+//! Whether the JSON of a final follows the composer's schema, in words of our own.
+//!
+//! A schema and a value come in; nothing, or where it does not and what is expected there, goes out.
+
+use serde_json::Value;
+
+/// The most places that are told at once.
+const TOLD: usize = 5;
+
+/// Checks a value.
+///
+/// # Errors
+/// The places where it does not follow the schema.
+pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
+    let validator =
+        jsonschema::validator_for(schema).map_err(|_| "The schema itself cannot be read.".to_owned())?;
+    let places: Vec<String> = validator
+        .iter_errors(value)
+        .take(TOLD)
+        .map(|error| {
+            let place = error.instance_path().to_string();
+            let at = if place.is_empty() { "the whole" } else { place.as_str() };
+            let rule = error.schema_path().to_string();
+            let asked = schema.pointer(&rule).map(ToString::to_string).unwrap_or_default();
+            let shown: String = asked.chars().take(200).collect();
+            [at, " breaks ", &rule, ": ", &shown, "."].concat()
+        })
+        .collect();
+    if places.is_empty() { Ok(()) } else { Err(places.join("\n")) }
+}

@@ -1,0 +1,189 @@
+//! `xml-final`: actions are native calls, and the final stands in a slot of its own in the text, whose tag has a code
+//! that is told with each turn.
+//!
+//! Exactly one format is taken. Nothing is coerced and nothing is supplied: a slot of another code, name, format or
+//! status is refused with the reason.
+
+use serde_json::Value;
+
+use super::{Allowed, Taken, final_in_words, native, report};
+use crate::contracts::Contracts;
+use crate::heard::Heard;
+use crate::model::Stop;
+use crate::prompt::format_name;
+use crate::spec::{Agent, Format};
+
+pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+    let text = heard.text();
+    let calls = heard.calls().next().is_some();
+    let mut taken = if calls { native::take(agent, contracts, heard) } else { Taken::default() };
+    let Some(slot) = Slot::find(&text) else {
+        match (calls, text.trim().is_empty()) {
+            (true, _) => {}
+            (false, true) if heard.parts.is_empty() => taken.wrong("empty-response", ""),
+            (false, true) => taken.wrong("reasoning-only", ""),
+            (false, false) if heard.stop == Stop::Length => taken.wrong("output-truncated", ""),
+            (false, false) => taken.wrong("final-missing", expected(agent, allowed.nonce)),
+        }
+        return taken;
+    };
+    if calls {
+        // What stood before the calls were thoughts; the slot is none.
+        taken.thoughts = vec![slot.before.trim().to_owned()];
+        taken.thoughts.retain(|thought| !thought.is_empty());
+    }
+    match ending(agent, contracts, heard, &slot, allowed) {
+        Ok(found) => taken.ending = found,
+        Err((slug, words)) => taken.wrong(slug, words),
+    }
+    taken
+}
+
+type Wrong = (&'static str, String);
+
+fn ending(
+    agent: &Agent,
+    contracts: &Contracts,
+    heard: &Heard,
+    slot: &Slot<'_>,
+    allowed: Allowed<'_>,
+) -> Result<Option<systole_kit::Payload>, Wrong> {
+    let expected = || expected(agent, allowed.nonce);
+    if slot.name != "FINAL" {
+        return Err(("slot-mismatch", expected()));
+    }
+    // Where the code is not known, the words were read back from the log, and were judged before.
+    if !allowed.nonce.is_empty() && slot.nonce != allowed.nonce {
+        return Err(("nonce-mismatch", expected()));
+    }
+    if !slot.closed && heard.stop == Stop::Length {
+        return Err(("output-truncated", String::new()));
+    }
+    let format = format_name(agent.output.format);
+    if slot.attribute("format") != Some(format) {
+        return Err(("format-mismatch", expected()));
+    }
+    let Some(status) = slot.attribute("status").filter(|s| ["success", "partial", "failure"].contains(s))
+    else {
+        return Err(("status-invalid", expected()));
+    };
+    let content = slot.content.strip_prefix('\n').unwrap_or(slot.content);
+    let content = content.strip_suffix('\n').unwrap_or(content);
+    if content.trim().is_empty() {
+        return Err(("content-missing", String::new()));
+    }
+    if let Some(tool) = tool_in(contracts, content) {
+        let words = ["It holds <", tool, ">: call the tool instead."].concat();
+        return Err(("slot-mismatch", words));
+    }
+    match agent.output.format {
+        Format::Json => json(agent, contracts, content, status),
+        Format::Markdown | Format::Text => Ok(in_words(contracts, content, status)),
+    }
+}
+
+fn expected(agent: &Agent, nonce: &str) -> String {
+    let nonce = if nonce.is_empty() { "NONCE" } else { nonce };
+    let format = format_name(agent.output.format);
+    let open =
+        ["<systole-", nonce, "-FINAL format=\"", format, "\" status=\"success|partial|failure\">"].concat();
+    ["Expected: ", &open, "…</systole-", nonce, "-FINAL>"].concat()
+}
+
+/// A final that succeeded is an answer; any other is a report, so that its status is not lost.
+fn in_words(contracts: &Contracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
+    match status {
+        "success" => final_in_words(contracts, content, status),
+        other => report("model", other, None, content.trim()),
+    }
+}
+
+fn json(
+    agent: &Agent,
+    contracts: &Contracts,
+    content: &str,
+    status: &str,
+) -> Result<Option<systole_kit::Payload>, Wrong> {
+    let value: Value =
+        serde_json::from_str(content.trim()).map_err(|error| ("json-required", error.to_string()))?;
+    let (value, status) = match older(&value) {
+        Some((content, own)) if own == status => (content.clone(), status.to_owned()),
+        Some((_, own)) => {
+            let words = ["The tag says ", status, " and the JSON says ", &own, "."].concat();
+            return Err(("status-invalid", words));
+        }
+        None => (value, status.to_owned()),
+    };
+    if let Some(schema) = &agent.output.schema {
+        super::json_schema::check(schema, &value).map_err(|words| ("json-schema", words))?;
+    }
+    let text = value.to_string();
+    if status == "success"
+        && contracts.text_final().is_none()
+        && let [one] = contracts.finals.as_slice()
+        && let Some(built) = one.model.from_json(&one.element.local, &value)
+    {
+        let bytes = built.map_err(|slips| {
+            let words: Vec<String> = slips.iter().map(native::slip).collect();
+            ("json-schema", words.join("\n"))
+        })?;
+        return Ok(systole_kit::Payload::read(&bytes, &systole_kit::Limits::default()).ok());
+    }
+    Ok(in_words(contracts, &text, &status))
+}
+
+/// The older form, `{status, format, content}`, taken apart.
+fn older(value: &Value) -> Option<(&Value, String)> {
+    let object = value.as_object().filter(|object| object.len() == 3)?;
+    object.get("format")?.as_str()?;
+    Some((object.get("content")?, object.get("status")?.as_str()?.to_owned()))
+}
+
+/// A tool whose element the content begins with.
+fn tool_in<'c>(contracts: &'c Contracts, content: &str) -> Option<&'c str> {
+    let inside = content.trim_start().strip_prefix('<')?;
+    let name = inside.split(|c: char| c.is_whitespace() || c == '>' || c == '/').next()?;
+    let known = contracts.actions.iter().map(|action| &*action.known.element.local);
+    known.into_iter().find(|local| *local == name)
+}
+
+/// A slot as it stands in the text.
+struct Slot<'t> {
+    before: &'t str,
+    nonce: &'t str,
+    name: &'t str,
+    attributes: &'t str,
+    content: &'t str,
+    closed: bool,
+}
+
+impl<'t> Slot<'t> {
+    /// The last slot of the text: an earlier one was quoted, or was thought better of.
+    fn find(text: &'t str) -> Option<Self> {
+        let mut found = None;
+        for (at, _) in text.match_indices("<systole-") {
+            found = Self::at(text, at).or(found);
+        }
+        found
+    }
+
+    fn at(text: &'t str, at: usize) -> Option<Self> {
+        let before = text.get(..at)?;
+        let inside = text.get(at + "<systole-".len()..)?;
+        let (tag, rest) = inside.split_once('>')?;
+        let (full, attributes) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
+        let (nonce, name) = full.split_once('-')?;
+        let close = ["</systole-", full, ">"].concat();
+        let (content, closed) = match rest.rsplit_once(&close) {
+            Some((content, _)) => (content, true),
+            None => (rest, false),
+        };
+        Some(Self { before, nonce, name, attributes, content, closed })
+    }
+
+    fn attribute(&self, name: &str) -> Option<&'t str> {
+        let (_, after) = self.attributes.split_once(&[name, "="].concat())?;
+        let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+        after.get(1..)?.split(quote).next()
+    }
+}
