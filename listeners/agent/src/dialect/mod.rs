@@ -6,6 +6,7 @@
 mod json_schema;
 mod native;
 mod plain;
+mod xml;
 mod xml_final;
 
 use systole_kit::{Payload, namespaces};
@@ -46,8 +47,10 @@ pub(crate) struct Act {
     pub(crate) name: String,
     /// The native call that it was.
     pub(crate) call: Option<String>,
-    /// Where it stands in the model's text: line and column of its first character.
-    pub(crate) place: Option<(u64, u64)>,
+    /// The child thread that it is for, where it is said.
+    pub(crate) thread: Option<String>,
+    /// Where each part of it stands in the model's text.
+    pub(crate) origin: Option<systole_kit::extract::Origin>,
 }
 
 impl Taken {
@@ -76,7 +79,7 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
         Dialect::Plain => plain::take(contracts, heard),
         Dialect::Native => native::take(agent, contracts, heard),
         Dialect::XmlFinal => xml_final::take(agent, contracts, heard, allowed),
-        Dialect::Xml => plain::take(contracts, heard),
+        Dialect::Xml => xml::take(agent, contracts, heard),
     };
     if heard.stop == Stop::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");

@@ -105,7 +105,7 @@ fn act(contracts: &Contracts, tools: &Tools, call: &Call) -> Result<Act, Option<
     let payload = Payload::read(&bytes, &systole_kit::Limits::default());
     let payload = payload.map_err(|fault| invalid(fault.to_string()))?;
     let to = (action.takers.len() > 1).then(|| taker.clone());
-    Ok(Act { to, payload, name: call.name.clone(), call: Some(call.id.clone()), place: None })
+    Ok(Act { to, payload, name: call.name.clone(), call: Some(call.id.clone()), thread: None, origin: None })
 }
 
 /// What is wrong with arguments, and the mend.

@@ -1,0 +1,170 @@
+//! `xml`: actions are elements in the model's text, taken out of it by the kit's extractor.
+//!
+//! What is only quoted, cut or broken does nothing; the model is told of it. Prose beside an action is a thought.
+
+use systole_kit::extract::{Action, Completion, Event, Extractor, Known, Names, Problem, Role, Stop};
+use systole_kit::namespaces;
+
+use super::{Act, Taken, final_in_words};
+use crate::contracts::Contracts;
+use crate::heard::Heard;
+use crate::model;
+use crate::spec::{Actions, Agent, Thinking};
+
+/// Actions that one answer may hold.
+const MOST: usize = 64;
+
+/// What every agent may ask of the pump, beside `todo-until`.
+const PRIMITIVES: [&str; 8] = [
+    "spawn-thread",
+    "await-threads",
+    "cancel-thread",
+    "set-timer",
+    "cancel-timer",
+    "clear-context",
+    "recall",
+    "final-report",
+];
+
+pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
+    let text = heard.text();
+    let stop = match heard.stop {
+        model::Stop::End | model::Stop::Tool => Stop::End,
+        model::Stop::Length => Stop::Length,
+        model::Stop::Filtered => Stop::Broken,
+    };
+    let mut reading = Reading { contracts, text: &text, taken: Taken::default(), prose: Vec::new(), thinks: false };
+    let mut extractor = Extractor::new(names(agent, contracts));
+    let mut events = extractor.push(text.as_bytes());
+    events.extend(extractor.finish(stop));
+    for event in events {
+        reading.event(event);
+    }
+    reading.finish(agent)
+}
+
+/// The names that mean something in the agent's text.
+fn names(agent: &Agent, contracts: &Contracts) -> Names {
+    let own = ["https://xml-pipeline.org/ns/", &agent.name, "/v1"].concat();
+    let mut names = Names::new().with(Known::new(Role::Own, &own, &agent.name));
+    for primitive in PRIMITIVES {
+        names = names.with(Known::new(Role::Primitive, namespaces::CORE, primitive));
+    }
+    for introspection in ["describe", "list-capabilities"] {
+        names = names.with(Known::new(Role::Primitive, namespaces::META, introspection));
+    }
+    for known in &contracts.finals {
+        names = names.with(of(Role::Returns, known));
+    }
+    for action in &contracts.actions {
+        let known = of(Role::Peer, &action.known);
+        names = names.with(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
+    }
+    names
+}
+
+fn of(role: Role, known: &crate::contracts::Known) -> Known {
+    let made = Known::new(role, &known.element.ns, &known.element.local);
+    let made = if known.is_qualified() { made } else { made.unqualified() };
+    if known.has_attribute("to") { made.with_own_to() } else { made }
+}
+
+struct Reading<'a> {
+    contracts: &'a Contracts,
+    text: &'a str,
+    taken: Taken,
+    prose: Vec<String>,
+    thinks: bool,
+}
+
+impl Reading<'_> {
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Live(_) => {}
+            Event::Thinking(span) => {
+                self.thinks = true;
+                let inside = self.text.get(span.start.offset..span.end).unwrap_or_default();
+                self.taken.thoughts.extend(Some(inside.trim().to_owned()).filter(|it| !it.is_empty()));
+            }
+            Event::Thought(thought) => self.taken.thoughts.push(thought.text),
+            Event::Plan(plan) => self.taken.plans.push(plan.payload),
+            Event::Prose(span) => {
+                self.prose.extend(self.text.get(span.start.offset..span.end).map(str::to_owned));
+            }
+            Event::Action(action) => self.action(*action),
+            Event::Completion(completion) => self.completion(&completion),
+            Event::Mend(mended) => {
+                if let Some(slug) = mended.mend.slug() {
+                    let words = ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."];
+                    self.taken.mends.extend(crate::failures::Reason::of(slug.as_str(), words.concat()));
+                }
+            }
+            Event::Problem(problem) => {
+                self.taken.wrong(problem.slug.as_str(), told(&problem));
+            }
+        }
+    }
+
+    fn action(&mut self, action: Action) {
+        let is_report = action.payload.name().is(namespaces::CORE, "final-report");
+        if action.role == Role::Returns || is_report {
+            self.ending(Some(action.payload));
+            return;
+        }
+        self.taken.acts.push(Act {
+            to: action.to,
+            thread: action.thread,
+            name: action.payload.name().local.to_string(),
+            payload: action.payload,
+            call: None,
+            origin: Some(action.origin),
+        });
+    }
+
+    fn completion(&mut self, completion: &Completion) {
+        let words = completion.text.as_deref().unwrap_or(&completion.markup);
+        if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
+            let finals: Vec<String> =
+                self.contracts.finals.iter().map(|known| ["<", &known.element.local, ">"].concat()).collect();
+            let words = ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
+            return self.taken.wrong("slot-mismatch", words.concat());
+        }
+        self.ending(final_in_words(self.contracts, words, "success"));
+    }
+
+    fn ending(&mut self, payload: Option<systole_kit::Payload>) {
+        if self.taken.ending.is_some() {
+            return self.taken.wrong("second-action", "There were two finals.");
+        }
+        self.taken.ending = payload;
+    }
+
+    fn finish(mut self, agent: &Agent) -> Taken {
+        let most = if agent.actions == Actions::One { 1 } else { MOST };
+        if self.taken.acts.len() > most {
+            self.taken.acts.truncate(most);
+            let slug = if agent.actions == Actions::One { "second-action" } else { "too-many-actions" };
+            self.taken.wrong(slug, "");
+        }
+        let acts = !self.taken.acts.is_empty() || self.taken.ending.is_some();
+        if acts {
+            self.taken.thoughts.append(&mut self.prose);
+        }
+        if acts && agent.thinking == Thinking::Required && !self.thinks {
+            self.taken.wrong("thinking-missing", "");
+        }
+        self.taken
+    }
+}
+
+/// What the model is told of a problem in its text.
+fn told(problem: &Problem) -> String {
+    let (line, column) = (problem.place.line.to_string(), problem.place.column.to_string());
+    let mut words = ["Line ", &line, ", column ", &column, " of your answer: ", &problem.message, "."].concat();
+    words.extend(problem.expected.as_ref().map(|expected| ["\nExpected: ", expected].concat()));
+    words.extend(problem.fix.as_ref().map(|fix| ["\nTry: ", fix].concat()));
+    if !problem.near.is_empty() {
+        words.extend(["\nDid you mean: ", &problem.near.join(", "), "?"]);
+    }
+    words
+}
