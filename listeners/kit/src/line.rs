@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::ask::{Put, Question, Shown, Viewed};
+use crate::ask::{Put, Question, Viewed};
 use crate::journal::{Entry, Past};
 use crate::told::Answer;
 use crate::{Fault, Payload, Place, codes};
@@ -111,21 +111,35 @@ impl dyn Line + '_ {
         Ok(read(answer.as_ref(), Put::read)?.hash)
     }
 
-    /// The messages of its own view, from that number on: what is kept of them, in one piece.
+    /// Its own view from that message on: what is kept of it, in one piece.
     ///
     /// # Errors
     /// When the pump refuses to answer, or nobody does.
-    pub async fn view(&self, from_seq: u64) -> Result<Vec<Shown>, NotTaken> {
+    pub async fn view(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+        self.whole_view(from_seq, false).await
+    }
+
+    /// The same, and between the messages what its models said: before what was made of it.
+    ///
+    /// # Errors
+    /// When the pump refuses to answer, or nobody does.
+    pub async fn view_with_words(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+        self.whole_view(from_seq, true).await
+    }
+
+    async fn whole_view(&self, from_seq: u64, words: bool) -> Result<Viewed, NotTaken> {
         let mut all = Vec::new();
-        let mut from = Some(from_seq);
-        while let Some(first) = from {
-            let answer = self.ask(Question::View { from_seq: first }).await?;
+        let mut from = from_seq;
+        loop {
+            let answer = self.ask(Question::View { from_seq: from, words }).await?;
             let page = read(answer.as_ref(), Viewed::read)?;
-            all.extend(page.messages);
+            all.extend(page.shown);
             // A page that does not lead on is the last, whatever it says.
-            from = page.next.filter(|after| *after > first);
+            match page.next.filter(|after| *after > from) {
+                Some(next) => from = next,
+                None => return Ok(Viewed { next: None, shown: all, ..page }),
+            }
         }
-        Ok(all)
     }
 
     /// The whole journal of this turn's earlier attempts. Whoever was given a stamp without `journal` need not ask.

@@ -10,7 +10,7 @@ use systole::edges::delivery::conversing;
 use systole::words::composition::Reach;
 use systole::words::ids::{Digest, Name};
 use systole::words::record::Record;
-use systole_kit::ask::{Kept, Question, Shown, Spot};
+use systole_kit::ask::{Kept, Message, Question, Spot};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::Item;
 use systole_kit::{Limits, Payload, reply};
@@ -203,7 +203,7 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
 
 #[tokio::test]
 async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
-    let seen: Arc<Mutex<Vec<Shown>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Message>>> = Arc::default();
     let keeps = seen.clone();
     let listener = conversing(move |asked, line: Arc<dyn Line>| {
         let keeps = keeps.clone();
@@ -215,7 +215,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
             if turn == 1 {
                 return reply::Said::Items(vec![item(&format!("<inner {ns}>one</inner>"))]);
             }
-            *keeps.lock().unwrap() = line.view(0).await.unwrap();
+            *keeps.lock().unwrap() = line.view(0).await.unwrap().messages().cloned().collect();
             let schema =
                 line.ask(Question::Schema { name: "inner".into(), element: None, from: 0 }).await.unwrap();
             let schema = Kept::read(&schema.unwrap()).unwrap();
