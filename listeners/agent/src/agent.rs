@@ -224,7 +224,11 @@ impl Agent {
         }
         let mut items: Vec<Item> =
             dialect::note(&self.spec.name, &taken).into_iter().map(Item::plain).collect();
-        items.extend(taken.acts.into_iter().map(|act| Item { to: act.to, thread: act.thread, ..Item::plain(act.payload) }));
+        items.extend(taken.acts.into_iter().map(|act| Item {
+            to: act.to,
+            thread: act.thread,
+            ..Item::plain(act.payload)
+        }));
         items.extend(taken.ending.map(Item::plain));
         Ok(Said::Items(items))
     }

@@ -82,6 +82,16 @@ impl Known {
         self.example().is_some_and(|example| crate::show::only_text(&example).is_some())
     }
 
+    /// Whether the elements inside it are in its namespace.
+    pub(crate) fn is_qualified(&self) -> bool {
+        self.model.is_qualified(&self.element.local)
+    }
+
+    /// Whether it has an attribute of that name.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.model.has_attribute(&self.element.local, name)
+    }
+
     /// A payload of it around a text.
     pub(crate) fn around(&self, text: &str) -> Option<systole_kit::Payload> {
         let name = systole_kit::writer::Name::new(&self.element.local)?;

@@ -33,7 +33,8 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
         model::Stop::Length => Stop::Length,
         model::Stop::Filtered => Stop::Broken,
     };
-    let mut reading = Reading { contracts, text: &text, taken: Taken::default(), prose: Vec::new(), thinks: false };
+    let mut reading =
+        Reading { contracts, text: &text, taken: Taken::default(), prose: Vec::new(), thinks: false };
     let mut extractor = Extractor::new(names(agent, contracts));
     let mut events = extractor.push(text.as_bytes());
     events.extend(extractor.finish(stop));
@@ -95,7 +96,8 @@ impl Reading<'_> {
             Event::Completion(completion) => self.completion(&completion),
             Event::Mend(mended) => {
                 if let Some(slug) = mended.mend.slug() {
-                    let words = ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."];
+                    let words =
+                        ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."];
                     self.taken.mends.extend(crate::failures::Reason::of(slug.as_str(), words.concat()));
                 }
             }
@@ -126,7 +128,8 @@ impl Reading<'_> {
         if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
             let finals: Vec<String> =
                 self.contracts.finals.iter().map(|known| ["<", &known.element.local, ">"].concat()).collect();
-            let words = ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
+            let words =
+                ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
             return self.taken.wrong("slot-mismatch", words.concat());
         }
         self.ending(final_in_words(self.contracts, words, "success"));
@@ -160,7 +163,8 @@ impl Reading<'_> {
 /// What the model is told of a problem in its text.
 fn told(problem: &Problem) -> String {
     let (line, column) = (problem.place.line.to_string(), problem.place.column.to_string());
-    let mut words = ["Line ", &line, ", column ", &column, " of your answer: ", &problem.message, "."].concat();
+    let mut words =
+        ["Line ", &line, ", column ", &column, " of your answer: ", &problem.message, "."].concat();
     words.extend(problem.expected.as_ref().map(|expected| ["\nExpected: ", expected].concat()));
     words.extend(problem.fix.as_ref().map(|fix| ["\nTry: ", fix].concat()));
     if !problem.near.is_empty() {

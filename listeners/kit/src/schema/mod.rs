@@ -24,6 +24,7 @@ mod explain;
 mod fields;
 mod form;
 mod given;
+mod inside;
 mod json_schema;
 mod json_text;
 mod json_value;
@@ -155,6 +156,16 @@ impl Model {
     /// The first thing wrong with a payload in document order, as far as the model has words for it.
     pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
         explain::first(&self.schema, payload)
+    }
+
+    /// Whether a global element has an attribute of that name.
+    pub fn has_attribute(&self, element: &str, attribute: &str) -> bool {
+        inside::has_attribute(&self.schema, element, attribute)
+    }
+
+    /// Whether the elements inside a global element are in a namespace, as `elementFormDefault` says.
+    pub fn is_qualified(&self, element: &str) -> bool {
+        inside::is_qualified(&self.schema, element)
     }
 
     /// A global element in one line of prompt text: what it is for, and its parameters.
