@@ -12,6 +12,7 @@ pub mod glance;
 pub mod graph;
 pub mod narrate;
 pub mod posts;
+pub mod prompts;
 pub mod roll;
 pub mod todo;
 pub mod tree;

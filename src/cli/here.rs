@@ -1,10 +1,10 @@
 //! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault
 //! as words and an exit. The log is locked by it, so there is only ever one.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cast;
 use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
@@ -47,11 +47,16 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
+    let inline = cast::agents(&file).map_err(|unmade| {
+        let exit = screen.fail(Exit::Configuration, &unmade);
+        screen.say(["  try: ", &unmade.mend].concat());
+        exit
+    })?;
     Ok(Plan {
         composition: file.composition,
         directory: place.directory(),
         log: LogPlace::File(file.log),
-        inline: BTreeMap::new(),
+        inline,
         validators: std::thread::available_parallelism().map_or(1, usize::from),
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),

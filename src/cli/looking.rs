@@ -128,3 +128,26 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
         LogFault::InUse { .. } | LogFault::Io { .. } => None,
     }
 }
+
+/// Takes a record's number off the end of what was typed. `@last` alone has none.
+pub(super) fn parted(typed: &str) -> (&str, Option<u64>) {
+    let seq = typed.rsplit_once('@').and_then(|(thread, seq)| Some((thread, seq.parse().ok()?)));
+    match seq.filter(|(thread, _)| !thread.is_empty()) {
+        Some((thread, seq)) => (thread, Some(seq)),
+        None => (typed, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_named_behind_the_thread() {
+        assert_eq!(parted("sess-77b0@12"), ("sess-77b0", Some(12)));
+        assert_eq!(parted("@last@3"), ("@last", Some(3)));
+        for whole in ["@last", "sess-77b0", "@12", "sess-77b0@", "sess-77b0@x"] {
+            assert_eq!(parted(whole), (whole, None));
+        }
+    }
+}

@@ -5,8 +5,10 @@ mod approve;
 mod ask;
 mod awaited;
 mod cancel;
+mod cast;
 mod check;
 mod completions;
+mod context;
 mod demo;
 mod doctor;
 mod end;
@@ -47,7 +49,7 @@ use crate::edges::schemas::{trial, tried};
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
-    ("look", &["ps", "why", "tree", "todo", "log"]),
+    ("look", &["ps", "why", "tree", "todo", "log", "context"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
     ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
@@ -84,6 +86,8 @@ enum Command {
     Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),
+    /// Print the prompt that an agent's model was sent
+    Context(context::Context),
     /// Let go what waits for a person, or list it
     Approve(approve::Approve),
     /// Turn down what waits for a person
@@ -142,6 +146,7 @@ impl Command {
             Command::Tree(tree) => tree.run(),
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
+            Command::Context(context) => context.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),

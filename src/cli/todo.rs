@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::exit::Exit;
-use super::looking::Looking;
+use super::looking::{Looking, parted};
 use super::place::Place;
 use crate::audit::todo;
 
@@ -15,15 +15,6 @@ pub(super) struct Todo {
     /// Its id, its beginning, or @last; with @N behind it: after record N
     #[arg(default_value = "@last")]
     thread: String,
-}
-
-/// Takes a record's number off the end of what was typed. `@last` alone has none.
-fn parted(typed: &str) -> (&str, Option<u64>) {
-    let seq = typed.rsplit_once('@').and_then(|(thread, seq)| Some((thread, seq.parse().ok()?)));
-    match seq.filter(|(thread, _)| !thread.is_empty()) {
-        Some((thread, seq)) => (thread, Some(seq)),
-        None => (typed, None),
-    }
 }
 
 impl Todo {
@@ -48,19 +39,5 @@ impl Todo {
             todo::lines(&lists).iter().for_each(|line| screen.drawn(line));
         }
         Ok(Exit::Done)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_is_named_behind_the_thread() {
-        assert_eq!(parted("sess-77b0@12"), ("sess-77b0", Some(12)));
-        assert_eq!(parted("@last@3"), ("@last", Some(3)));
-        for whole in ["@last", "sess-77b0", "@12", "sess-77b0@", "sess-77b0@x"] {
-            assert_eq!(parted(whole), (whole, None));
-        }
     }
 }

@@ -11,6 +11,7 @@ mod dialect;
 pub mod failures;
 mod guard;
 mod heard;
+mod live;
 mod memory;
 pub mod model;
 mod prompt;

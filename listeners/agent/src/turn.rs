@@ -8,6 +8,7 @@ use systole_kit::line::{Line, NotTaken};
 use crate::agent::{Agent, is_refused};
 use crate::chain::Link;
 use crate::heard::{self, Heard};
+use crate::live;
 use crate::memory::Conversation;
 use crate::model::{Choice, Fault, FaultKind, Message, Part, Request, Role, Tool};
 use crate::prompt;
@@ -69,7 +70,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         Err(NotTaken::Refused { code, words }) => return Ok(Came::Refused { code, words }),
         Err(other) => return Err(other),
     };
-    let answered = ask.agent.model.ask(request, Box::new(|_| ())).await;
+    let answered = live::shown(&*ask.agent.model, request, line).await?;
     let outcome = match &answered {
         Ok(answer) => {
             let (stop, text) = heard::written(answer);

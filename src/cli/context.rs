@@ -1,0 +1,136 @@
+//! `systole context`: the prompt that an agent's model was sent, as the log has it.
+
+use clap::Args;
+use serde_json::{Value, json};
+use systole_agent::chain::{self, Read};
+use systole_kit::writer::visible;
+
+use super::exit::Exit;
+use super::looking::{Looking, parted};
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::prompts::{self, Called, Unshown};
+
+/// Which thread, and which record of it.
+#[derive(Args, Debug)]
+pub(super) struct Context {
+    #[command(flatten)]
+    place: Place,
+    /// Its id, its beginning, or @last; with @N behind it: what was asked for record N
+    #[arg(default_value = "@last")]
+    thread: String,
+}
+
+impl Context {
+    pub(super) fn run(self) -> Exit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<Exit, Exit> {
+        let looking = Looking::open(&self.place)?;
+        let screen = looking.screen;
+        let (typed, seq) = parted(&self.thread);
+        let (id, seq) = (looking.find(typed)?, seq.unwrap_or(u64::MAX));
+        let found = prompts::called(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
+        let Some(called) = found else {
+            let words = ["thread ", id.as_str(), " has no call to a model up to there"].concat();
+            let exit = screen.fail(Exit::Usage, words);
+            screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
+            return Err(exit);
+        };
+        let before = |text: &str| match chain::read(text) {
+            Some(Read::Segment { before, .. } | Read::Prompt { before, .. }) => Some(before.to_owned()),
+            Some(Read::Base { .. }) | None => None,
+        };
+        let links = prompts::links(&looking.reader, &called.prompt, before).map_err(|why| match why {
+            Unshown::Log(fault) => looking.fault(&fault),
+            other => screen.fail(Exit::Log, other),
+        })?;
+        if screen.json {
+            screen.value(&as_json(id.as_str(), &called, &links));
+        } else {
+            heading(screen, &called);
+            links.iter().filter_map(|text| chain::read(text)).for_each(|link| lines(screen, &link));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn heading(screen: Screen, called: &Called) {
+    let turn = called.turn.map(|turn| ["turn ", &turn.to_string()].concat()).unwrap_or_default();
+    let (seq, who) = (called.seq.to_string(), called.listener.as_str());
+    screen.show(&["record ", &seq, "   ", who, " asks ", &called.model, "   ", &turn].concat());
+    screen.show(&["prompt ", &called.prompt].concat());
+}
+
+fn lines(screen: Screen, link: &Read<'_>) {
+    match link {
+        Read::Base { system, tools } => {
+            part(screen, "system", system);
+            if !tools.is_empty() {
+                part(screen, "tools", tools);
+            }
+        }
+        Read::Segment { messages, .. } => {
+            for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+                let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
+                for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
+                    let (kind, words) = words(said);
+                    part(screen, &[role, kind].concat(), &words);
+                }
+            }
+        }
+        Read::Prompt { header, .. } => part(screen, "user, for this turn alone", header),
+    }
+}
+
+/// What a part of a message says, and what sort of part it is.
+fn words(part: &Value) -> (&'static str, String) {
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(call) = part.get("call") {
+        return (" calls", [text(call, "name"), " ".to_owned(), text(call, "arguments")].concat());
+    }
+    if let Some(result) = part.get("result") {
+        return (
+            ": result of a call",
+            [text(result, "name"), "\n".to_owned(), text(result, "text")].concat(),
+        );
+    }
+    if let Some(kept) = part.get("reasoning") {
+        return (" reasons, in the provider's form", kept.to_string());
+    }
+    ("", text(part, "text"))
+}
+
+fn part(screen: Screen, title: &str, text: &str) {
+    screen.show("");
+    screen.show(&["--- ", title].concat());
+    visible(text).lines().for_each(|line| screen.drawn(line));
+}
+
+fn as_json(thread: &str, called: &Called, links: &[std::sync::Arc<str>]) -> Value {
+    let links: Vec<Value> = links
+        .iter()
+        .filter_map(|text| chain::read(text))
+        .map(|link| match link {
+            Read::Base { system, tools } => json!({"system": system, "tools": objects(tools)}),
+            Read::Segment { messages, .. } => json!({ "messages": objects(messages) }),
+            Read::Prompt { header, .. } => json!({ "header": header }),
+        })
+        .collect();
+    json!({
+        "thread": thread,
+        "seq": called.seq,
+        "listener": called.listener.as_str(),
+        "model": called.model,
+        "turn": called.turn,
+        "prompt": called.prompt,
+        "links": links,
+    })
+}
+
+/// One JSON value a line.
+fn objects(lines: &str) -> Vec<Value> {
+    lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
