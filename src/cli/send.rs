@@ -24,8 +24,10 @@ use crate::organism::runfile::{RunFile, random_hex};
 use crate::words::codes::Code;
 use crate::words::ids::{Key, Malformed, Name};
 use crate::words::limits;
+use tail::Tail;
 
 mod spoken;
+mod tail;
 pub(super) mod through;
 
 /// Sends a payload and waits for its answer.
@@ -206,6 +208,8 @@ struct Waiter<'a> {
     receipt: &'a Receipt,
     spoken: bool,
     live: Live,
+    /// What is being said just now.
+    tail: Tail,
     /// Tells whether only a person can go on.
     halted: Box<dyn Fn() -> bool + std::marker::Send + 'a>,
     /// The last record that asked a person; the log is looked at again only after one.
@@ -220,13 +224,15 @@ impl<'a> Waiter<'a> {
         halted: impl Fn() -> bool + std::marker::Send + 'a,
     ) -> Waiter<'a> {
         let live = Live::new(screen.for_talk());
-        Waiter { screen, receipt, spoken, live, halted: Box::new(halted), asked: None }
+        let tail = Tail::new(screen);
+        Waiter { screen, receipt, spoken, live, tail, halted: Box::new(halted), asked: None }
     }
 
     /// Takes the next record. Once it is the one that was waited for, prints it and gives the exit.
     fn take(&mut self, record: &Record) -> Option<Exit> {
         let Some(ending) = ending(self.receipt, record) else {
-            if !self.screen.json && !self.spoken {
+            if !self.screen.json && (!self.spoken || self.tail.is_inside(self.receipt, record)) {
+                self.tail.clear();
                 self.live.mention(record);
             }
             if may_halt(record) {
@@ -234,6 +240,7 @@ impl<'a> Waiter<'a> {
             }
             return self.asked.is_some().then(|| self.halt()).flatten();
         };
+        self.tail.clear();
         let (outcome, exit) = match &ending {
             Ending::Answered => ("answered", Exit::Done),
             Ending::Handled => ("handled", Exit::Done),
@@ -255,6 +262,11 @@ impl<'a> Waiter<'a> {
 }
 
 impl Waiter<'_> {
+    /// Hears what a listener says of its work, or its model as it goes.
+    fn hear(&mut self, listener: &str, words: &str) {
+        self.tail.hear(listener, words);
+    }
+
     /// The exit, if only a person can go on.
     fn halt(&self) -> Option<Exit> {
         if !(self.halted)() {

@@ -6,8 +6,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 use systole_kit::envelope::Letter;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
+use super::spoken::{Spoken, Voice};
 use super::validators::{Door, Raw};
 use super::waiting::{Reply, WaitingRoom};
 use crate::pump::heart::Input;
@@ -47,6 +48,7 @@ pub struct Front {
     pub(super) tail: watch::Receiver<Position>,
     pub(super) ways: Weak<Ways>,
     pub(super) seats: mpsc::WeakSender<Reading>,
+    pub(super) voice: Voice,
 }
 
 /// Held by whoever follows the log to its end, so that it is not closed before.
@@ -97,6 +99,11 @@ impl Front {
     pub fn claimed(&self, client: &Name, document: &[u8]) -> Option<String> {
         let letter = Letter::read(document, &admit::gate_limits(&self.composition)).ok()?;
         letter.from.filter(|from| from != client.as_str())
+    }
+
+    /// Hears what listeners say of their work from now on.
+    pub fn hear(&self) -> broadcast::Receiver<Spoken> {
+        self.voice.hear()
     }
 
     /// Where in the log a receipt's record is, for a receipt that repeats an earlier one. Blocks.

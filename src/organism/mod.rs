@@ -10,6 +10,7 @@ pub mod keyring;
 pub mod order;
 pub mod runfile;
 pub mod running;
+pub mod spoken;
 pub mod trying;
 pub mod validators;
 pub mod waiting;

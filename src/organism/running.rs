@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::file;
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
+use super::spoken::Voice;
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
@@ -190,7 +191,8 @@ impl Organism {
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
-        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump)
+        let voice = Voice::default();
+        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
         let (steps, pace) = (plan.steps.clone(), Pace::default());
@@ -236,6 +238,7 @@ impl Organism {
             tail: followed,
             ways: Arc::downgrade(&ways),
             seats: seats.downgrade(),
+            voice,
         };
         Ok(Organism {
             front,

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::bench::{Bench, Unfit};
 use super::order::Order;
+use super::spoken::Voice;
 use crate::pump::heart::Input;
 use crate::rules::admit;
 use crate::words::approval::{Ruling, Says};
@@ -98,16 +99,18 @@ struct Desk {
     leases: Arc<dyn Leases>,
     steps: Arc<dyn Steps>,
     pump: mpsc::Sender<Input>,
+    voice: Voice,
 }
 
 impl Validators {
     /// Starts so many threads; each compiles its own schemas before this returns.
-    pub fn start(
+    pub(super) fn start(
         count: usize,
         pages: &Arc<Pages>,
         leases: &Arc<dyn Leases>,
         steps: &Arc<dyn Steps>,
         pump: &mpsc::Sender<Input>,
+        voice: &Voice,
     ) -> Result<Validators, String> {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
         for n in 0..count.max(1) {
@@ -117,6 +120,7 @@ impl Validators {
                 leases: leases.clone(),
                 steps: steps.clone(),
                 pump: pump.clone(),
+                voice: voice.clone(),
             };
             let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
             let thread = thread::Builder::new()
@@ -225,6 +229,7 @@ impl Desk {
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
         let judged = admit::judge_word(page, lease, word, speech, bench);
         self.passed_door(true);
+        self.voice.pass(&judged);
         Input::Judged(judged)
     }
 

@@ -155,8 +155,18 @@ async fn wait(screen: Screen, organism: &Organism, receipt: &Receipt, spoken: bo
     let own = ThreadId::parse(&receipt.thread).ok();
     let from = front.began().min(Position(receipt.position));
     let mut follower = Follower::after(front, from, None);
+    let mut heard = front.hear();
     loop {
-        match follower.next().await {
+        let page = tokio::select! {
+            page = follower.next() => page,
+            Ok(spoken) = heard.recv() => {
+                if own.as_ref().is_some_and(|own| spoken.thread.is_within(own)) {
+                    waiter.hear(spoken.listener.as_str(), &spoken.words);
+                }
+                continue;
+            }
+        };
+        match page {
             Ok(Some(records)) => {
                 for record in &records {
                     if let Some(words) = live::fallen(record).filter(|_| record.position > front.began().0) {
