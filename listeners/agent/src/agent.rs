@@ -150,7 +150,7 @@ impl Agent {
         let kept = self.take_kept(asked);
         if let (Some(kept), Some(answers)) = (kept, answers)
             && kept.turn + 1 == asked.stamp.turn
-            && !viewing::clears(&answers)
+            && !viewing::is_wanted(&answers, self.spec.tool_output_max)
         {
             let mut conversation = kept.conversation;
             let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };

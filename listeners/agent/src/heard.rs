@@ -73,6 +73,11 @@ impl Heard {
         words.collect()
     }
 
+    /// Whether it holds reasoning in the provider's own form.
+    pub(crate) fn reasons(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Reasoning(_)))
+    }
+
     /// Its native calls, in their order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.parts.iter().filter_map(|part| match part {

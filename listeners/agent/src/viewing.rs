@@ -8,7 +8,7 @@ use systole_kit::line::{Line, NotTaken};
 use systole_kit::{Payload, namespaces};
 
 use crate::heard::Heard;
-use crate::memory::{Happened, Turn};
+use crate::memory::{Answered, Happened, Turn};
 use crate::show::Mark;
 
 /// A view that was read.
@@ -49,7 +49,10 @@ impl Events {
                 }
                 // It was made of the words of the turn, and is told by its answer.
                 Spot::Said { turn, .. } => drop(self.turn(turn)),
-                Spot::Answer { turn, ordinal } => self.turn(turn).answers.push((ordinal, message.payload)),
+                Spot::Answer { turn, ordinal } => {
+                    let (payload, number) = (message.payload, Some(message.seq));
+                    self.turn(turn).answers.push(Answered { ordinal, payload, number });
+                }
                 Spot::Inbox { turn } => self.turn(turn.saturating_sub(1)).inbox.push(message.payload),
             },
         }
@@ -78,13 +81,21 @@ pub(crate) fn turn_of(answers: Answers) -> Turn {
     let items = answers.items.into_iter();
     Turn {
         heard: None,
-        answers: items.filter_map(|item| Some((item.ordinal, item.payload?))).collect(),
+        answers: items
+            .filter_map(|item| Some(Answered { ordinal: item.ordinal, payload: item.payload?, number: None }))
+            .collect(),
         inbox: answers.inbox,
     }
 }
 
-/// Whether the view was cleared in the turn before, so that it has to be read again.
-pub(crate) fn clears(answers: &Answers) -> bool {
+/// Whether the view has to be read again: it was cleared in the turn before, or an answer is so long that it is shown in
+/// part, with its number in the view.
+pub(crate) fn is_wanted(answers: &Answers, longest: usize) -> bool {
     let cleared = |payload: &Payload| payload.name().is(namespaces::CORE, "context-cleared");
-    answers.items.iter().filter_map(|item| item.payload.as_ref()).any(cleared)
+    let long = |payload: &Payload| payload.bytes().len() > longest;
+    answers
+        .items
+        .iter()
+        .filter_map(|item| item.payload.as_ref())
+        .any(|payload| cleared(payload) || long(payload))
 }

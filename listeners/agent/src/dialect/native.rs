@@ -63,8 +63,7 @@ fn failed(call: &Call, slug: &str, words: &str) -> Option<(String, Reason)> {
 
 fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, taken: &mut Taken) {
     if text.trim().is_empty() {
-        let only_reasoning = !heard.parts.is_empty();
-        return taken.wrong(if only_reasoning { "reasoning-only" } else { "empty-response" }, "");
+        return taken.wrong(if heard.reasons() { "reasoning-only" } else { "empty-response" }, "");
     }
     if heard.stop == Stop::Length {
         return taken.wrong("output-truncated", "");

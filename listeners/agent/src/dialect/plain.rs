@@ -9,8 +9,7 @@ pub(super) fn take(contracts: &Contracts, heard: &Heard) -> Taken {
     let mut taken = Taken::default();
     let text = heard.text();
     if text.trim().is_empty() {
-        let only_reasoning = !heard.parts.is_empty() && heard.calls().next().is_none();
-        taken.wrong(if only_reasoning { "reasoning-only" } else { "empty-response" }, "");
+        taken.wrong(if heard.reasons() { "reasoning-only" } else { "empty-response" }, "");
     } else if heard.stop == Stop::Length {
         taken.wrong("output-truncated", "");
     } else {

@@ -35,9 +35,11 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     };
     let mut reading =
         Reading { contracts, text: &text, taken: Taken::default(), prose: Vec::new(), thinks: false };
-    let mut extractor = Extractor::new(names(agent, contracts));
-    let mut events = extractor.push(text.as_bytes());
-    events.extend(extractor.finish(stop));
+    let mut extractor = Extractor::new(names(agent, contracts).into(), systole_kit::Limits::default());
+    let mut events = Vec::new();
+    extractor.push(text.as_bytes(), &mut events);
+    // Whatever was left open is told among the problems.
+    let _open = extractor.finish(stop, &mut |event| fits(contracts, event), &mut events);
     for event in events {
         reading.event(event);
     }
@@ -62,6 +64,19 @@ fn names(agent: &Agent, contracts: &Contracts) -> Names {
         names = names.with(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
     }
     names
+}
+
+/// Whether a payload whose end tag was supplied follows its schema, as far as our model of that can tell.
+fn fits(contracts: &Contracts, event: &Event) -> bool {
+    let action = match event {
+        Event::Action(action) => action,
+        // A completion is words, and a plan has a form of its own that was read.
+        Event::Completion(_) | Event::Plan(_) => return true,
+        _ => return false,
+    };
+    let actions = contracts.actions.iter().map(|action| &action.known);
+    let known = actions.chain(&contracts.finals).find(|known| known.element == *action.payload.name());
+    known.is_some_and(|known| known.model.explain(action.payload.bytes()).is_none())
 }
 
 fn of(role: Role, known: &crate::contracts::Known) -> Known {

@@ -20,8 +20,8 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
     let Some(slot) = Slot::find(&text) else {
         match (calls, text.trim().is_empty()) {
             (true, _) => {}
-            (false, true) if heard.parts.is_empty() => taken.wrong("empty-response", ""),
-            (false, true) => taken.wrong("reasoning-only", ""),
+            (false, true) if heard.reasons() => taken.wrong("reasoning-only", ""),
+            (false, true) => taken.wrong("empty-response", ""),
             (false, false) if heard.stop == Stop::Length => taken.wrong("output-truncated", ""),
             (false, false) => taken.wrong("final-missing", expected(agent, allowed.nonce)),
         }

@@ -38,10 +38,21 @@ pub(crate) enum Happened {
 pub(crate) struct Turn {
     /// What it said; none where that is not known.
     pub(crate) heard: Option<Heard>,
-    /// The answers to its items, by ordinal.
-    pub(crate) answers: Vec<(u32, Payload)>,
+    /// The answers to its items.
+    pub(crate) answers: Vec<Answered>,
     /// What came unasked.
     pub(crate) inbox: Vec<Payload>,
+}
+
+/// The answer to an item.
+#[derive(Clone, Debug)]
+pub(crate) struct Answered {
+    /// Which item.
+    pub(crate) ordinal: u32,
+    /// The answer.
+    pub(crate) payload: Payload,
+    /// Its number in the view, where that was looked up.
+    pub(crate) number: Option<u64>,
 }
 
 /// A part of the conversation that never changes once it is there.
@@ -111,7 +122,7 @@ impl Conversation {
 
     /// What a turn says about how the conversation goes.
     fn note(&mut self, agent: &Agent, contracts: &Contracts, turn: &Turn) {
-        let was_unusable = turn.answers.iter().any(|(_, answer)| is_own_failure(answer));
+        let was_unusable = turn.answers.iter().any(|answer| is_own_failure(&answer.payload));
         self.unusable = if was_unusable { self.unusable + 1 } else { 0 };
         let Some(heard) = &turn.heard else { return };
         let said =

@@ -5,13 +5,13 @@
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
-use super::{Happened, Turn, is_own_failure};
+use super::{Answered, Happened, Turn, is_own_failure};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
 use crate::heard::Heard;
 use crate::model::{Message, Part, Role};
-use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown};
-use crate::spec::{Agent, Dialect};
+use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
+use crate::spec::Agent;
 
 pub(super) fn messages(
     agent: &Agent,
@@ -83,10 +83,11 @@ impl Teller<'_> {
     fn results(&self, heard: &Heard, turn: &Turn) -> Vec<Part> {
         let Some(taken) = self.taken else { return Vec::new() };
         let answer_of = |id: &str| {
-            let found = turn.answers.iter().find(|(ordinal, _)| {
-                self.act(*ordinal).is_some_and(|(_, act)| act.call.as_deref() == Some(id))
+            let found = turn.answers.iter().find(|answer| {
+                self.act(answer.ordinal).is_some_and(|(_, act)| act.call.as_deref() == Some(id))
             });
-            found.map(|(_, payload)| self.told(payload))
+            // It stands in no markup, so nothing in it has to be escaped.
+            found.map(|answer| self.told(answer))
         };
         let failed_of = |id: &str| {
             let found = taken.failed_calls.iter().find(|(failed, _)| failed == id);
@@ -103,42 +104,48 @@ impl Teller<'_> {
         heard.calls().map(result).collect()
     }
 
-    /// An answer as the result of a call, and whether it is a failure.
-    fn told(&self, payload: &Payload) -> (String, bool) {
+    /// An answer as the result of a call, as it reads, and whether it is a failure.
+    fn told(&self, answer: &Answered) -> (String, bool) {
+        let payload = &answer.payload;
         if payload.name().is(namespaces::CORE, "system-error") {
-            return (escaped(&self.mark.cover(&failure(payload).words)), true);
+            return (self.mark.cover(&failure(payload).words), true);
         }
-        if *payload.name().ns == *namespaces::CORE {
+        if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
             return (core_words(payload, self.mark), false);
         }
-        (self.shortened(shown(payload, self.mark)), false)
+        let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
+        (self.mark.cover(&words), false)
     }
 
-    /// A long output is shown in part; all of it lies in the log.
-    fn shortened(&self, text: String) -> String {
+    /// A long output is shown in part; all of it lies in the log, from where it can be read on.
+    fn in_part(&self, answer: &Answered) -> Option<String> {
         let most = self.agent.tool_output_max;
-        if text.len() <= most {
-            return text;
+        let document = std::str::from_utf8(answer.payload.bytes()).ok().filter(|text| text.len() > most)?;
+        let shown: String = document
+            .char_indices()
+            .take_while(|(at, character)| at + character.len_utf8() <= most)
+            .map(|(_, character)| character)
+            .collect();
+        let (here, all) = (shown.chars().count().to_string(), document.chars().count().to_string());
+        let mut words = [&shown, "\n[characters 0 to ", &here, " of ", &all, " are shown"].concat();
+        if let Some(number) = answer.number.map(|number| number.to_string()) {
+            words.extend(["; read on with <recall from_seq=\"", &number, "\" to_seq=\"", &number]);
+            words.extend(["\" offset=\"", &here, "\"/>"]);
         }
-        let mut end = most;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let shown = text.get(..end).unwrap_or_default();
-        let (all, here) = (text.len().to_string(), end.to_string());
-        [shown, "\n[", &here, " of ", &all, " bytes are shown; the rest can be read with <recall>]"].concat()
+        words.push(']');
+        Some(words)
     }
 
     /// Everything else: results of actions in text, the core's words, what was unusable, and what came unasked.
     fn words(&self, turn: &Turn) -> Vec<String> {
         let mut words = Vec::new();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
-        for (ordinal, payload) in &turn.answers {
-            let act = self.act(*ordinal);
+        for answer in &turn.answers {
+            let act = self.act(answer.ordinal);
             if act.is_some_and(|(_, act)| act.call.is_some()) {
                 continue;
             }
-            words.push(self.answer(act, several, payload));
+            words.push(self.answer(act, several, answer));
         }
         for arrival in &turn.inbox {
             words.push(self.arrival(arrival));
@@ -146,7 +153,8 @@ impl Teller<'_> {
         words
     }
 
-    fn answer(&self, act: Option<(usize, &dialect::Act)>, several: bool, payload: &Payload) -> String {
+    fn answer(&self, act: Option<(usize, &dialect::Act)>, several: bool, answer: &Answered) -> String {
+        let payload = &answer.payload;
         if is_own_failure(payload) {
             return self.unusable(payload);
         }
@@ -155,7 +163,8 @@ impl Teller<'_> {
         if is_core && !is_error {
             return block(self.mark, &core_words(payload, self.mark));
         }
-        let (text, _) = self.told(payload);
+        let (text, is_failure) = self.told(answer);
+        let text = self.placed(act, payload, text, is_failure);
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = act {
             tag.extend([" tool_name=\"", &quoted(&act.name), "\""]);
@@ -163,7 +172,30 @@ impl Teller<'_> {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
         }
-        [&tag, ">", &text, "</tool_result>"].concat()
+        [&tag, ">", &escaped(&text), "</tool_result>"].concat()
+    }
+
+    /// A refusal of an action in text names the place in that text.
+    fn placed(
+        &self,
+        act: Option<(usize, &dialect::Act)>,
+        payload: &Payload,
+        text: String,
+        is_failure: bool,
+    ) -> String {
+        let origin = act.and_then(|(_, act)| act.origin.as_ref()).filter(|_| is_failure);
+        let number = |name: &str| payload.attribute(name)?.parse().ok();
+        let place = origin.and_then(|origin| {
+            let by_path = payload.attribute("path").and_then(|path| origin.place_of(&path));
+            by_path.or_else(|| Some(origin.place_at(number("line")?, number("column")?)))
+        });
+        match place {
+            Some(place) => {
+                let (line, column) = (place.line.to_string(), place.column.to_string());
+                [&text, "\nAt line ", &line, ", column ", &column, " of your answer."].concat()
+            }
+            None => text,
+        }
     }
 
     /// The core's word that nothing could be made of the turn.
@@ -199,11 +231,6 @@ impl Teller<'_> {
         }
         block(self.mark, &core_words(payload, self.mark))
     }
-}
-
-/// Whether actions are native calls.
-pub(super) fn is_native(dialect: Dialect) -> bool {
-    matches!(dialect, Dialect::Native | Dialect::XmlFinal)
 }
 
 /// Messages as the chain of a prompt keeps them: JSON, one message a line.

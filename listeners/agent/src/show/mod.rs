@@ -38,10 +38,14 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A payload of somebody else, as its receiver's model may read it.
+/// A payload of somebody else in words: its text, or its markup.
+pub(crate) fn words_of(payload: &Payload) -> String {
+    only_text(payload).unwrap_or_else(|| markup(payload))
+}
+
+/// The same where markup is read.
 pub(crate) fn shown(payload: &Payload, mark: &Mark) -> String {
-    let words = only_text(payload).unwrap_or_else(|| markup(payload));
-    escaped(&mark.cover(&words))
+    escaped(&mark.cover(&words_of(payload)))
 }
 
 /// Text in an attribute.

@@ -1,0 +1,60 @@
+//! Prompts as they are sent: golden, one for each dialect.
+
+use std::path::PathBuf;
+
+use systole_agent::spec::{Dialect, Format, Output};
+
+use crate::stage::{Stage, found, helper, section};
+
+/// Holds a text to a golden file, or writes it where that is asked for.
+fn golden(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name);
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "{name} differs; what is sent now:\n{text}");
+}
+
+fn whole(stage: &Stage) -> String {
+    let (system, segments, header) = stage.prompt();
+    [&system, "\n\n=== messages\n", &segments.join("\n"), "\n\n=== header\n", &header, "\n"].concat()
+}
+
+#[tokio::test]
+async fn e12_a_prompt_in_the_dialect_xml() {
+    let mut agent = helper(Dialect::Xml);
+    agent.preamble = Some("Be honest.".to_owned());
+    agent.prompt.insert(0, section("rules", &["Be brief.", "Name your sources."], true));
+    agent.prompt.push(section("making_code_changes", &["Read before you write."], false));
+    let answers = "helper:\n  - say: <thinking>I look.</thinking><search><query>login</query></search>\n  - say: <thinking>Done.</thinking><attempt_completion><result>In auth.rs.</result></attempt_completion>\n";
+    let mut stage = Stage::of(agent, answers);
+    stage.ask().await;
+    golden("xml-1.txt", &whole(&stage));
+    stage.answer(vec![None, Some(found("auth.rs: fn login() -> Result<(), 'a>"))], Vec::new()).await;
+    golden("xml-2.txt", &whole(&stage));
+}
+
+#[tokio::test]
+async fn e12_a_prompt_in_the_dialect_native() {
+    let answers = "helper:\n  - call: {search: {query: login}}\n  - say: In auth.rs.\n";
+    let mut stage = Stage::of(helper(Dialect::Native), answers);
+    stage.ask().await;
+    golden("native-1.txt", &whole(&stage));
+    stage.answer(vec![Some(found("auth.rs"))], Vec::new()).await;
+    golden("native-2.txt", &whole(&stage));
+}
+
+#[tokio::test]
+async fn e12_a_prompt_in_the_dialects_xml_final_and_plain() {
+    let mut agent = helper(Dialect::XmlFinal);
+    agent.output = Output { format: Format::Json, schema: None };
+    let mut stage = Stage::of(agent, "helper:\n  - say: nothing\n");
+    stage.ask().await;
+    golden("xml-final-1.txt", &whole(&stage));
+    let mut agent = helper(Dialect::Plain);
+    agent.peers.clear();
+    let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
+    stage.ask().await;
+    golden("plain-1.txt", &whole(&stage));
+}

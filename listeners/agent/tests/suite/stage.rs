@@ -1,0 +1,281 @@
+//! An agent on a stage: a line that keeps what is said on it, and deliveries as a pump would make them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest as _, Sha256};
+use systole_agent::chain::{self, Read};
+use systole_agent::model::script::{Script, Scripted};
+use systole_agent::{Agent, spec};
+use systole_kit::answers::{Answer as Item, Answers, write_answers};
+use systole_kit::ask::{Message, Put, Question, Shown, Spot, Viewed};
+use systole_kit::envelope::{Delivered, Stamp};
+use systole_kit::journal::{Entry, Outcome};
+use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
+use systole_kit::reply::Said;
+use systole_kit::told::Answer;
+use systole_kit::{Limits, Payload, QName, namespaces};
+
+/// The mark of the only call on this stage.
+pub(crate) const MARK: &str = "5eed0123";
+const TALK: &[u8] = include_bytes!("../../../../schemas/talk.xsd");
+const SEARCH: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/search/v1" xmlns="https://xml-pipeline.org/ns/search/v1" elementFormDefault="qualified">
+  <xs:element name="search">
+    <xs:annotation><xs:documentation>Finds text.</xs:documentation></xs:annotation>
+    <xs:complexType><xs:all>
+      <xs:element name="query" type="xs:string"/>
+      <xs:element name="limit" minOccurs="0"><xs:simpleType><xs:restriction base="xs:long"><xs:minInclusive value="1"/><xs:maxInclusive value="100"/></xs:restriction></xs:simpleType></xs:element>
+    </xs:all></xs:complexType>
+  </xs:element>
+  <xs:element name="found" type="xs:string"/>
+</xs:schema>"#;
+
+/// An agent called helper, which takes questions and may search.
+pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
+    let talk = |local: &str| spec::Contract { element: QName::new(namespaces::TALK, local), schema: 0 };
+    let search = |local: &str| spec::Contract {
+        element: QName::new("https://xml-pipeline.org/ns/search/v1", local),
+        schema: 1,
+    };
+    let schema = |name: &str, text: &[u8]| spec::Schema { name: name.to_owned(), text: text.into() };
+    let native = matches!(dialect, spec::Dialect::Native | spec::Dialect::XmlFinal);
+    spec::Agent {
+        name: "helper".to_owned(),
+        model: "main".to_owned(),
+        dialect,
+        thinking: spec::Thinking::Required,
+        actions: if native { spec::Actions::Many } else { spec::Actions::One },
+        stop_early: false,
+        attempts: 3,
+        turns: 10,
+        tool_output_max: 4096,
+        tool_choice: None,
+        output: spec::Output { format: spec::Format::Text, schema: None },
+        preamble: None,
+        prompt: vec![section("identity", &["You answer questions."], false)],
+        accepts: vec![talk("ask")],
+        returns: vec![talk("answer")],
+        peers: vec![spec::Peer {
+            name: "search".to_owned(),
+            accepts: vec![search("search")],
+            returns: vec![search("found")],
+        }],
+        schemas: Arc::from(vec![schema("talk.xsd", TALK), schema("search.xsd", SEARCH.as_bytes())]),
+    }
+}
+
+/// A section of a prompt.
+pub(crate) fn section(name: &str, lines: &[&str], is_list: bool) -> spec::Section {
+    spec::Section {
+        name: name.to_owned(),
+        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        is_list,
+    }
+}
+
+fn limits() -> spec::Model {
+    spec::Model {
+        name: "main".to_owned(),
+        provider: spec::Provider::Script,
+        model: String::new(),
+        url: None,
+        key_env: None,
+        file: None,
+        window: 32_000,
+        max_output: 1_000,
+        params: serde_json::Map::new(),
+        price: None,
+        at_once: 4,
+        retry: spec::Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+        fallback: Vec::new(),
+    }
+}
+
+/// Everything that was said on a line.
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub(crate) documents: HashMap<String, String>,
+    pub(crate) journal: Vec<Entry>,
+    pub(crate) notices: Vec<(String, String)>,
+    pub(crate) progress: Vec<String>,
+}
+
+pub(crate) struct Stage {
+    agent: Arc<Agent>,
+    pub(crate) heard: Arc<Mutex<Heard>>,
+    request: Payload,
+    turn: u32,
+}
+
+impl Stage {
+    /// That agent, with the answers of a script.
+    pub(crate) fn of(spec: spec::Agent, answers: &str) -> Self {
+        let script = Arc::new(Script::read(answers).expect("the script is right"));
+        let model = Arc::new(Arc::new(Scripted::new(script, "main", &spec.name)));
+        let agent = Arc::new(Agent::new(spec, limits(), model).expect("the schemas are right"));
+        let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text("Where is login?"));
+        Self { agent, heard: Arc::default(), request, turn: 0 }
+    }
+
+    /// The first delivery of the call.
+    pub(crate) async fn ask(&mut self) -> Said {
+        self.turn = 1;
+        self.deliver(self.request.clone()).await
+    }
+
+    /// The next one, with these answers to the items of the last reply, and what came unasked.
+    pub(crate) async fn answer(&mut self, items: Vec<Option<Payload>>, inbox: Vec<Payload>) -> Said {
+        self.turn += 1;
+        let items =
+            (0u32..).zip(items).map(|(ordinal, payload)| Item { ordinal, from: None, seq: None, payload });
+        let answers = Answers { turn: self.turn, wrap_up: None, items: items.collect(), inbox };
+        self.deliver(write_answers(&answers)).await
+    }
+
+    /// The last turn, in which only a final counts.
+    pub(crate) async fn wrap_up(&mut self, what: &str) -> Said {
+        self.turn += 1;
+        let wrap_up = Some(what.to_owned());
+        let answers = Answers { turn: self.turn, wrap_up, items: Vec::new(), inbox: Vec::new() };
+        self.deliver(write_answers(&answers)).await
+    }
+
+    /// What the pump makes of a reply that says that the output was of no use.
+    pub(crate) async fn again(&mut self, said: &Said) -> Said {
+        let Said::Again { code, words } = said else { panic!("{said:?} is no again") };
+        let notices = std::mem::take(&mut self.heard.lock().unwrap().notices);
+        let inbox = notices.iter().map(|(code, words)| system_error(code, words)).collect();
+        self.answer(vec![Some(system_error(code, words))], inbox).await
+    }
+
+    async fn deliver(&self, payload: Payload) -> Said {
+        let stamp = Stamp { call: "1".into(), turn: self.turn, attempt: 1, ..Stamp::default() };
+        let (from, to, thread) = ("alice".to_owned(), None, "sess-1".to_owned());
+        let asked = Delivered { from, to, thread, stamp, payload };
+        let line = Kept { heard: self.heard.clone(), request: self.request.clone() };
+        self.agent.clone().answer(asked, Arc::new(line)).await
+    }
+
+    /// The prompt that the model was shown last: base, segments and header.
+    pub(crate) fn prompt(&self) -> (String, Vec<String>, String) {
+        let heard = self.heard.lock().unwrap();
+        let started = heard.journal.iter().rev().find_map(|entry| match entry {
+            Entry::Started(started) => Some(started.prompt.clone()),
+            Entry::Result(_) => None,
+        });
+        let text = |hash: &str| heard.documents.get(hash).expect("every link is put down").as_str();
+        let Some(Read::Prompt { mut before, header }) =
+            chain::read(text(&started.expect("a model was asked")))
+        else {
+            panic!("the journal names no prompt")
+        };
+        let mut segments = Vec::new();
+        loop {
+            match chain::read(text(before)) {
+                Some(Read::Segment { before: earlier, messages }) => {
+                    segments.insert(0, messages.to_owned());
+                    before = earlier;
+                }
+                Some(Read::Base { system, .. }) => return (system.to_owned(), segments, header.to_owned()),
+                _ => panic!("the chain is broken"),
+            }
+        }
+    }
+
+    /// The words of the last segment: what the model was shown of the turn before.
+    pub(crate) fn shown(&self) -> String {
+        let (_, segments, _) = self.prompt();
+        let last = segments.last().expect("there is a request");
+        let messages = last.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let user = messages.filter(|message| message["role"] == "user");
+        let parts = user.flat_map(|message| message["parts"].as_array().unwrap().clone());
+        let words = parts.map(|part| {
+            let text = part["text"].as_str().or_else(|| part["result"]["text"].as_str());
+            text.unwrap_or_default().to_owned()
+        });
+        words.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What is on record of the model's last answer.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let heard = self.heard.lock().unwrap();
+        let found = heard.journal.iter().rev().find_map(|entry| match entry {
+            Entry::Result(outcome) => Some(outcome.clone()),
+            Entry::Started(_) => None,
+        });
+        found.expect("the model answered")
+    }
+}
+
+/// `<system-error>`, as the pump writes one.
+pub(crate) fn system_error(code: &str, message: &str) -> Payload {
+    let mut writer = systole_kit::writer::Writer::new();
+    let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", code);
+    start.attr("retry_allowed", "true").attr("message", message).empty();
+    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+}
+
+/// What a search finds.
+pub(crate) fn found(text: &str) -> Payload {
+    Payload::write("https://xml-pipeline.org/ns/search/v1", "found", |inside| inside.text(text))
+}
+
+/// The payloads of a reply.
+pub(crate) fn items(said: &Said) -> Vec<&Payload> {
+    match said {
+        Said::Items(items) => items.iter().map(|item| item.payload.as_ref().unwrap()).collect(),
+        other => panic!("{other:?} has no items"),
+    }
+}
+
+struct Kept {
+    heard: Arc<Mutex<Heard>>,
+    request: Payload,
+}
+
+impl Line for Kept {
+    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>> {
+        let mut heard = self.heard.lock().unwrap();
+        let mut id = 0;
+        let payload = match what {
+            Saying::Journal(entry) => {
+                heard.journal.push(entry);
+                id = heard.journal.len() as u64;
+                None
+            }
+            Saying::Ask(Question::PutBlob { text }) => {
+                let hash: String =
+                    Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+                let total = text.len() as u64;
+                heard.documents.insert(hash.clone(), text);
+                Some(Put { hash, total }.payload())
+            }
+            Saying::Ask(Question::View { .. }) => {
+                let message = Message {
+                    seq: 1,
+                    from: "alice".to_owned(),
+                    spot: Spot::Request,
+                    payload: self.request.clone(),
+                };
+                let (mark, began) = (MARK.to_owned(), "2026-11-20".to_owned());
+                Some(
+                    Viewed { count: 1, next: None, mark, began, shown: vec![Shown::Message(message)] }
+                        .payload(),
+                )
+            }
+            Saying::Ask(other) => panic!("nobody answers {other:?}"),
+        };
+        drop(heard);
+        Box::pin(async move { Ok(Answer { delivery: String::new(), id, payload }) })
+    }
+
+    fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>> {
+        let mut heard = self.heard.lock().unwrap();
+        match what {
+            Remark::Notice { code, words } => heard.notices.push((code, words)),
+            Remark::Progress { words } => heard.progress.push(words),
+        }
+        drop(heard);
+        Box::pin(async { Ok(()) })
+    }
+}
