@@ -1,0 +1,1 @@
+//! What an event says beyond what the corpus shows: the way back from a payload to the text.
