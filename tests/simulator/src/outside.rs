@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use systole::words::flow::{Receipt, Ticket};
-use systole::words::ids::{CallPath, Name, ThreadId};
+use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{
     Askers, CallBack, CallMark, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
 };
