@@ -44,6 +44,21 @@ impl Shelf for Folder {
         None
     }
 
+    fn note(&self, _name: &str) -> Option<Arc<[u8]>> {
+        None
+    }
+
+    fn find(&self, name: &str) -> Result<PathBuf, Absent> {
+        let path = self.path.join(name);
+        let why = regular(&path).err();
+        why.map_or(Ok(path), |why| Err(Absent { why: [name, ": ", &why].concat(), mend: None }))
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        let read = bounded(&self.path.join(name));
+        read.map(Some).map_err(|why| Absent { why: [name, ": ", &why].concat(), mend: None })
+    }
+
     fn shown(&self, name: &str) -> String {
         self.as_typed.join(name).display().to_string()
     }
@@ -105,12 +120,20 @@ fn no_utf8(file: &str, bytes: &[u8], at: usize) -> Diagnostic {
 
 /// Reads a file up to the limit, or says why not, without the path.
 fn bounded(path: &Path) -> Result<Vec<u8>, String> {
-    let words = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
-        _ => error.to_string(),
-    };
-    let kind = std::fs::metadata(path).map_err(words)?;
+    regular(path)?;
+    let limit = limits::CONFIG_FILE_BYTES;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|f| f.take(limit as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(in_words)?;
+    if bytes.len() > limit {
+        return Err(["the file is larger than ", &limit.to_string(), " bytes"].concat());
+    }
+    Ok(bytes)
+}
+
+/// Whether there is a file that has an end.
+fn regular(path: &Path) -> Result<(), String> {
+    let kind = std::fs::metadata(path).map_err(in_words)?;
     if kind.is_dir() {
         return Err("this is a folder, not a file".to_owned());
     }
@@ -118,12 +141,13 @@ fn bounded(path: &Path) -> Result<Vec<u8>, String> {
     if !kind.is_file() {
         return Err("this is not a regular file".to_owned());
     }
-    let limit = limits::CONFIG_FILE_BYTES;
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|f| f.take(limit as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(words)?;
-    if bytes.len() > limit {
-        return Err(["the file is larger than ", &limit.to_string(), " bytes"].concat());
+    Ok(())
+}
+
+fn in_words(error: std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
+        _ => error.to_string(),
     }
-    Ok(bytes)
 }

@@ -4,6 +4,7 @@
 //! self-contained text that is stored with a log. Both run the same checks. This room starts nothing,
 //! looks for no program and reads no environment: whether a program can be run is said when it is started.
 
+mod agents;
 mod approval;
 mod broadcast;
 mod budgets;
@@ -20,9 +21,15 @@ mod keys;
 mod lookup;
 mod meaning;
 mod measure;
+mod minds;
+mod models;
+mod notes;
+mod params;
 mod payloads;
+mod prompt;
 mod prove;
 mod schemas;
+mod secrets;
 mod settings;
 mod source;
 mod stretch;
@@ -33,6 +40,8 @@ mod yaml;
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+use systole_agent::spec::{Agent, Model};
 
 use crate::words::codes::Code;
 use crate::words::composition::Composition;
@@ -55,6 +64,10 @@ pub use schemas::PAYLOADS;
 pub struct OrganismFile {
     /// What the pump runs.
     pub composition: Composition,
+    /// The agents, whose listeners the composition has as values that are given.
+    pub agents: Vec<Agent>,
+    /// The models that they may ask.
+    pub models: Vec<Model>,
     /// What the organism is for, in its composer's words.
     pub description: Option<String>,
     /// Where the log lies: beside the file, unless the file gives an absolute path.
@@ -160,6 +173,7 @@ fn check(
     settings::apply(&mut desk, &mut root);
     let Some(declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
     let composed = compose::compose(&mut desk, &declared, shelf, directory);
+    let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
     };
@@ -180,6 +194,8 @@ fn check(
     };
     Ok(OrganismFile {
         composition,
+        agents: thinking.agents,
+        models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
