@@ -1,0 +1,10 @@
+//! The tests of the agent: its models over real sockets on this machine. Nothing outside of it is asked.
+
+mod answers;
+mod bench;
+mod faults;
+mod keys;
+mod network;
+mod requests;
+mod server;
+mod streams;
