@@ -76,6 +76,11 @@ pub(crate) fn send(mock: &MockModel, method: &str, path: &str, headers: &[&str],
 pub(crate) fn hear(mut stream: TcpStream) -> Heard {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
+    heard(&bytes)
+}
+
+/// An answer, from every byte of its connection.
+pub(crate) fn heard(bytes: &[u8]) -> Heard {
     let at = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..at].to_vec()).unwrap();
     let rest = &bytes[at + 4..];
