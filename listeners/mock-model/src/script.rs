@@ -43,7 +43,7 @@ pub const KEYS: &[&str] = &[
 
 /// A script that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}{line}:{column}: {words}", file.as_ref().map(|file| format!("{}:", file.display())).unwrap_or_default())]
+#[error("{}{words}", self.place())]
 pub struct BadScript {
     /// The file, where it was one.
     pub file: Option<PathBuf>,
@@ -53,6 +53,13 @@ pub struct BadScript {
     pub column: u64,
     /// What is wrong.
     pub words: String,
+}
+
+impl BadScript {
+    fn place(&self) -> String {
+        let file = self.file.as_ref().map(|file| format!("{}:", file.display())).unwrap_or_default();
+        if self.line == 0 { [&file, " "].concat() } else { format!("{file}{}:{}: ", self.line, self.column) }
+    }
 }
 
 /// What the mock answers, in order.

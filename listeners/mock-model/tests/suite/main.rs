@@ -9,3 +9,4 @@ mod gemini;
 mod ledger;
 mod ollama;
 mod openai;
+mod page;
