@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_agent::Agent;
-use systole_agent::model::Model;
 use systole_agent::model::script::{Script, Scripted};
+use systole_agent::model::{Adapter, Dice, Key, Limits, Model, Models};
 use systole_agent::spec::{self, Provider};
 
 use crate::edges::delivery::{Answering, conversing};
@@ -33,15 +33,11 @@ impl Unmade {
 /// The listeners that are agents.
 pub(super) fn agents(file: &OrganismFile) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
     let mut cast: BTreeMap<Name, Arc<dyn Answering>> = BTreeMap::new();
-    let mut scripts = BTreeMap::new();
+    let mut makers = Makers::default();
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
-        let Some(model) = file.models.iter().find(|model| model.name == agent.model) else {
-            let words = ["agents.", &agent.name, ".model: there is no model `", &agent.model, "`"].concat();
-            return Err(Unmade::new(words, "a model that stands under models"));
-        };
-        let speaker = speaker(model, &agent.name, &mut scripts)?;
-        let made = Agent::new(agent.clone(), model.clone(), speaker)
+        let models = makers.models(file, agent)?;
+        let made = Agent::new(agent.clone(), models)
             .map_err(|unreadable| Unmade::new(unreadable.to_string(), "systole check"))?;
         let made = Arc::new(made);
         cast.insert(name, conversing(move |asked, line| made.clone().answer(asked, line)));
@@ -49,37 +45,68 @@ pub(super) fn agents(file: &OrganismFile) -> Result<BTreeMap<Name, Arc<dyn Answe
     Ok(cast)
 }
 
-type Scripts = BTreeMap<std::path::PathBuf, Arc<Script>>;
+/// What is made once for all agents: scripts that were read, and models that are no script.
+#[derive(Default)]
+struct Makers {
+    scripts: BTreeMap<std::path::PathBuf, Arc<Script>>,
+    adapters: BTreeMap<String, Arc<dyn Model>>,
+}
 
-fn speaker(model: &spec::Model, agent: &str, scripts: &mut Scripts) -> Result<Arc<dyn Model>, Unmade> {
-    let key = |name: &str| ["models.", &model.name, ".", name].concat();
-    match (model.provider, &model.file) {
-        (Provider::Script, Some(path)) => {
-            let script = match scripts.get(path) {
-                Some(script) => script.clone(),
-                None => {
-                    let text = std::fs::read_to_string(path).map_err(|error| {
-                        let words =
-                            [&key("file"), ": ", &path.display().to_string(), ": ", &error.to_string()];
-                        Unmade::new(
-                            words.concat(),
-                            "a file of answers, as docs/reference/script.md describes it",
-                        )
-                    })?;
-                    let script = Script::read(&text).map_err(|unusable| {
-                        let words = [&path.display().to_string(), ": ", &unusable.to_string()].concat();
-                        Unmade::new(words, "docs/reference/script.md, which lists what an answer may say")
-                    })?;
-                    let script = Arc::new(script);
-                    scripts.insert(path.clone(), script.clone());
-                    script
-                }
-            };
-            Ok(Arc::new(Arc::new(Scripted::new(script, &model.name, agent))))
+impl Makers {
+    /// The models that an agent may come to speak to: its own, and those that this falls back on.
+    fn models(&mut self, file: &OrganismFile, agent: &spec::Agent) -> Result<Arc<Models>, Unmade> {
+        let mut wanted = vec![agent.model.as_str()];
+        let own = file.models.iter().find(|model| model.name == agent.model);
+        wanted.extend(own.iter().flat_map(|model| model.fallback.iter().map(String::as_str)));
+        let mut models = Vec::new();
+        for model in file.models.iter().filter(|model| wanted.contains(&model.name.as_str())) {
+            // Whom a fallback would fall back on itself is not asked.
+            let fallback = if model.name == agent.model { model.fallback.clone() } else { Vec::new() };
+            let speaker = self.speaker(model, &agent.name)?;
+            models.push((spec::Model { fallback, ..model.clone() }, speaker));
         }
-        (Provider::Script, None) => {
-            Err(Unmade::new([&key("file"), " is missing"].concat(), "file: replies.yaml"))
+        let made = Models::new(models, Box::new(Dice), &Limits::default());
+        made.map(Arc::new).map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
+    }
+
+    fn speaker(&mut self, model: &spec::Model, agent: &str) -> Result<Arc<dyn Model>, Unmade> {
+        if model.provider == Provider::Script {
+            let script = self.script(model)?;
+            return Ok(Arc::new(Arc::new(Scripted::new(script, &model.name, agent))));
         }
-        _ => Err(Unmade::new([&key("provider"), " is not built yet"].concat(), "provider: script")),
+        if let Some(adapter) = self.adapters.get(&model.name) {
+            return Ok(adapter.clone());
+        }
+        let rehearse =
+            ["--set models.", &model.name, ".provider=script, with answers in replies.yaml"].concat();
+        let key = Key::of(model, |name| std::env::var(name).ok())
+            .map_err(|fault| Unmade::new(fault.to_string(), rehearse.clone()))?;
+        let adapter = Adapter::new(model, key, Limits::default(), None)
+            .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse))?;
+        let adapter: Arc<dyn Model> = Arc::new(adapter);
+        self.adapters.insert(model.name.clone(), adapter.clone());
+        Ok(adapter)
+    }
+
+    fn script(&mut self, model: &spec::Model) -> Result<Arc<Script>, Unmade> {
+        let key = ["models.", &model.name, ".file"].concat();
+        let Some(path) = &model.file else {
+            return Err(Unmade::new([&key, " is missing"].concat(), "file: replies.yaml"));
+        };
+        if let Some(script) = self.scripts.get(path) {
+            return Ok(script.clone());
+        }
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let words = [&key, ": ", &shown, ": ", &error.to_string()].concat();
+            Unmade::new(words, "a file of answers, as docs/reference/script.md describes one")
+        })?;
+        let script = Script::read(&text).map_err(|unusable| {
+            let words = [&shown, ": ", &unusable.to_string()].concat();
+            Unmade::new(words, "docs/reference/script.md, which lists what an answer may say")
+        })?;
+        let script = Arc::new(script);
+        self.scripts.insert(path.clone(), script.clone());
+        Ok(script)
     }
 }

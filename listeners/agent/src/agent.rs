@@ -18,7 +18,7 @@ use crate::failures::{self, Reason};
 use crate::guard::{self, Room};
 use crate::heard::Heard;
 use crate::memory::{Conversation, Happened, Turn};
-use crate::model::{Model, Stop};
+use crate::model::{Models, Stop};
 use crate::spec;
 use crate::turn::{self, Ask, Came};
 use crate::{prompt, viewing};
@@ -33,7 +33,7 @@ const SAME: u32 = 4;
 pub struct Agent {
     pub(crate) spec: spec::Agent,
     pub(crate) contracts: Contracts,
-    pub(crate) model: Arc<dyn Model>,
+    pub(crate) models: Arc<Models>,
     /// What its model can take and costs.
     pub(crate) limits: spec::Model,
     tools: Vec<crate::model::Tool>,
@@ -62,12 +62,16 @@ impl std::fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// An agent that speaks to that model.
+    /// An agent that speaks to its model, one of these.
     ///
     /// # Errors
-    /// When one of its schemas cannot be read.
-    pub fn new(spec: spec::Agent, limits: spec::Model, model: Arc<dyn Model>) -> Result<Self, Unreadable> {
+    /// When its model is not among them, or one of its schemas cannot be read.
+    pub fn new(spec: spec::Agent, models: Arc<Models>) -> Result<Self, Unreadable> {
         let contracts = Contracts::of(&spec)?;
+        let Some(limits) = models.model(&spec.model).cloned() else {
+            let words = "it stands under no model's name".to_owned();
+            return Err(Unreadable { name: spec.model, words });
+        };
         let tools = match spec.dialect {
             spec::Dialect::Native | spec::Dialect::XmlFinal => {
                 prompt::native(&contracts).into_iter().map(|(tool, ..)| tool).collect()
@@ -75,7 +79,7 @@ impl Agent {
             spec::Dialect::Xml | spec::Dialect::Plain => Vec::new(),
         };
         let tools_text = turn::tools_text(&tools);
-        Ok(Self { spec, contracts, model, limits, tools, tools_text, kept: Mutex::default() })
+        Ok(Self { spec, contracts, models, limits, tools, tools_text, kept: Mutex::default() })
     }
 
     /// Answers a delivery.

@@ -2,10 +2,12 @@
 //!
 //! What is shown here is never acted upon, and a piece for which there is no room is left out.
 
+use std::pin::pin;
+
 use systole_kit::line::{Line, NotTaken};
 use tokio::sync::mpsc;
 
-use crate::model::{Answer, Fault, Model, Piece, Request};
+use crate::model::{Answer, Ask, Ledger, Models, NoAnswer, Piece};
 
 /// Pieces that may wait while one is being told.
 const WAITING: usize = 256;
@@ -13,14 +15,17 @@ const WAITING: usize = 256;
 const PORTION: usize = 64;
 
 /// Asks, and tells what comes in on the way.
-pub(crate) async fn shown(
-    model: &dyn Model,
-    request: Request,
+pub(crate) async fn shown<L: Ledger>(
+    models: &Models,
+    name: &str,
+    asked: &Ask,
+    books: &mut L,
     line: &(dyn Line + '_),
-) -> Result<Result<Answer, Fault>, NotTaken> {
+) -> Result<Result<Answer, NoAnswer<L::Halt>>, NotTaken> {
     let (tell, mut pieces) = mpsc::channel(WAITING);
     // A watcher that falls behind sees less; the answer itself comes whole.
-    let mut asking = model.ask(request, Box::new(move |piece| drop(tell.try_send(piece))));
+    let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
+    let mut asking = pin!(models.ask(name, asked, books, watcher));
     let mut portion = Portion::default();
     loop {
         tokio::select! {

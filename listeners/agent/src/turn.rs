@@ -10,10 +10,15 @@ use crate::chain::Link;
 use crate::heard::{self, Heard};
 use crate::live;
 use crate::memory::Conversation;
-use crate::model::{Choice, Fault, FaultKind, Message, Part, Request, Role, Tool};
+use crate::model::{
+    self, Choice, Fault, FaultKind, Going, Ledger, Message, NoAnswer, Part, Request, Role, Tool,
+};
 use crate::prompt;
 use crate::show::block;
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
+
+/// How the reason of a journal's result begins that is no answer.
+const FAULT: &str = "model.";
 
 /// What the model is told about this turn alone.
 pub(crate) struct Header<'a> {
@@ -50,60 +55,65 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let header = header_words(&ask);
     let prompt = Link::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { Past::default() };
-    if let Standing::Known(outcome) = past.standing(&prompt.hash) {
-        return Ok(known(&outcome));
+    // Requests that failed are known as well; the last word of them is what counts.
+    while let Standing::Known(outcome) = past.standing(&prompt.hash) {
+        if !outcome.stop.starts_with(FAULT) {
+            return Ok(Came::Heard(Heard::read(&outcome.stop, &outcome.text)));
+        }
     }
     for link in ask.conversation.links() {
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
-    let request = request(&ask, header);
-    let limits = &ask.agent.limits;
-    let started = Started {
-        model: limits.name.clone(),
-        prompt: prompt.hash,
-        reserve_tokens: Some(ask.header.used + tools_tokens(ask.tools) + limits.max_output),
-        reserve_money: None,
-    };
-    let of = match line.journal(Entry::Started(started)).await {
-        Ok(of) => of,
-        Err(NotTaken::Refused { code, words }) => return Ok(Came::Refused { code, words }),
-        Err(other) => return Err(other),
-    };
-    let answered = live::shown(&*ask.agent.model, request, line).await?;
-    let outcome = match &answered {
-        Ok(answer) => {
-            let (stop, text) = heard::written(answer);
-            let (tokens_in, tokens_out) = (answer.usage.tokens_in, answer.usage.tokens_out);
-            Outcome { of, stop, tokens_in, tokens_out, money: None, text }
-        }
-        Err(fault) => Outcome {
-            of,
-            stop: fault.kind.code().to_owned(),
-            tokens_in: (!fault.may_be_paid).then_some(0),
-            tokens_out: (!fault.may_be_paid).then_some(0),
-            money: None,
-            text: fault.partial.clone(),
-        },
-    };
-    line.journal(Entry::Result(outcome)).await?;
-    Ok(match answered {
+    let asked =
+        model::Ask { request: request(&ask, header), tokens_in: ask.header.used + tools_tokens(ask.tools) };
+    let mut books = Books { line, prompt: prompt.hash, of: 0 };
+    let (models, name) = (&ask.agent.models, &ask.agent.spec.model);
+    Ok(match live::shown(models, name, &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
             let words = "the provider would not let the model answer".to_owned();
             Came::Fault { code: FaultKind::Refused.code().to_owned(), words, again: false }
         }
         Ok(answer) => Came::Heard(Heard { parts: answer.parts, stop: answer.stop }),
-        Err(fault) => of_fault(&fault),
+        Err(NoAnswer::Fault(fault)) => of_fault(&fault),
+        Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => Came::Refused { code, words },
+        Err(NoAnswer::Halted(other)) => return Err(other),
     })
 }
 
-/// What an earlier attempt was answered.
-fn known(outcome: &Outcome) -> Came {
-    if outcome.stop.starts_with("model.") {
-        let words = "the model's answer in an earlier attempt was none".to_owned();
-        return Came::Fault { code: outcome.stop.clone(), words, again: outcome.stop == "model.truncated" };
+/// The journal, as the books of the models.
+struct Books<'l> {
+    line: &'l (dyn Line + 'l),
+    /// The hash of the prompt.
+    prompt: String,
+    /// The entry of the request that is out.
+    of: u64,
+}
+
+impl Ledger for Books<'_> {
+    type Halt = NotTaken;
+
+    async fn started(&mut self, going: Going<'_>) -> Result<(), NotTaken> {
+        let started = Started {
+            model: going.model.name.clone(),
+            prompt: self.prompt.clone(),
+            reserve_tokens: Some(going.reserve.tokens),
+            reserve_money: going.reserve.money,
+        };
+        self.of = self.line.journal(Entry::Started(started)).await?;
+        Ok(())
     }
-    Came::Heard(Heard::read(&outcome.stop, &outcome.text))
+
+    async fn ended(&mut self, came: model::Came<'_>) -> Result<(), NotTaken> {
+        let (stop, text) = match came.outcome {
+            Ok(answer) => heard::written(answer),
+            Err(fault) => (fault.kind.code().to_owned(), [&fault.words, "\n", &fault.partial].concat()),
+        };
+        let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
+        let outcome = Outcome { of: self.of, stop, tokens_in, tokens_out, money, text };
+        self.line.journal(Entry::Result(outcome)).await?;
+        Ok(())
+    }
 }
 
 fn of_fault(fault: &Fault) -> Came {
@@ -128,7 +138,7 @@ fn request(ask: &Ask<'_>, header: String) -> Request {
         tools,
         choice,
         max_output: ask.agent.limits.max_output,
-        params: ask.agent.limits.params.clone(),
+        params: serde_json::Map::new(),
     }
 }
 

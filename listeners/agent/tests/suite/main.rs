@@ -1,6 +1,14 @@
-//! The agent as its pump and its model see it: what the model is shown, what goes into the journal, and what the agent
-//! says. The pump is played by a line that keeps everything; models are scripts.
+//! The tests of the agent: as its pump and its model see it, and its models over real sockets on this machine. Nothing
+//! outside of it is asked.
 
+mod answers;
+mod bench;
 mod failures;
+mod faults;
+mod keys;
+mod network;
 mod prompts;
+mod requests;
+mod server;
 mod stage;
+mod streams;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest as _, Sha256};
 use systole_agent::chain::{self, Read};
 use systole_agent::model::script::{Script, Scripted};
+use systole_agent::model::{Dice, Limits as Patience, Model, Models};
 use systole_agent::{Agent, spec};
 use systole_kit::answers::{Answer as Item, Answers, write_answers};
 use systole_kit::ask::{Message, Put, Question, Shown, Spot, Viewed};
@@ -111,8 +112,10 @@ impl Stage {
     /// That agent, with the answers of a script.
     pub(crate) fn of(spec: spec::Agent, answers: &str) -> Self {
         let script = Arc::new(Script::read(answers).expect("the script is right"));
-        let model = Arc::new(Arc::new(Scripted::new(script, "main", &spec.name)));
-        let agent = Arc::new(Agent::new(spec, limits(), model).expect("the schemas are right"));
+        let model: Arc<dyn Model> = Arc::new(Arc::new(Scripted::new(script, "main", &spec.name)));
+        let models = Models::new(vec![(limits(), model)], Box::new(Dice), &Patience::default());
+        let models = Arc::new(models.expect("the models are right"));
+        let agent = Arc::new(Agent::new(spec, models).expect("the schemas are right"));
         let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text("Where is login?"));
         Self { agent, heard: Arc::default(), request, turn: 0 }
     }
