@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_have_no_letter_in_common_are_not_near_however_short() {
+    fn names_without_one_letter_of_the_other_are_not_near_however_short() {
         for stranger in ["é", "x", "", "@"] {
             assert_eq!(nearest(stranger, ["b", "longfield"].into_iter()), None, "{stranger}");
         }
