@@ -188,7 +188,7 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
     if let Some(party) = declared.parties.iter().find(|p| p.key.value == named.value) {
         return party.name.clone();
     }
-    if known().next().is_none() {
+    if declared.parties.is_empty() {
         // That there is no listener is told where there should be one; the entry may well be right.
         return None;
     }
