@@ -67,6 +67,11 @@ pub struct Heart {
     since_checkpoint: usize,
     /// Calls whose delivery may have been out when the pump died.
     suspects: HashSet<(ThreadId, CallPath)>,
+    /// Whether the run before ended with nothing out.
+    was_drained: bool,
+    /// Whether nothing may go out before the word of this start is on disk: until then the log says that
+    /// nothing is out.
+    unannounced: bool,
     /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests for approval, until they expire.
@@ -95,7 +100,7 @@ pub struct Heart {
 impl Heart {
     /// A heart that goes on from what was recovered.
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
-        let Recovered { state, since_checkpoint } = recovered;
+        let Recovered { state, since_checkpoint, was_drained } = recovered;
         let mut heart = Heart {
             state,
             desk: Desk::default(),
@@ -108,6 +113,8 @@ impl Heart {
             // Those that die again and again would leave ever more to be folded to those after them.
             since_checkpoint,
             suspects: HashSet::new(),
+            was_drained,
+            unannounced: was_drained,
             reserved: HashSet::new(),
             expiries: Wheel::default(),
             aside: Vec::new(),
@@ -242,6 +249,13 @@ impl Heart {
     /// Deliveries that are out.
     pub fn out_count(&self) -> usize {
         self.desk.out_count()
+    }
+
+    /// Whether nothing is out, and nothing that may have been out before is still to be told: so the next
+    /// start need not ask.
+    fn is_drained(&self) -> bool {
+        let none_waits = self.parked.is_empty() && self.lookups.is_empty();
+        self.desk.out_count() == 0 && self.suspects.is_empty() && self.reserved.is_empty() && none_waits
     }
 
     /// Whether everything decided is on disk.
