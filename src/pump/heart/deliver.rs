@@ -138,7 +138,7 @@ impl Heart {
 
     /// Sends what may go out.
     pub(super) fn dispatch(&mut self) {
-        if self.stopping || self.still || self.unannounced || self.broken.is_some() {
+        if self.holds_back() || self.broken.is_some() {
             return;
         }
         let now = self.ticks();

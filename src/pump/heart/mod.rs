@@ -213,7 +213,9 @@ impl Heart {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
-        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
+        // What is due and may not go out would be woken for again and again.
+        let desk = if self.holds_back() { self.desk.next_end() } else { self.desk.next_moment() };
+        desk.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
     /// Why the pump must stop at once, if it must.
@@ -249,6 +251,11 @@ impl Heart {
     /// Deliveries that are out.
     pub fn out_count(&self) -> usize {
         self.desk.out_count()
+    }
+
+    /// Whether nothing new may go out, however long it is due.
+    fn holds_back(&self) -> bool {
+        self.stopping || self.still || self.unannounced
     }
 
     /// Whether nothing is out, and nothing that may have been out before is still to be told: so the next

@@ -2,6 +2,7 @@
 //! lost, and that word holds no longer than until something may go out again.
 
 use systole::pump::event::Pause;
+use systole::words::codes::Code;
 
 use super::*;
 use crate::pump::final_;
@@ -99,4 +100,22 @@ fn what_an_earlier_run_lost_stays_to_be_told() {
     rig.halts(false);
     assert!(is_out(&rig, "tool 1 t1 a2"));
     assert_eq!(rig.attempts(), 1);
+}
+
+/// What is due and held back wakes nobody: the loop would turn without a pause for as long as the disk takes.
+#[test]
+fn what_may_not_go_out_yet_does_not_keep_the_loop_turning() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "tool", None);
+    rig.settle();
+    let token = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
+    rig.input(Input::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
+    assert!(rig.stops().contains("mode=\"drained\""));
+    let mut rig = rig.killed_unread();
+    rig.passes(60_000);
+    assert_eq!(rig.heart.next_moment(), None, "its pause is over, and it waits for the word of the start");
+    rig.settle();
+    assert!(is_out(&rig, "tool 1 t1 a2"));
+    let Rig { heart, .. } = rig;
+    assert!(heart.next_moment().is_some(), "the deadline of what is out");
 }
