@@ -68,7 +68,8 @@ fn nothing_goes_out_before_the_start_is_on_disk() {
     rig.settle();
     assert!(rig.stops().contains("mode=\"drained\""), "the other had no slot yet");
     rig.seen();
-    let rig = rig.killed_unread();
+    let mut rig = rig.killed_unread();
+    rig.read();
     assert_eq!(rig.seen(), [""; 0], "it could not be known of");
     let mut rig = rig.killed_unread();
     rig.settle();
