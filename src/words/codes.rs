@@ -189,7 +189,7 @@ impl Code {
         self.as_str().split('.').next().unwrap_or_default()
     }
 
-    /// What is said where it is given out, as it was brought about; none where nobody can bring it about.
+    /// What is said where it is given out, as it was brought about.
     pub fn example(self) -> Option<&'static str> {
         let head = ["== ", self.as_str(), " ==\n"].concat();
         let (_, after) = EXAMPLES.split_once(&head)?;
