@@ -4,7 +4,7 @@
 //! then the file at once and whole, so that whoever is interrupted has the old one or the new one.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Error, ErrorKind, Write as _};
 use std::path::Path;
 
 use clap::Args;
@@ -31,10 +31,7 @@ impl Eject {
         let Ejected { schema, file: text, comments } =
             file::eject(file).map_err(|why| refuse(screen, why))?;
         let path = self.place.directory().join(&schema.name);
-        write_new(&path, &schema.text).map_err(|why| {
-            let told = [&schema.name, ": ", &why].concat();
-            screen.fail(Exit::Unavailable, told)
-        })?;
+        write_new(&path, &schema.text).map_err(|why| unwritten(screen, &schema.name, &why))?;
         if let Err(why) = replace(file, &text) {
             // Without the file that names it the schema would only be in the way of the next try.
             let _gone = fs::remove_file(&path);
@@ -75,26 +72,32 @@ fn refuse(screen: Screen, why: NotEjected) -> Exit {
     }
 }
 
-/// Writes a file that must not be there yet.
-fn write_new(path: &Path, text: &[u8]) -> Result<(), String> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|why| why.to_string())?;
+/// Says why the schema was not written: what is in the way is the person's to move, the rest the machine's.
+fn unwritten(screen: Screen, name: &str, why: &Error) -> Exit {
+    if why.kind() != ErrorKind::AlreadyExists {
+        return screen.fail(Exit::Unavailable, [name, ": ", &why.to_string()].concat());
     }
-    let opened = fs::File::options().write(true).create_new(true).open(path);
-    let mut file = opened.map_err(|why| match why.kind() {
-        std::io::ErrorKind::AlreadyExists => "it is there already, and is not overwritten".to_owned(),
-        _ => why.to_string(),
-    })?;
+    let exit = screen.fail(Exit::Usage, [name, ": it is there already, and is not overwritten"].concat());
+    screen.say("  try: another name for that file, or its folder");
+    exit
+}
+
+/// Writes a file that must not be there yet.
+fn write_new(path: &Path, text: &[u8]) -> Result<(), Error> {
+    if let Some(folder) = path.parent() {
+        // A file in the place of the folder is not the schema itself.
+        fs::create_dir_all(folder).map_err(|why| Error::other(why.to_string()))?;
+    }
+    let mut file = fs::File::options().write(true).create_new(true).open(path)?;
     let written = file.write_all(text).and_then(|()| file.sync_all());
-    written.map_err(|why| {
+    written.inspect_err(|_| {
         let _gone = fs::remove_file(path);
-        why.to_string()
     })
 }
 
 /// Puts another text in place of a file, at once. A byte order mark stays, and so do its permissions.
 fn replace(file: &Path, text: &str) -> Result<(), String> {
-    let words = |why: std::io::Error| why.to_string();
+    let words = |why: Error| why.to_string();
     // A link stays one: what it leads to is replaced.
     let file = fs::canonicalize(file).map_err(words)?;
     let before = fs::read(&file).map_err(words)?;
