@@ -58,7 +58,7 @@ mod tests {
         ] {
             let put = grown(text, "listeners", "new: {}");
             assert_eq!(put.as_deref(), Some(wanted), "{text}");
-            assert_eq!(put.and_then(|put| grown(&put, "listeners", "more: {}")).is_some(), true, "{text}");
+            assert!(put.is_some_and(|put| grown(&put, "listeners", "more: {}").is_some()), "{text}");
         }
     }
 
