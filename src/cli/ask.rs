@@ -105,7 +105,8 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
     let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, mend: &str| {
-        let exit = screen.fail(Exit::Payload, words);
+        // Nothing was asked of anybody yet: it is the command that names the wrong one.
+        let exit = screen.fail(Exit::Usage, words);
         screen.say(["  try: ", mend].concat());
         exit
     };
@@ -115,8 +116,13 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
             let words = ["nothing in the organism's file is called ", name.as_str()].concat();
             return Err(fail(&words, &names.join(", ")));
         };
-        if takes(listener) {
+        if takes(listener) && listener.entry {
             return Ok(name.clone());
+        }
+        if takes(listener) {
+            let words = [name.as_str(), " is not open to messages from outside"].concat();
+            let mend = ["entry: true at listeners.", name.as_str(), " in the organism's file"].concat();
+            return Err(fail(&words, &mend));
         }
         let elements: Vec<String> =
             listener.accepts.iter().map(|q| ["<", &q.name.local, ">"].concat()).collect();

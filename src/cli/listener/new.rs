@@ -94,8 +94,9 @@ impl New {
             hindered::unread(screen, Exit::Unavailable, path, "the organism's file", &error)
         })?;
         let added = added(&text, &words, &plan);
-        if let Some(text) = &added {
-            file::load_text(path, text).map_err(|refused| {
+        // Where a person has to put it in, what would become of it is told all the same.
+        if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
+            file::load_text(path, &text).map_err(|refused| {
                 let name = self.name.as_str();
                 screen.say(["with ", name, " in it the organism's file would be refused:"].concat());
                 screen.say_drawn(refused.to_string().trim_end());
@@ -257,6 +258,19 @@ impl Words {
 fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let with_listener = inserted::below(text, "listeners", &words.listener(plan))?;
     inserted::below(&with_listener, "payloads", &words.payloads())
+}
+
+/// The same for a file of any other layout, as a person would have put it in.
+fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
+    let lines = words.listener(plan);
+    let (name, keys) = lines.split_first()?;
+    let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
+    let listener = [name, " {", &keys.join(", "), "}"].concat();
+    let with_listener = file::grown(text, "listeners", &listener)?;
+    words
+        .payloads()
+        .into_iter()
+        .try_fold(with_listener, |text, payload| file::grown(&text, "payloads", &payload))
 }
 
 /// Puts a text in place of a file at once, so that nobody ever reads half of it.

@@ -82,7 +82,10 @@ impl Trial {
                 (composition, listener, request)
             }
         };
-        let ear = Arc::new(seen::Ear::new(screen));
+        let Some(tried) = composition.listener(&listener).cloned() else {
+            return Err(screen.fail(Exit::Configuration, "the trial has no listener"));
+        };
+        let ear = Arc::new(seen::Ear::new(screen, tried));
         let trial = trying::Trial {
             composition,
             listener,

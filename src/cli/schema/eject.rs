@@ -86,7 +86,7 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
             return hindered(error);
         }
         let told = [&schema.name, ": it is there already, and is not overwritten"].concat();
-        let exit = screen.fail(Exit::Unavailable, told);
+        let exit = screen.fail(Exit::Usage, told);
         screen.say("  try: another name for that file, or remove it");
         exit
     })?;

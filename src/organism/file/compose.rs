@@ -14,7 +14,7 @@ use super::broadcast;
 use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
-use super::lookup::Lookup;
+use super::lookup::{Lookup, Shipped};
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use crate::words::client::Client;
@@ -27,6 +27,8 @@ pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
     pub(super) collected: Collected,
+    /// The elements of the house, whether they are used or not.
+    pub(super) shipped: Vec<Shipped>,
     pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
@@ -77,7 +79,8 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         }
     }
     let (clients, tokens) = clients::resolve(desk, declared);
-    Composed { entry, listeners, collected: lookup.into_collected(), broadcasts, clients, tokens }
+    let (collected, shipped) = lookup.into_parts();
+    Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens }
 }
 
 /// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.

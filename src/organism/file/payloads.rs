@@ -8,6 +8,7 @@ use systole_kit::name::is_ncname;
 use systole_kit::schema::nearest;
 
 use super::desk::Desk;
+use super::schemas::belongs_to_house;
 use super::stretch;
 use super::traps;
 use super::value::{self, joined};
@@ -15,9 +16,6 @@ use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::composition::Listener;
 use crate::words::ids::Name;
-
-/// Organisms of these names would give words to a namespace of the house.
-const HOUSE: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
 
 /// Largest schema that the judge takes.
 const SCHEMA_BYTES: usize = 1 << 20;
@@ -53,7 +51,7 @@ impl Section {
         reading.twice(&self.entries, "payloads");
         let organism = organism?;
         let namespace = Listener::namespace_of(organism);
-        if HOUSE.contains(&organism.as_str()) {
+        if belongs_to_house(&namespace) {
             let told = ["payloads: their namespace would be ", &namespace, ", which belongs to the house"];
             desk.tell(Code::ConfigValue, self.at, &told.concat(), Some("another organism.name"));
         }
