@@ -46,6 +46,7 @@ mod log_writer;
 mod organism;
 mod paid;
 mod payloads;
+mod plain_words;
 mod program;
 mod promises;
 mod pump;

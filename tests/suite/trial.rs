@@ -154,5 +154,5 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let arguments = ["listener", "try", "--once", "--", "sh", "-c", &answer];
     says(&systole_with_stdin(folder.path(), &arguments, ASK), 0, &["item 0    the answer"]);
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "--schema", "no.xsd", "./x"], ASK);
-    says(&ran, 2, &["no.xsd: No such file"]);
+    says(&ran, 2, &["no.xsd, the schema: there is no such file\n  try: "]);
 }

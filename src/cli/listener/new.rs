@@ -11,6 +11,7 @@ use systole_kit::schema::Model;
 use super::inserted;
 use crate::cli::exit::Exit;
 use crate::cli::fresh::{self, Fresh};
+use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
 use crate::organism::file;
@@ -89,7 +90,9 @@ impl New {
         let plan = self.plan(screen, &words)?;
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let text = fs::read_to_string(path).map_err(|error| unwritable(screen, path, &error))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            hindered::unread(screen, Exit::Unavailable, path, "the organism's file", &error)
+        })?;
         let added = added(&text, &words, &plan);
         if let Some(text) = &added {
             file::load_text(path, text).map_err(|refused| {
@@ -101,7 +104,8 @@ impl New {
         }
         fresh::write(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
-            replace(path, text).map_err(|error| unwritable(screen, path, &error))?;
+            replace(path, text)
+                .map_err(|error| hindered::unwritten(screen, path, "the organism's file", &error))?;
         }
         self.tell(screen, &folder, &plan, &words, added.is_some());
         Ok(Exit::Done)
@@ -263,8 +267,4 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     fs::write(&beside, text)?;
     fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
     fs::rename(&beside, path)
-}
-
-fn unwritable(screen: Screen, path: &Path, error: &std::io::Error) -> Exit {
-    screen.fail(Exit::Unavailable, [&path.display().to_string(), ": ", &error.to_string()].concat())
 }

@@ -112,7 +112,7 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     // A dozen names are enough to recognise one's own mistake.
     let some: Vec<&str> = known.take(12).collect();
     if some.is_empty() {
-        "declare a root element in the schema".to_owned()
+        "leave it out, since there is none yet".to_owned()
     } else {
         ["one of ", &some.join(", ")].concat()
     }
@@ -187,6 +187,10 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
     if let Some(party) = declared.parties.iter().find(|p| p.key.value == named.value) {
         return party.name.clone();
+    }
+    if declared.parties.is_empty() {
+        // That there is no listener is told where there should be one; the entry may well be right.
+        return None;
     }
     let told = ["organism.entry: nothing here is called `", &named.value, "`"].concat();
     let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);

@@ -98,7 +98,10 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
     }
     if let Some((node, path)) = top.need(desk, "listeners", SMALLEST) {
         if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-            let mend = "a name, and its keys below it";
+            let mend = match desk.is_set(node.span) {
+                true => "listeners={NAME: {run: [PROGRAM], accepts: [ELEMENT]}}, or leave it out",
+                false => "a name, and its keys below it",
+            };
             desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
         }
         for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {

@@ -128,6 +128,11 @@ fn stored_badly(why: &str) -> Refused {
     Refused(vec![about_file("stored configuration", Code::ConfigSource, why, mend)])
 }
 
+fn empty(file: &str) -> Refused {
+    let mend = Some("organism: {name: hello} and a listener below `listeners:`");
+    Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)])
+}
+
 /// The path without the `.` that it may hold: people read it.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
@@ -151,13 +156,12 @@ fn check(
     let mut desk = Desk::new(file, &text, settings, given);
     let stretch = desk.file();
     let Some(mut root) = yaml::read(&mut desk, stretch) else {
-        if desk.is_clean() {
-            let mend = Some("organism: {name: hello} and a listener below `listeners:`");
-            return Err(Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)]));
-        }
-        return Err(desk.refused());
+        return Err(if desk.is_clean() { empty(file) } else { desk.refused() });
     };
     settings::apply(&mut desk, &mut root);
+    if root.is_empty() && desk.is_clean() {
+        return Err(empty(file));
+    }
     let Some(declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
     let composed = compose::compose(&mut desk, &declared, shelf, directory);
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {

@@ -216,10 +216,23 @@ impl Reading<'_> {
             let first = entries.iter().take(place).find(|first| first.key.trim_end_matches('?') == name);
             if let Some(first) = first {
                 let told = [path, ": `", name, "` stands here a second time"].concat();
-                let (mend, second) = (Some("one of the two"), (first.at, "the first one"));
-                self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, mend, second);
+                let mend = self.one_of_two(first, entry, name);
+                let second = (first.at, "the first one");
+                self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, Some(&mend), second);
             }
         }
+    }
+
+    /// Of two that differ only in whether they may be left out: what is set takes the place of the other if it says it as
+    /// that one does.
+    fn one_of_two(&self, first: &Entry, entry: &Entry, name: &str) -> String {
+        if !self.desk.is_set(entry.at) {
+            return ["one of the two: `", name, "` has to be there, `", name, "?` may be left out"].concat();
+        }
+        let place = self.desk.place(entry.at);
+        let before: String = place.text.chars().take(place.column.saturating_sub(1)).collect();
+        let behind = place.text.get(before.len() + entry.key.len()..).unwrap_or_default();
+        [&before, &first.key, behind].concat()
     }
 
     fn list(&mut self, node: &Node, items: &[Node], path: &str) -> Option<List> {
