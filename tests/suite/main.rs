@@ -24,6 +24,7 @@ mod delivery_process;
 mod demo;
 mod disk;
 mod examples;
+mod file_agents;
 mod file_schema;
 mod first_listeners;
 mod following;

@@ -136,6 +136,7 @@ impl Lookup {
             return None;
         }
         if let Some((file, outline)) = self.declarer(party, &tag) {
+            let file = if file == PAYLOADS { "payloads" } else { file };
             let told = [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
             let mend = "another name for the element, another namespace, or another name for the agent";
             let told =

@@ -53,8 +53,10 @@ pub(super) fn resolve(
 
 fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Shelf) -> Model {
     let path = ["models.", &one.key.value].concat();
-    for named in &one.fallback {
-        known_model(desk, named, &[&path, ".fallback"].concat(), declared);
+    let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
+    // That it names itself is told as a circle.
+    for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
+        known_model(desk, named, &[&path, ".fallback"].concat(), &others);
     }
     let mut model = one.model.clone();
     if let (Provider::Script, Some(named)) = (model.provider, &one.script) {
@@ -70,19 +72,22 @@ fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Sh
     model
 }
 
-/// Tells of the name of a model that no model has.
-fn known_model(desk: &mut Desk, named: &At<String>, path: &str, declared: &Declared) {
-    let known = || declared.models.iter().map(|one| one.key.value.as_str());
-    if known().any(|name| name == named.value) {
+fn names(declared: &Declared) -> impl Iterator<Item = &str> {
+    declared.models.iter().map(|one| one.key.value.as_str())
+}
+
+/// Tells of the name of a model that none of the known ones has.
+fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) {
+    if known.contains(&named.value.as_str()) {
         return;
     }
     let told = [path, ": no model is called `", &named.value, "`"].concat();
-    let mend = match nearest(&named.value, known()) {
+    let mend = match nearest(&named.value, known.iter().copied()) {
         Some(near) => near.to_owned(),
-        None if declared.models.is_empty() => {
+        None if known.is_empty() => {
             ["models: {", &named.value, ": {provider: …, model: …}} at the top of the file"].concat()
         }
-        None => one_of(known()),
+        None => one_of(known.iter().copied()),
     };
     desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
 }
@@ -139,7 +144,8 @@ impl Found<'_> {
         let Found { party, mind, .. } = self;
         let path = party.path();
         if let Some(named) = &mind.model {
-            known_model(desk, named, &[&path, ".model"].concat(), self.declared);
+            let known: Vec<&str> = names(self.declared).collect();
+            known_model(desk, named, &[&path, ".model"].concat(), &known);
         }
         let tool_choice = mind.tool_choice.as_ref().and_then(|named| self.tool_choice(desk, named));
         let named = mind.schema.as_ref();

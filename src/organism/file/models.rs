@@ -154,18 +154,7 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
 fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     let found = value::text(desk, node, path)?;
     let written = found.value.as_str();
-    let lower = written.to_ascii_lowercase();
-    let Some(scheme) = ["http://", "https://"].into_iter().find(|scheme| lower.starts_with(scheme)) else {
-        let told = [path, ": `", written, "` begins neither with http:// nor with https://"].concat();
-        let mend = if written.contains("://") {
-            "http://HOST:PORT/PATH, or https://".to_owned()
-        } else {
-            ["http://", written].concat()
-        };
-        desk.tell(Code::ConfigValue, found.at, &told, Some(&mend));
-        return None;
-    };
-    let rest = written.get(scheme.len()..).unwrap_or_default();
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((credentials, _)) = authority.rsplit_once('@') {
         desk.hide(found.at, credentials);
@@ -178,6 +167,14 @@ fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
         desk.hide(found.at, behind);
         let told = [path, ": what stands behind the path is not taken, and is not repeated"].concat();
         desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone; key_env names the key"));
+        return None;
+    }
+    let lower = written.to_ascii_lowercase();
+    if !lower.starts_with("http://") && !lower.starts_with("https://") {
+        let told = [path, ": `", written, "` begins neither with http:// nor with https://"].concat();
+        let bare = ["http://", written].concat();
+        let mend = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
+        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
         return None;
     }
     let parsed = written.parse::<ureq::http::Uri>().ok();
