@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use systole_kit::money::Currency;
+
 use super::agents::{self, Mind};
 use super::approval::{self, Approval};
 use super::broadcast;
@@ -39,6 +41,8 @@ pub(super) struct Declared {
     pub(super) models: Vec<models::Declaration>,
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
+    /// The currency of the money that a message may use.
+    pub(super) currency: Option<At<Currency>>,
     pub(super) loops: Loops,
     /// Whether the file says anything of budgets.
     pub(super) has_budgets: bool,
@@ -91,6 +95,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         models: Vec::new(),
         message_bytes: limits::MESSAGE_BYTES,
         budgets: Budgets::default(),
+        currency: None,
         loops: Loops::default(),
         has_budgets: false,
         log: "./organism.db".to_owned(),
@@ -186,7 +191,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
     }
     if let Some((node, path)) = top.get("budgets") {
-        declared.budgets = budgets::read(desk, node, &path);
+        (declared.budgets, declared.currency) = budgets::read(desk, node, &path);
         declared.has_budgets = true;
     }
     if let Some((node, path)) = top.get("loops") {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, ToolChoice};
+use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
 
 use super::agents::Mind;
@@ -36,6 +37,7 @@ pub(super) fn resolve(
 ) -> Thinking {
     let models = declared.models.iter().map(|one| model(desk, one, declared, shelf)).collect();
     circles(desk, &declared.models);
+    one_currency(desk, declared);
     let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
     let collected = composed.collected.schemas.iter();
     // In the order of the composition, so that its numbers hold; introspection stands behind.
@@ -90,6 +92,22 @@ fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) 
         None => one_of(known.iter().copied()),
     };
     desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+}
+
+/// Tells of prices in a second currency: an organism counts in one, and every call in another would be refused.
+fn one_currency(desk: &mut Desk, declared: &Declared) {
+    let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
+    let priced: Vec<(&Declaration, &At<Currency>)> = priced.collect();
+    let budget = declared.currency.as_ref();
+    let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
+    for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
+        let (own, other) = (currency.value.as_str(), first.value.as_str());
+        let told = ["models.", &one.key.value, ".price.currency: `", own, "` is not `", other];
+        let told = [&told.concat(), "`, and an organism counts in one currency"].concat();
+        let mend = ["currency: ", other, ", with its amounts in that"].concat();
+        let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
+        desk.tell_seeing(Code::ConfigValue, currency.at, &told, Some(&mend), second);
+    }
 }
 
 /// Tells of models that stand in for one another in a circle: where none can answer nobody would be asked last.
