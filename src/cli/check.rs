@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::place::Place;
 use super::screen::Screen;
+use systole_agent::spec::{Agent, Dialect};
+
 use crate::audit::columns::{plain, wrapped};
 use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use crate::words::composition::{Element, Listener};
@@ -102,9 +104,15 @@ fn described(file: &OrganismFile) -> Value {
     let names = |all: &[Element]| all.iter().map(|element| element.name.to_string()).collect::<Vec<_>>();
     let listeners: Vec<Value> = (composition.listeners.values())
         .map(|one| {
-            json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
+            let agent = agent(file, one);
+            let mut listener = json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
-                   "turns": one.turns, "entry": one.entry})
+                   "turns": one.turns, "entry": one.entry});
+            if let Some(agent) = agent {
+                let thinks = json!({"model": agent.model, "dialect": dialect(agent.dialect)});
+                merge(&mut listener, thinks);
+            }
+            listener
         })
         .collect();
     json!({"organism": composition.organism.as_str(), "hash": composition.hash.to_string(),
@@ -114,11 +122,17 @@ fn described(file: &OrganismFile) -> Value {
 /// What the organism is, in a few lines.
 fn summary(file: &OrganismFile) -> Vec<String> {
     let composition = &file.composition;
-    let count = composition.listeners.len();
-    let noun = if count == 1 { " listener" } else { " listeners" };
+    let number = |count: usize, noun: &str| {
+        [&*count.to_string(), " ", noun, if count == 1 { "" } else { "s" }].concat()
+    };
+    let programs = composition.listeners.len().saturating_sub(file.agents.len());
+    let count = match (programs, file.agents.len()) {
+        (programs, 0) => number(programs, "listener"),
+        (0, agents) => number(agents, "agent"),
+        (programs, agents) => [number(programs, "listener"), ", ".into(), number(agents, "agent")].concat(),
+    };
     let found = if file.warnings.is_empty() { "nothing is wrong".into() } else { counted(&file.warnings) };
-    let mut lines =
-        vec![[composition.organism.as_str(), ": ", &count.to_string(), noun, "; ", &found].concat()];
+    let mut lines = vec![[composition.organism.as_str(), ": ", &count, "; ", &found].concat()];
     if let Some(description) = &file.description {
         lines.extend(wrapped("  ", 2, &plain(description)));
     }
@@ -126,7 +140,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     for one in composition.listeners.values() {
         let blank = " ".repeat(width.saturating_sub(one.name.as_str().len()));
         let lead = ["  ", one.name.as_str(), &blank, "  "].concat();
-        lines.extend(wrapped(&lead, lead.len(), &words(one)));
+        lines.extend(wrapped(&lead, lead.len(), &words(one, agent(file, one))));
     }
     if let Some(budgets) = &composition.budgets {
         let mut parts = vec![
@@ -143,10 +157,27 @@ fn summary(file: &OrganismFile) -> Vec<String> {
     lines
 }
 
+/// What makes that listener an agent, if it is one.
+fn agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f Agent> {
+    file.agents.iter().find(|agent| agent.name == one.name.as_str())
+}
+
+/// A dialect as the file has it.
+fn dialect(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Xml => "xml",
+        Dialect::Native => "native",
+        Dialect::XmlFinal => "xml-final",
+        Dialect::Plain => "plain",
+    }
+}
+
 /// A listener in a few words.
-fn words(one: &Listener) -> String {
+fn words(one: &Listener, agent: Option<&Agent>) -> String {
     let local = |all: &[Element]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
-    let mut parts = vec![["takes ", &local(&one.accepts)].concat()];
+    let thinks = |agent: &Agent| ["thinks with ", &agent.model, " in ", dialect(agent.dialect)].concat();
+    let mut parts: Vec<String> = agent.map(thinks).into_iter().collect();
+    parts.push(["takes ", &local(&one.accepts)].concat());
     if !one.returns.is_empty() {
         parts.push(["gives ", &local(&one.returns)].concat());
     }

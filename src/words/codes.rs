@@ -160,7 +160,7 @@ codes! {
         try "a name that the file declares; the diagnostic shows the nearest";
     ConfigUnknownElement "config.unknown-element" false "no payload of this name is declared: not in the listener's schema, `payloads`, `schemas` or the vocabularies of the house"
         try "a payload that is declared; the diagnostic shows the nearest";
-    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace"
+    ConfigSchema "config.schema" false "a schema cannot be used: it is not XML, not in the profile or not its author's namespace, or a JSON Schema that is no JSON"
         try "what the diagnostic says of that line of the schema";
     ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or stands in several schemas, so that nobody could tell which"
         try "different elements for an answer, a call and a note";
@@ -178,6 +178,8 @@ codes! {
         try "another name for the element; left out, that of the house is meant";
     ConfigCircle "config.circle" false "listeners can call each other in a circle, which only the default budgets end"
         try "`budgets:` with the numbers that you mean";
+    ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, characters that nobody sees"
+        try "the words as the model is to read them";
 }
 
 /// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
@@ -206,6 +208,7 @@ impl Code {
                 | Code::ConfigSeveralTakers
                 | Code::ConfigShadowed
                 | Code::ConfigCircle
+                | Code::ConfigPrompt
         )
     }
 }

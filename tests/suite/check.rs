@@ -40,6 +40,10 @@ fn h3_run_refuses_exactly_what_check_refuses() {
         let name = path.to_str().unwrap();
         let checked = here(&["check", "-f", name]);
         assert_eq!(checked.code, Some(0), "{name}\n{}", checked.stdout);
+        // That a file runs is shown without models, which a test of warnings has none of.
+        if !file::load(&path).unwrap().agents.is_empty() {
+            continue;
+        }
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
         let arguments =

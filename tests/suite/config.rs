@@ -304,7 +304,8 @@ fn the_reference_has_every_key() {
 /// value of a kind that it cannot have.
 #[test]
 fn no_key_is_accepted_and_ignored() {
-    for key in KEYS.iter().filter(|key| key.built && !key.path.is_empty()) {
+    // A parameter of a model may be anything.
+    for key in KEYS.iter().filter(|key| key.built && key.form != file::Form::Anything) {
         let path = key.path.replace("NAME", "x1");
         let depth = path.split('.').count();
         // A map where a value is expected, a list where a map is.

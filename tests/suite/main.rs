@@ -25,6 +25,7 @@ mod demo;
 mod disk;
 mod examples;
 mod exits;
+mod file_agents;
 mod file_schema;
 mod first_listeners;
 mod following;

@@ -106,7 +106,7 @@ fn what_is_set_wrongly_is_told_as_written_down() {
         &["listeners.search.returns=[found, found]"],
         &["listeners.search.env={A: 1, A: 2}"],
         &["listeners.search.schema=&a search.xsd"],
-        &["organism.preamble=Be honest."],
+        &["threads.idle=30d"],
         &["limits.message=1MiB", "limits.message=64KiB"],
         &["limits.message=1MiB", "limits={message: 64KiB}"],
         &["..message=1MiB"],

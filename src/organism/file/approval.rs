@@ -35,10 +35,10 @@ impl Approval {
     }
 }
 
-/// Reads the section.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Approval {
+/// Reads the section, whose keys stand in the table under `table`.
+pub(super) fn read(desk: &mut Desk, node: &Node, table: &str, path: &str) -> Approval {
     let mut approval = Approval::default();
-    let Some(section) = fields(desk, node, node.span, "listeners.NAME.approval", path) else {
+    let Some(section) = fields(desk, node, node.span, table, path) else {
         return approval;
     };
     if let Some((node, path)) = section.get("when") {

@@ -2,11 +2,11 @@
 //! much of that a child, and when calls that repeat themselves are told and refused. In comes the node, out comes what it declares, with every key that is left out at its
 //! default.
 
-use systole_kit::money::Money;
+use systole_kit::money::{Currency, Money};
 
 use super::desk::Desk;
 use super::measure::{self, Bounds};
-use super::value::{self, fields};
+use super::value::{self, At, fields};
 use super::yaml::Node;
 use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
@@ -21,10 +21,13 @@ const MOST_ROUNDS: u32 = 1000;
 /// The time that a message may take lies between these.
 const WALL: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 
-/// Reads the section `budgets`.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
-    let mut budgets = Budgets::default();
-    let Some(section) = fields(desk, node, node.span, "budgets", path) else { return budgets };
+/// Tokens that a message may use lie between these.
+pub(super) const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000000M", limits::BUDGET_TOKENS) };
+
+/// Reads the section `budgets`, with the place where its currency stands.
+pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option<At<Currency>>) {
+    let (mut budgets, mut currency) = (Budgets::default(), None);
+    let Some(section) = fields(desk, node, node.span, "budgets", path) else { return (budgets, currency) };
     let mut count = |key, most| {
         let (node, path) = section.get(key)?;
         value::count(desk, node, &path, 1, most)
@@ -42,31 +45,13 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
         budgets.wall_ms = measure::between_ms(desk, node, &path, &WALL);
     }
     if let Some((node, path)) = section.get("tokens") {
-        budgets.tokens = tokens(desk, node, &path);
+        budgets.tokens = measure::tokens(desk, node, &path, &TOKENS).map(|tokens| tokens.value);
     }
     if let Some((node, path)) = section.get("money") {
         budgets.money = money(desk, node, &path);
+        currency = budgets.money.map(|money| At { at: node.span, value: money.currency });
     }
-    budgets
-}
-
-/// A number of tokens: a whole number, of thousands with `k` behind it, of millions with `M`.
-fn tokens(desk: &mut Desk, node: &Node, path: &str) -> Option<u64> {
-    let found = value::text(desk, node, path)?;
-    let written = found.value.as_str();
-    let (digits, factor) = match (written.strip_suffix('k'), written.strip_suffix('M')) {
-        (Some(digits), _) => (digits, 1_000),
-        (_, Some(digits)) => (digits, 1_000_000),
-        (None, None) => (written, 1),
-    };
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    let number = number.filter(|number| is_number && (1..=limits::BUDGET_TOKENS).contains(number));
-    if number.is_none() {
-        let told = [path, ": `", written, "` is no number of tokens from 1 to 1000000M"].concat();
-        desk.tell(Code::ConfigValue, found.at, &told, Some("200k"));
-    }
-    number
+    (budgets, currency)
 }
 
 /// An amount of money and its currency.

@@ -89,8 +89,12 @@ pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, C
     let (mut clients, mut sources) = (BTreeMap::new(), Vec::<TokenSource>::new());
     for one in &declared.clients {
         if let Some(party) = declared.parties.iter().find(|party| party.key.value == one.key.value) {
-            let told = ["clients: `", &one.key.value, "` is the name of a listener"].concat();
-            let (mend, second) = (Some("another name for one of the two"), (party.key.at, "the listener"));
+            let (whose, what) = match party.mind {
+                Some(_) => ("` is the name of an agent", "the agent"),
+                None => ("` is the name of a listener", "the listener"),
+            };
+            let told = ["clients: `", &one.key.value, whose].concat();
+            let (mend, second) = (Some("another name for one of the two"), (party.key.at, what));
             desk.tell_seeing(Code::ConfigDuplicate, one.key.at, &told, mend, second);
         }
         let may = one.may.as_ref().map(|may| addressees(desk, &one.key.value, may, declared));
@@ -146,8 +150,8 @@ fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Decl
         };
         if !party.entry && declared.entry.as_ref().is_none_or(|entry| entry.value != named.value) {
             let told = [&path, ": `", &named.value, "` takes no messages from outside"].concat();
-            let mend = ["entry: true at listeners.", &named.value, ", or leave it out"].concat();
-            let second = (party.key.at, "this listener");
+            let mend = ["entry: true at ", &party.path(), ", or leave it out"].concat();
+            let second = (party.key.at, if party.mind.is_some() { "this agent" } else { "this listener" });
             desk.tell_seeing(Code::ConfigValue, named.at, &told, Some(&mend), second);
         }
         found.extend(party.name.clone());

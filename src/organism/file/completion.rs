@@ -14,6 +14,8 @@ pub fn organism_json_schema() -> Value {
     let mut schema = map("");
     if let Value::Object(top) = &mut schema {
         top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        // What takes messages stands under one of the two.
+        top.insert("anyOf".to_owned(), json!([{"required": ["listeners"]}, {"required": ["agents"]}]));
         top.insert("title".to_owned(), json!("organism.yaml of Systole"));
     }
     schema
@@ -64,6 +66,11 @@ fn form(key: &Key) -> Value {
         Form::Words(words) => json!({"enum": words}),
         Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),
         Form::Name(pattern) => json!({"type": ["string", "boolean"], "pattern": pattern}),
+        Form::Amount(pattern) => json!({"type": ["string", "number"], "pattern": pattern, "minimum": 0}),
+        // A text, or several; what stands in a list is read as text as well.
+        Form::Lines => json!({"type": ["string", "number", "boolean", "null", "array"],
+                              "items": {"type": ["string", "number", "boolean", "null"]}}),
+        Form::Anything => json!({}),
         Form::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
     }
 }

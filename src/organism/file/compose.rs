@@ -49,19 +49,27 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
     lookup.declared_twice(desk, declared);
     let mut resolved = Vec::with_capacity(declared.parties.len());
     for party in &declared.parties {
-        let path = ["listeners.", &party.key.value].concat();
-        resolved.push(Resolved {
-            party,
-            accepts: lookup.elements(desk, party, &party.accepts, &[&path, ".accepts"].concat()),
-            returns: lookup.elements(desk, party, &party.returns, &[&path, ".returns"].concat()),
-            note: own_tag(party).and_then(|tag| lookup.note(party, &tag)),
-        });
+        let path = party.path();
+        let (takes_talk, gives_talk) =
+            party.mind.as_ref().map_or((false, false), |mind| (mind.takes_talk, mind.gives_talk));
+        let mut elements = |desk: &mut Desk, of_talk: bool, named: &[At<String>], key: &str| {
+            if of_talk {
+                return named.iter().filter_map(|one| lookup.of_talk(one)).collect();
+            }
+            lookup.elements(desk, party, named, &[&path, key].concat())
+        };
+        let accepts = elements(desk, takes_talk, &party.accepts, ".accepts");
+        let returns = elements(desk, gives_talk, &party.returns, ".returns");
+        resolved.push(Resolved { party, accepts, returns, note: lookup.note(desk, shelf, party) });
     }
     for one in &resolved {
         peers(desk, one, &resolved);
         told(desk, one.party, declared);
     }
-    let entry = declared.entry.as_ref().and_then(|named| entry(desk, named, declared));
+    let entry = match &declared.entry {
+        Some(named) => entry(desk, named, declared),
+        None => only_agent(declared),
+    };
     let known: Vec<_> = resolved
         .iter()
         .map(|Resolved { party, accepts, .. }| broadcast::Known {
@@ -124,7 +132,7 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
 /// Checks whom a listener may address, and that each item of its replies can only be one thing.
 fn peers(desk: &mut Desk, one: &Resolved<'_>, all: &[Resolved<'_>]) {
     let party = one.party;
-    let path = ["listeners.", &party.key.value].concat();
+    let path = party.path();
     let own_tag = own_tag(party);
     for answer in one.returns.iter().filter(|answer| Some(&answer.value.name) == own_tag.as_ref()) {
         let told =
@@ -172,7 +180,7 @@ fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, 
 /// Checks who is told of requests for approval. Who is told is handed a payload of the core, whatever
 /// it accepts otherwise; that it would wait for a person itself is no hindrance, as the core asks.
 fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
-    let path = ["listeners.", &party.key.value, ".approval.tell"].concat();
+    let path = [&party.path(), ".approval.tell"].concat();
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
     for named in &party.approval.tell {
         if named.value == party.key.value {
@@ -184,6 +192,13 @@ fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
             desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
         }
     }
+}
+
+/// Whom the organism speaks with where the file does not say: the agent, if it has one that is open.
+fn only_agent(declared: &Declared) -> Option<Name> {
+    let mut agents = declared.parties.iter().filter(|party| party.mind.is_some());
+    let only = agents.next().filter(|agent| agents.next().is_none() && agent.entry)?;
+    only.name.clone()
 }
 
 fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Name> {

@@ -7,12 +7,16 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use systole_kit::money::Currency;
+
+use super::agents::{self, Mind};
 use super::approval::{self, Approval};
 use super::broadcast;
 use super::budgets;
 use super::clients;
 use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
+use super::models;
 use super::payloads;
 use super::value::{self, At, Fields, fields};
 use super::yaml::{Entry, Node, Span, Value};
@@ -31,9 +35,14 @@ pub(super) struct Declared {
     pub(super) name: Option<Name>,
     pub(super) entry: Option<At<String>>,
     pub(super) description: Option<String>,
+    pub(super) preamble: Option<At<String>>,
+    /// Listeners and agents, the section that stands first in the file before the other.
     pub(super) parties: Vec<Party>,
+    pub(super) models: Vec<models::Declaration>,
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
+    /// The currency of the money that a message may use.
+    pub(super) currency: Option<At<Currency>>,
     pub(super) loops: Loops,
     /// Whether the file says anything of budgets.
     pub(super) has_budgets: bool,
@@ -47,7 +56,7 @@ pub(super) struct Declared {
     pub(super) schemas: Vec<At<String>>,
 }
 
-/// One listener as it is declared.
+/// One listener or agent as it is declared.
 pub(super) struct Party {
     /// The key it stands under, also where that is no name.
     pub(super) key: At<String>,
@@ -71,6 +80,8 @@ pub(super) struct Party {
     pub(super) approval: Approval,
     pub(super) entry: bool,
     pub(super) describe: Describe,
+    /// What makes it an agent; none for a listener.
+    pub(super) mind: Option<Mind>,
 }
 
 /// Reads the declaration; none where the file is no map at all.
@@ -81,9 +92,12 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         name: None,
         entry: None,
         description: None,
+        preamble: None,
         parties: Vec::new(),
+        models: Vec::new(),
         message_bytes: limits::MESSAGE_BYTES,
         budgets: Budgets::default(),
+        currency: None,
         loops: Loops::default(),
         has_budgets: false,
         log: "./organism.db".to_owned(),
@@ -99,7 +113,22 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
     {
         organism(desk, &section, &mut declared);
     }
-    if let Some((node, path)) = top.need(desk, "listeners", SMALLEST) {
+    declared.parties = parties(desk, &top);
+    house(desk, &top, &mut declared);
+    Some(declared)
+}
+
+/// Everybody who takes messages. Listeners and agents are one space of names.
+fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
+    let (listeners, agents) = (top.get("listeners"), top.get("agents"));
+    if listeners.is_none() && agents.is_none() {
+        let told = "the file has neither `listeners` nor `agents`";
+        desk.tell(Code::ConfigMissing, top.at, told, Some(SMALLEST));
+    }
+    let agents_first = matches!((&listeners, &agents), (Some((listeners, _)), Some((agents, _)))
+        if agents.span.start < listeners.span.start);
+    let mut found = Vec::new();
+    if let Some((node, path)) = listeners {
         if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
             let mend = match desk.is_set(node.span) {
                 true => "listeners={NAME: {run: [PROGRAM], accepts: [ELEMENT]}}, or leave it out",
@@ -108,12 +137,22 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
             desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
         }
         for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {
-            declared.parties.extend(party(desk, entry));
+            found.extend(party(desk, entry));
         }
     }
-
-    house(desk, &top, &mut declared);
-    Some(declared)
+    let mut thinking = agents.map(|(node, path)| agents::read(desk, node, &path)).unwrap_or_default();
+    for agent in &thinking {
+        if let Some(listener) = found.iter().find(|party: &&Party| party.key.value == agent.key.value) {
+            let told = ["agents: `", &agent.key.value, "` is the name of a listener as well"].concat();
+            let (mend, second) = (Some("another name for one of the two"), (listener.key.at, "the listener"));
+            desk.tell_seeing(Code::ConfigDuplicate, agent.key.at, &told, mend, second);
+        }
+    }
+    if agents_first {
+        std::mem::swap(&mut found, &mut thinking);
+    }
+    found.extend(thinking);
+    found
 }
 
 fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
@@ -129,6 +168,7 @@ fn organism(desk: &mut Desk, section: &Fields<'_>, declared: &mut Declared) {
     declared.entry = section.get("entry").and_then(|(node, path)| value::text(desk, node, &path));
     let description = section.get("description").and_then(|(node, path)| value::text(desk, node, &path));
     declared.description = description.map(|d| d.value);
+    declared.preamble = section.get("preamble").and_then(|(node, path)| value::text(desk, node, &path));
 }
 
 /// The sections about the house around the listeners.
@@ -139,6 +179,9 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     if let Some((node, path)) = top.get("schemas") {
         let found = value::texts(desk, node, &path).unwrap_or_default();
         declared.schemas = single(desk, found, &path);
+    }
+    if let Some((node, path)) = top.get("models") {
+        declared.models = models::read(desk, node, &path);
     }
     if let Some((node, path)) = top.get("clients") {
         declared.clients = clients::read(desk, node, &path);
@@ -154,7 +197,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
     }
     if let Some((node, path)) = top.get("budgets") {
-        declared.budgets = budgets::read(desk, node, &path);
+        (declared.budgets, declared.currency) = budgets::read(desk, node, &path);
         declared.has_budgets = true;
     }
     if let Some((node, path)) = top.get("loops") {
@@ -200,26 +243,8 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
         party.schema = value::text(desk, node, &path);
     }
     let accepts = own.need(desk, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
-    if let Some((node, path)) = accepts {
-        let found = value::texts(desk, node, &path);
-        if found.as_ref().is_some_and(Vec::is_empty) {
-            let told = [&path, ": a listener that accepts nothing is never called"].concat();
-            desk.tell(
-                Code::ConfigValue,
-                node.span,
-                &told,
-                Some("[ELEMENT], a payload of the file or of a schema"),
-            );
-        }
-        party.accepts = single(desk, found.unwrap_or_default(), &path);
-    }
-    let mut list = |key: &str| match own.get(key) {
-        Some((node, path)) => {
-            let found = value::texts(desk, node, &path).unwrap_or_default();
-            single(desk, found, &path)
-        }
-        None => Vec::new(),
-    };
+    party.accepts = accepts.map(|(node, path)| accepted(desk, node, &path)).unwrap_or_default();
+    let mut list = |key: &str| own.get(key).map(|(node, path)| names(desk, node, &path)).unwrap_or_default();
     party.returns = list("returns");
     party.peers = list("peers");
     surroundings(desk, &own, &mut party);
@@ -227,9 +252,36 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
     Some(party)
 }
 
+/// A list of names, each once.
+pub(super) fn names(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
+    let found = value::texts(desk, node, path).unwrap_or_default();
+    single(desk, found, path)
+}
+
+/// What a listener takes as requests: something.
+pub(super) fn accepted(desk: &mut Desk, node: &Node, path: &str) -> Vec<At<String>> {
+    let found = value::texts(desk, node, path);
+    if found.as_ref().is_some_and(Vec::is_empty) {
+        let told = [path, ": a listener that accepts nothing is never called"].concat();
+        let mend = "[ELEMENT], a payload of the file or of a schema";
+        desk.tell(Code::ConfigValue, node.span, &told, Some(mend));
+    }
+    single(desk, found.unwrap_or_default(), path)
+}
+
 impl Party {
+    /// The place of its section in the file, for people: `listeners.search`.
+    pub(super) fn path(&self) -> String {
+        [if self.mind.is_some() { "agents." } else { "listeners." }, &self.key.value].concat()
+    }
+
+    /// The place of its section in the table of keys.
+    fn table(&self) -> &'static str {
+        if self.mind.is_some() { "agents.NAME" } else { "listeners.NAME" }
+    }
+
     /// A listener with every default.
-    fn bare(key: At<String>, name: Option<Name>) -> Party {
+    pub(super) fn bare(key: At<String>, name: Option<Name>) -> Party {
         Party {
             key,
             name,
@@ -252,12 +304,13 @@ impl Party {
             approval: Approval::default(),
             entry: false,
             describe: Describe::Peers,
+            mind: None,
         }
     }
 }
 
 /// Deliveries out at once to a listener that is no program.
-const IN_FLIGHT_INLINE: usize = 16;
+pub(super) const IN_FLIGHT_INLINE: usize = 16;
 
 /// The program and its arguments; none for a listener that is a Rust value.
 fn program(desk: &mut Desk, own: &Fields<'_>, listener: &str) -> Vec<String> {
@@ -339,9 +392,9 @@ pub(super) fn variable(desk: &mut Desk, name: &str, at: Span, path: &str) {
 }
 
 /// How deliveries to the listener go, and how they are repeated.
-fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
+pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("turns") {
-        party.turns = value::count(desk, node, &path, 1, 1000).unwrap_or(1);
+        party.turns = value::count(desk, node, &path, 1, 1000).unwrap_or(party.turns);
     }
     if let Some((node, path)) = own.get("share") {
         party.share_percent = budgets::share(desk, node, &path);
@@ -370,7 +423,7 @@ fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         party.idle_ms = Some(idle.value);
     }
     if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(desk, node, node.span, "listeners.NAME.retry", &path)
+        && let Some(retry) = fields(desk, node, node.span, &[party.table(), ".retry"].concat(), &path)
     {
         if let Some((node, path)) = retry.get("attempts") {
             party.retry.attempts = value::count(desk, node, &path, 1, 100).unwrap_or(party.retry.attempts);
@@ -385,7 +438,7 @@ fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
         party.on_unknown = on_unknown(desk, node, &path);
     }
     if let Some((node, path)) = own.get("approval") {
-        party.approval = approval::read(desk, node, &path);
+        party.approval = approval::read(desk, node, &[party.table(), ".approval"].concat(), &path);
     }
     if let Some((node, path)) = own.get("entry") {
         party.entry = value::flag(desk, node, &path).unwrap_or(false);

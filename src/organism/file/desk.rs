@@ -34,6 +34,8 @@ pub(super) struct Desk {
     lines: Vec<usize>,
     found: Vec<(usize, Diagnostic)>,
     given: Given,
+    /// What nobody may read in what is told.
+    hidden: Vec<String>,
 }
 
 impl Desk {
@@ -44,7 +46,7 @@ impl Desk {
             _ => [&**text, "\n", &settings.join("\n")].concat().into(),
         };
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Desk { file: file.to_owned(), text, file_end, lines, found: Vec::new(), given }
+        Desk { file: file.to_owned(), text, file_end, lines, found: Vec::new(), given, hidden: Vec::new() }
     }
 
     /// Whether that listener needs no program.
@@ -128,11 +130,24 @@ impl Desk {
         self.found.is_empty()
     }
 
+    /// Hides a secret, and how it is written, from everything that is told, also from what was told before.
+    pub(super) fn hide(&mut self, at: Span, secret: &str) {
+        let written = self.text.get(at.start..at.end).unwrap_or_default();
+        let inner = written.trim_matches(['"', '\'']);
+        let all = [written, inner, secret].map(str::trim).map(str::to_owned);
+        // The longest first, so that a part of it leaves nothing over.
+        self.hidden.extend(all.into_iter().filter(|text| !text.is_empty()));
+        self.hidden.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        self.hidden.dedup();
+    }
+
     /// Everything found, in order of place.
     pub(super) fn found(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(order, _)| *order);
         self.found.dedup();
-        self.found.into_iter().map(|(_, diagnostic)| diagnostic).collect()
+        let hidden = self.hidden;
+        let blind = |(_, diagnostic): (usize, Diagnostic)| diagnostic.without(&hidden);
+        self.found.into_iter().map(blind).collect()
     }
 
     /// The same, as what the file is refused for.

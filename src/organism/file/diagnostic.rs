@@ -79,6 +79,20 @@ impl Diagnostic {
         self
     }
 
+    /// The same with asterisks in place of each of these texts, so that no column moves.
+    #[must_use]
+    pub(super) fn without(mut self, hidden: &[String]) -> Diagnostic {
+        let second = self.second.as_mut().map(|second| &mut second.place);
+        let places = std::iter::once(&mut self.place).chain(second);
+        let texts = places.flat_map(|place| [&mut place.span, &mut place.text]);
+        for text in texts.chain([&mut self.message]).chain(self.mend.as_mut()) {
+            for secret in hidden {
+                *text = text.replace(secret.as_str(), &"*".repeat(secret.chars().count()));
+            }
+        }
+        self
+    }
+
     /// How much it weighs: the code says it.
     pub const fn severity(&self) -> Severity {
         if self.code.is_warning() { Severity::Warning } else { Severity::Error }

@@ -200,6 +200,18 @@ struct With<'s> {
 }
 
 impl Shelf for With<'_> {
+    fn note(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.shelf.note(name)
+    }
+
+    fn find(&self, name: &str) -> Result<std::path::PathBuf, Absent> {
+        self.shelf.find(name)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        self.shelf.read(name)
+    }
+
     fn house(&self) -> [Schema; 2] {
         self.shelf.house()
     }

@@ -45,6 +45,21 @@ impl Shelf for Folder {
         None
     }
 
+    fn note(&self, _name: &str) -> Option<Arc<[u8]>> {
+        None
+    }
+
+    fn find(&self, name: &str) -> Result<PathBuf, Absent> {
+        let path = self.path.join(name);
+        let why = regular(&path).err();
+        why.map_or(Ok(path), |why| Err(Absent { why: [name, ": ", &why].concat(), mend: None }))
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        let read = bounded(&self.path.join(name));
+        read.map(Some).map_err(|unread| Absent { why: [name, ": ", &unread.why].concat(), mend: None })
+    }
+
     fn shown(&self, name: &str) -> String {
         self.as_typed.join(name).display().to_string()
     }
@@ -120,27 +135,34 @@ struct Unread {
 /// Reads a file up to the limit, or says why not.
 fn bounded(path: &Path) -> Result<Vec<u8>, Unread> {
     let unread = |why: String| Unread { why, is_large: false };
-    let words = |error: std::io::Error| {
-        unread(match error.kind() {
-            ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
-            _ => system::told(&error),
-        })
-    };
-    let kind = std::fs::metadata(path).map_err(words)?;
-    if kind.is_dir() {
-        return Err(unread("this is a folder, not a file".to_owned()));
-    }
-    // A pipe or a device would have no end and could block.
-    if !kind.is_file() {
-        return Err(unread("this is not a regular file".to_owned()));
-    }
+    regular(path).map_err(unread)?;
     let limit = limits::CONFIG_FILE_BYTES;
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path).and_then(|f| f.take(limit as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(words)?;
+    read.map_err(|error| unread(in_words(&error)))?;
     if bytes.len() > limit {
         let why = ["the file is larger than ", &limit.to_string(), " bytes"].concat();
         return Err(Unread { why, is_large: true });
     }
     Ok(bytes)
+}
+
+/// Whether there is a file that has an end.
+fn regular(path: &Path) -> Result<(), String> {
+    let kind = std::fs::metadata(path).map_err(|error| in_words(&error))?;
+    if kind.is_dir() {
+        return Err("this is a folder, not a file".to_owned());
+    }
+    // A pipe or a device would have no end and could block.
+    if !kind.is_file() {
+        return Err("this is not a regular file".to_owned());
+    }
+    Ok(())
+}
+
+fn in_words(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
+        _ => system::told(error),
+    }
 }

@@ -8,7 +8,8 @@ use crate::words::limits;
 pub struct Key {
     /// Where it stands; `NAME` is any name.
     pub path: &'static str,
-    /// What holds where it is left out: a value, `required` or `none`.
+    /// What holds where it is left out: a value, `required` or `none`. A value that is one of these two words
+    /// stands in backticks.
     pub default: &'static str,
     /// What it says, in a few words; for a key that is not built yet, what it will be for.
     pub meaning: &'static str,
@@ -53,6 +54,12 @@ pub enum Form {
     Name(&'static str),
     /// A number, or a text that fits a pattern.
     Number(&'static str),
+    /// An amount: a number that need not be whole and is not negative, or a text that fits a pattern.
+    Amount(&'static str),
+    /// One value or a list of values, any of which may be empty.
+    Lines,
+    /// Anything that YAML has.
+    Anything,
 }
 
 /// The deepest that calls and spawns may nest.
@@ -63,6 +70,10 @@ const MAP: Form = Form::Map;
 const SET: Form = Form::Set;
 const TEXT: Form = Form::Text { empty: false };
 const DURATION: Form = Form::Pattern("^[0-9]+(ms|s|m|h|d)$");
+const TOKENS: Form = Form::Number("^[0-9]+[kM]?$");
+const AMOUNT: Form = Form::Amount(r"^[0-9]+(\.[0-9]{1,6})?$");
+const BACKOFF: Form = Form::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$");
+const PROVIDERS: &[&str] = &["openai", "anthropic", "ollama", "gemini", "script"];
 /// The name of an organism.
 const DOTLESS: Form = Form::Name("^[a-z][a-z0-9-]{0,62}$");
 /// The name of a party.
@@ -86,10 +97,14 @@ impl Key {
 pub const KEYS: &[Key] = &[
     key("organism", "required", "the organism itself").of(MAP),
     key("organism.name", "required", "its name, without dots").of(DOTLESS),
-    key("organism.entry", "none", "the listener that a message without an addressee goes to").of(Form::Name(PARTY)),
+    key(
+        "organism.entry",
+        "the only agent, or none",
+        "the agent or listener that a message without an addressee goes to, which is whom `ask` speaks to",
+    ).of(Form::Name(PARTY)),
     key("organism.description", "none", "what it is for, in words for people").of(TEXT),
-    later("organism.preamble", "words before every agent's prompt"),
-    key("listeners", "required", "the listeners by name").of(Form::Names(PARTY)),
+    key("organism.preamble", "none", "words before every agent's prompt").of(TEXT),
+    key("listeners", "none", "the listeners by name; a file has one here, or an agent under `agents`").of(Form::Names(PARTY)),
     key("listeners.NAME", "required", "one listener").of(MAP),
     key(
         "listeners.NAME.run",
@@ -132,7 +147,7 @@ pub const KEYS: &[Key] = &[
         "listeners.NAME.retry.backoff",
         "1s..30s",
         "the first pause and the longest; each is twice the one before",
-    ).of(Form::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$")),
+    ).of(BACKOFF),
     key(
         "listeners.NAME.on_unknown",
         "retry",
@@ -192,8 +207,63 @@ pub const KEYS: &[Key] = &[
     key("payloads", "none", "payloads in the compact form, by name").of(Form::Names("")),
     key("payloads.NAME", "required", "one payload: a map of its fields, a type, or a list").of(Form::Compact),
     key("schemas", "[]", "XSDs that every listener may name elements of, paths from this file's folder").of(SET),
-    later("models", "models by name"),
-    later("agents", "listeners that think"),
+    key("models", "none", "models by name").of(Form::Names(PARTY)),
+    key("models.NAME", "required", "one model").of(MAP),
+    key("models.NAME.provider", "required", "who is asked: `openai`, `anthropic`, `ollama`, `gemini`, or `script`, a file of answers").of(Form::Words(PROVIDERS)),
+    key("models.NAME.model", "none", "its name at the provider; a script alone needs none").of(TEXT),
+    key("models.NAME.url", "the provider's own", "where it is asked, `http://` or `https://`, without a name or password in it").of(Form::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://")),
+    key("models.NAME.key_env", "none", "the environment variable that holds the key; the key itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("models.NAME.file", "replies.yaml", "the file of answers where `provider` is `script`, a path from this file's folder").of(TEXT),
+    key("models.NAME.window", "128k", "tokens that a request with its answer may have").of(TOKENS),
+    key("models.NAME.max_output", "4k", "tokens that an answer may have, fewer than `window`").of(TOKENS),
+    key("models.NAME.params", "{}", "further parameters, sent to the provider as they stand").of(Form::Names("")),
+    key("models.NAME.params.NAME", "none", "one parameter: a value, a list or a map").of(Form::Anything),
+    key("models.NAME.price", "none", "what its tokens cost").of(MAP),
+    key("models.NAME.price.in", "required", "tokens that it reads, with at most six decimals").of(AMOUNT),
+    key("models.NAME.price.out", "required", "tokens that it writes").of(AMOUNT),
+    key("models.NAME.price.cached", "as `in`", "tokens that it reads from the provider's cache").of(AMOUNT),
+    key("models.NAME.price.per", "1M", "for how many tokens these are").of(TOKENS),
+    key("models.NAME.price.currency", "required", "the currency, three capital letters").of(Form::Pattern("^[A-Z]{3}$")),
+    key("models.NAME.at_once", "4", "requests that may be out to it at once, 1 to 1024").of(Form::Count(1, 1024)),
+    key("models.NAME.retry", "as its keys", "how failed requests are repeated").of(MAP),
+    key("models.NAME.retry.attempts", "4", "requests for one answer, the first included, 1 to 100").of(Form::Count(1, 100)),
+    key("models.NAME.retry.backoff", "1s..60s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
+    key("models.NAME.fallback", "[]", "models that are asked where this one cannot answer, in order").of(SET),
+    key("agents", "none", "the agents by name: listeners that think").of(Form::Names(PARTY)),
+    key("agents.NAME", "required", "one agent").of(MAP),
+    key("agents.NAME.model", "required", "the model that it speaks to, by its name under `models`").of(Form::Name(PARTY)),
+    key("agents.NAME.dialect", "xml", "how it acts: `xml` in its text, `native` by the provider's calls of tools, `xml-final` by those, with the final in its text; `plain`: its whole answer is the result").of(Form::Words(&["xml", "native", "xml-final", "plain"])),
+    key("agents.NAME.thinking", "`required`", "whether it reasons before every action: `required` or `free`").of(Form::Words(&["required", "free"])),
+    key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
+    key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; `xml` with `actions: one`").of(Form::Flag),
+    key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
+    key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
+    key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread` is not built yet").of(Form::Words(&["call"])),
+    key("agents.NAME.tool_choice", "none", "what a request with native calls says of their choice: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
+    key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it is shown, 256B to 1MiB; all of it is kept").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
+    key("agents.NAME.output", "as its keys", "what its final is to be").of(MAP),
+    key("agents.NAME.output.format", "text", "`json`, `markdown` or `text`").of(Form::Words(&["json", "markdown", "text"])),
+    key("agents.NAME.output.schema", "none", "a JSON Schema that a final in `json` must follow, a path from this file's folder").of(TEXT),
+    key("agents.NAME.prompt", "none", "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other").of(Form::Names("^[a-z][a-z0-9_-]{0,62}$")),
+    key("agents.NAME.prompt.NAME", "none", "a section: a text, or a list of texts").of(Form::Lines),
+    key("agents.NAME.schema", "none", "an XSD that declares its payloads, as for a listener").of(TEXT),
+    key("agents.NAME.accepts", "[ask] of talk", "payloads that it takes as requests, by local name").of(SET),
+    key("agents.NAME.returns", "[answer] of talk", "payloads that answer a call to it, by local name").of(SET),
+    key("agents.NAME.peers", "[]", "listeners and agents it may address").of(SET),
+    key("agents.NAME.share", "50%", "how many of the messages that are left a child may use which begins with it, 1% to 100%").of(Form::Pattern("^[0-9]+%$")),
+    key("agents.NAME.timeout", "10m", "the hard end of an attempt, 1ms to 1d").of(DURATION),
+    key("agents.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
+    key("agents.NAME.in_flight", "16", "deliveries that may be out to it at once, 1 to 1024").of(Form::Count(1, 1024)),
+    key("agents.NAME.retry", "as its keys", "how failed deliveries are repeated; requests to its model are repeated by `models.NAME.retry`").of(MAP),
+    key("agents.NAME.retry.attempts", "3", "attempts at one turn, as for a listener, 1 to 100").of(Form::Count(1, 100)),
+    key("agents.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
+    key("agents.NAME.on_unknown", "ask", "after an attempt whose outcome nobody knows: `retry`, `fail`, or `ask`, which holds the call for a person").of(Form::Words(&["retry", "fail", "ask"])),
+    key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
+    key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
+    key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
+    key("agents.NAME.approval.tell", "[]", "listeners that are handed every `<approval-requested>`").of(SET),
+    key("agents.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
+    key("agents.NAME.describe", "peers", "whose payloads are described to it when it asks: `none`, `peers` or `all`").of(Form::Words(&["none", "peers", "all"])),
     key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(Form::Count(1, limits::BUDGET_MESSAGES)),
     key("budgets.depth", "6", "how deep calls and spawns nest, counted from the first call on, 1 to 16").of(Form::Count(1, DEEPEST)),
@@ -203,7 +273,7 @@ pub const KEYS: &[Key] = &[
         "none",
         "how long anything of it may be worked on, 1s to 1d; not counted while only persons and timers are waited for",
     ).of(DURATION),
-    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(Form::Number("^[0-9]+[kM]?$")),
+    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
     key(
         "budgets.money",
         "none",
@@ -225,6 +295,45 @@ pub const KEYS: &[Key] = &[
     ).of(Form::Words(&["all", "first"])),
     later("bus", "listeners over NATS beside an embedded log"),
 ];
+
+/// A key that is looked for and never will be there.
+pub(super) struct Never {
+    /// Where it stands.
+    pub(super) path: &'static str,
+    /// Why not.
+    pub(super) why: &'static str,
+    /// What to do instead.
+    pub(super) mend: &'static str,
+}
+
+const PROGRAM: &str = "an agent is no program";
+const NO_PROGRAM: &str = "leave it out; a program stands under `listeners`";
+const SECRET: &str = "a key stands in no file";
+const BY_NAME: &str = "key_env: VARIABLE, the environment variable that holds it";
+
+const fn never(path: &'static str, why: &'static str, mend: &'static str) -> Never {
+    Never { path, why, mend }
+}
+
+/// Keys that people expect where they cannot be.
+const NEVER: &[Never] = &[
+    never("agents.NAME.run", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.env", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.pass", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.mode", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.framing", PROGRAM, NO_PROGRAM),
+    never("agents.NAME.nats", "an agent lives in this process", "leave it out"),
+    never("models.NAME.key", SECRET, BY_NAME),
+    never("models.NAME.api_key", SECRET, BY_NAME),
+    never("models.NAME.token", SECRET, BY_NAME),
+];
+
+/// Why a key of that name cannot stand in the map at `path`, where it is known that it never will.
+pub(super) fn never_under(path: &str, name: &str) -> Option<&'static Never> {
+    NEVER
+        .iter()
+        .find(|never| never.path.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')) == Some(name))
+}
 
 /// The keys that may stand in the map at `path`; the empty path is the top of the file.
 pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static Key)> {

@@ -13,10 +13,11 @@ use super::compose::one_of;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::notes;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
 use crate::words::codes::Code;
-use crate::words::composition::{Element, Schema, SchemaId};
+use crate::words::composition::{Element, Listener, Schema, SchemaId};
 
 /// A vocabulary of the house, which joins the composition once it is used.
 struct Vocabulary {
@@ -120,6 +121,11 @@ impl Lookup {
         Some(first)
     }
 
+    /// What an agent takes or gives where the file says nothing: an element of talk, whatever else has its name.
+    pub(super) fn of_talk(&mut self, named: &At<String>) -> Option<At<Element>> {
+        self.shipped(&named.value).map(|value| At { at: named.at, value })
+    }
+
     fn shipped(&mut self, local: &str) -> Option<Element> {
         let found = self.vocabularies.iter().find_map(|vocabulary| {
             let mut element = declared_in(&vocabulary.outline, local)?;
@@ -130,13 +136,62 @@ impl Lookup {
     }
 
     /// The schema that declares the root tag of a listener's own notes.
-    pub(super) fn note(&self, party: &Party, tag: &QName) -> Option<SchemaId> {
+    pub(super) fn note(&mut self, desk: &mut Desk, shelf: &dyn Shelf, party: &Party) -> Option<SchemaId> {
+        let name = party.name.as_ref()?;
+        let tag = QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() };
+        if party.mind.is_none() {
+            return self.declarer(party, &tag).map(|(_, outline)| outline.id);
+        }
+        if notes::HOUSE.contains(&name.as_str()) {
+            let told = ["agents: the notes of `", name.as_str(), "` would stand in ", &tag.ns];
+            let told = [&told.concat(), ", which belongs to the house"].concat();
+            desk.tell(Code::ConfigValue, party.key.at, &told, Some("another name"));
+            return None;
+        }
+        if let Some((file, outline)) = self.declarer(party, &tag) {
+            let file = if file == PAYLOADS { "payloads" } else { file };
+            let told = [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
+            let mend = "another name for the element, another namespace, or another name for the agent";
+            let told =
+                Diagnostic::new(Code::ConfigOverlap, desk.place(party.key.at), &told.concat(), Some(mend));
+            let place = outline.declared(&tag.local).cloned();
+            let told = place.into_iter().fold(told, |told, place| told.seeing(place, "declared here"));
+            desk.tell_at(party.key.at.start, told);
+            return None;
+        }
+        self.no_import(desk, party, &tag);
+        let stored = shelf.note(&notes::name_of(name));
+        let schema =
+            stored.map_or_else(|| notes::made(name), |text| Schema { name: notes::name_of(name), text });
+        Some(self.collected.ship(&schema))
+    }
+
+    fn declarer(&self, party: &Party, tag: &QName) -> Option<(&str, &Outline)> {
         let own = party.schema.as_ref().map(|own| own.value.as_str());
         let names = own.into_iter().chain([PAYLOADS]).chain(self.shared.iter().map(String::as_str));
-        let mut outlines = names.filter_map(|name| self.collected.outline(name));
-        let declares =
-            |outline: &&Outline| outline.namespace == tag.ns && outline.element(&tag.local).is_some();
-        outlines.find(declares).map(|outline| outline.id)
+        // What another listener's own schema declares is no word of this one.
+        let found = self.collected.outlines().filter(|(_, outline)| outline.namespace == tag.ns);
+        let found: Vec<(&str, &Outline)> = found.collect();
+        names.into_iter().find_map(|name| {
+            found
+                .iter()
+                .find(|(known, outline)| *known == name && outline.element(&tag.local).is_some())
+                .copied()
+        })
+    }
+
+    /// Tells of a schema that imports the namespace of an agent's notes: one more schema has it, so that nobody
+    /// could say which is meant.
+    fn no_import(&self, desk: &mut Desk, party: &Party, tag: &QName) {
+        for (file, outline) in self.collected.outlines() {
+            if outline.imports.contains(&tag.ns) {
+                let told =
+                    [file, ": it imports ", &tag.ns, ", the namespace of the agent's own notes"].concat();
+                let mend = "another targetNamespace for what is imported, or another name for the agent";
+                let second = (outline.named, "named here");
+                desk.tell_seeing(Code::ConfigOverlap, party.key.at, &told, Some(mend), second);
+            }
+        }
     }
 
     /// Tells of an element that nothing declares, with the nearest that something does: its own schema first.

@@ -12,6 +12,7 @@ use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::diagnostic::Diagnostic;
 use super::lookup::Shipped;
+use super::prompt;
 use super::schemas::PAYLOADS;
 use super::value::At;
 use super::yaml::Span;
@@ -29,6 +30,7 @@ pub(super) fn warnings(desk: &Desk, declared: &Declared, composed: &Composed) ->
     warnings.shadowed();
     warnings.circles();
     warnings.unused_elements();
+    warnings.found.extend(prompt::warnings(desk, declared));
     warnings.found.sort_by_key(|(order, _)| *order);
     warnings.found.into_iter().map(|(_, warning)| warning).collect()
 }
@@ -95,7 +97,7 @@ impl<'a> Warnings<'a> {
     fn unreached(&mut self, called: &BTreeSet<&str>) {
         if called.is_empty() {
             let Some(first) = self.declared.parties.first() else { return };
-            let mend = ["entry: true at listeners.", &first.key.value, ", or another"].concat();
+            let mend = ["entry: true at ", &first.path(), ", or another"].concat();
             return self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: first.key.at,
@@ -110,7 +112,7 @@ impl<'a> Warnings<'a> {
                 continue;
             }
             let elements: Vec<&str> = party.accepts.iter().map(|element| element.value.as_str()).collect();
-            let words = ["listeners.", name, ": nobody can send it `", &elements.join("`, `"), "`"].concat();
+            let words = [&party.path(), ": nobody can send it `", &elements.join("`, `"), "`"].concat();
             self.warn(Warning {
                 code: Code::ConfigUnreached,
                 at: party.key.at,
@@ -126,7 +128,7 @@ impl<'a> Warnings<'a> {
             let name = party.key.value.as_str();
             let told_only = !called.contains(name) && self.is_told(name, called);
             if let Some(first) = party.returns.first().filter(|_| told_only) {
-                let words = ["listeners.", name, ".returns: it is only told of approvals, so nobody reads `"];
+                let words = [&*party.path(), ".returns: it is only told of approvals, so nobody reads `"];
                 self.warn(Warning {
                     code: Code::ConfigUnreadAnswer,
                     at: first.at,
@@ -138,9 +140,9 @@ impl<'a> Warnings<'a> {
         }
     }
 
-    /// Whose item, if it names nobody, could go to two.
+    /// Whose item, if it names nobody, could go to two. An agent is told to whom it may say each.
     fn several_takers(&mut self) {
-        for party in &self.declared.parties {
+        for party in self.declared.parties.iter().filter(|party| party.mind.is_none()) {
             let mut seen: Vec<(&systole_kit::QName, &At<String>)> = Vec::new();
             // The mend is one for all who take it, so that each element is told once.
             let mut told: Vec<&systole_kit::QName> = Vec::new();
@@ -161,7 +163,7 @@ impl<'a> Warnings<'a> {
                     }
                     told.push(&element.name);
                     let local = &*element.name.local;
-                    let lead = ["listeners.", &party.key.value, ".peers: `", &peer.value].concat();
+                    let lead = [&party.path(), ".peers: `", &peer.value].concat();
                     let words = [&lead, "` and `", &first.value, "` both take `", local, "`"].concat();
                     let mend =
                         ["`broadcast: {", local, ": all}`, or <to> in every item that is a `", local, "`"];
@@ -196,7 +198,7 @@ impl<'a> Warnings<'a> {
                     let named = party.accepts.iter().find(|named| *named.value == *element.name.local);
                     named.map_or(party.key.at, |named| named.at)
                 };
-                let lead = ["listeners.", &party.key.value, ".accepts: from outside `"].concat();
+                let lead = [&party.path(), ".accepts: from outside `"].concat();
                 let words =
                     [&lead, &*element.name.local, "` may go to `", &first.key.value, "` as well"].concat();
                 let mend = ["organism.entry: ", &first.key.value, ", or <to> in every message"].concat();
@@ -249,7 +251,7 @@ impl<'a> Warnings<'a> {
             told.extend(names.iter().copied());
             let (Some(first), Some(last)) = (circle.first(), circle.last()) else { continue };
             let way = [name, " -> ", &names.join(" -> ")].concat();
-            let words = ["listeners.", name, ".peers: a circle, ", &way, ", and no `budgets` end it"];
+            let words = [&*party.path(), ".peers: a circle, ", &way, ", and no `budgets` end it"];
             self.warn(Warning {
                 code: Code::ConfigCircle,
                 at: first.at,

@@ -1,5 +1,5 @@
 //! Durations and sizes: a whole number and its unit. A bare number is refused, because `30` reads as
-//! seconds to one and as milliseconds to another.
+//! seconds to one and as milliseconds to another. Tokens are counted, in thousands and millions.
 
 use systole_kit::schema::nearest;
 
@@ -36,6 +36,26 @@ pub(super) fn between_ms(desk: &mut Desk, node: &Node, path: &str, bounds: &Boun
 pub(super) fn size_bytes(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<u64> {
     let found = text(desk, node, path)?;
     measured(desk, &found, path, SIZES, "KiB", bounds)
+}
+
+/// A number of tokens: a whole number, of thousands with `k` behind it, of millions with `M`.
+pub(super) fn tokens(desk: &mut Desk, node: &Node, path: &str, bounds: &Bounds) -> Option<At<u64>> {
+    let found = text(desk, node, path)?;
+    let written = found.value.as_str();
+    let (digits, factor) = match (written.strip_suffix('k'), written.strip_suffix('M')) {
+        (Some(digits), _) => (digits, 1_000),
+        (_, Some(digits)) => (digits, 1_000_000),
+        (None, None) => (written, 1),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
+    if number.is_none() {
+        let range = [bounds.least.0, " to ", bounds.most.0].concat();
+        let told = [path, ": `", written, "` is no number of tokens from ", &range].concat();
+        desk.tell(Code::ConfigValue, found.at, &told, Some("200k"));
+    }
+    number.map(|value| At { at: found.at, value })
 }
 
 /// Two durations, the first no longer than the second: `1s..30s`.
@@ -80,7 +100,12 @@ fn measured(
         }
         None => {
             let unit = unit.trim();
-            let near = nearest(unit, units.iter().map(|(name, _)| *name)).map(|near| [number, near].concat());
+            // Whoever writes `4k` means a thousand of something, and not the unit that is one letter away.
+            let lower = unit.to_ascii_lowercase();
+            let short = units.iter().map(|(name, _)| *name);
+            let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
+            let near = short.or_else(|| nearest(unit, units.iter().map(|(name, _)| *name)));
+            let near = near.map(|near| [number, near].concat());
             (["`", unit, "` is no unit here"].concat(), near.unwrap_or_else(|| ["one of ", &names].concat()))
         }
         Some(_) if digits == 0 => (["`", written, "` has no number"].concat(), ["1", unit].concat()),

@@ -4,6 +4,7 @@
 //! self-contained text that is stored with a log. Both run the same checks. This room starts nothing,
 //! looks for no program and reads no environment: whether a program can be run is said when it is started.
 
+mod agents;
 mod approval;
 mod broadcast;
 mod budgets;
@@ -22,9 +23,15 @@ mod log_path;
 mod lookup;
 mod meaning;
 mod measure;
+mod minds;
+mod models;
+mod notes;
+mod params;
 mod payloads;
+mod prompt;
 mod prove;
 mod schemas;
+mod secrets;
 mod settings;
 mod source;
 mod stretch;
@@ -35,6 +42,8 @@ mod yaml;
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+use systole_agent::spec::{Agent, Model};
 
 use crate::words::codes::Code;
 use crate::words::composition::Composition;
@@ -58,6 +67,10 @@ pub use schemas::PAYLOADS;
 pub struct OrganismFile {
     /// What the pump runs.
     pub composition: Composition,
+    /// The agents, whose listeners the composition has as values that are given.
+    pub agents: Vec<Agent>,
+    /// The models that they may ask.
+    pub models: Vec<Model>,
     /// What the organism is for, in its composer's words.
     pub description: Option<String>,
     /// Where the log lies: beside the file, unless the file gives an absolute path.
@@ -176,6 +189,7 @@ fn check(
     if let Some(lies) = lies {
         log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
     }
+    let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
     };
@@ -196,6 +210,8 @@ fn check(
     };
     Ok(OrganismFile {
         composition,
+        agents: thinking.agents,
+        models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,

@@ -6,6 +6,7 @@
 //! First every text is taken, then all are read, since a schema may be read with the others at hand.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole_kit::schema::{Model, Unfit};
@@ -52,6 +53,12 @@ pub(super) trait Shelf {
     fn vocabularies(&self) -> Vec<Schema>;
     /// What was once made of `payloads:`. Where it is there it counts, not what would be made of it now.
     fn payloads(&self) -> Option<Arc<[u8]>>;
+    /// What was once made for the notes of an agent. Where it is there it counts.
+    fn note(&self, name: &str) -> Option<Arc<[u8]>>;
+    /// Where a file lies that is read later than the organism's, once it is seen to be there.
+    fn find(&self, name: &str) -> Result<PathBuf, Absent>;
+    /// The text of a file that the pump knows nothing of; none where only what the pump runs is wanted.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent>;
     /// A schema's name as people find it.
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
@@ -65,6 +72,8 @@ pub(super) struct Outline {
     pub(super) id: SchemaId,
     pub(super) namespace: Arc<str>,
     pub(super) elements: Vec<Arc<str>>,
+    /// The namespaces that it imports.
+    pub(super) imports: Vec<Arc<str>>,
     /// Where the file names it, or what it stands for there.
     pub(super) named: Span,
     /// Where its root elements are declared.
@@ -181,7 +190,7 @@ impl Collected {
         self.outlines.iter().filter_map(|(name, outline)| Some((name.as_str(), outline.as_ref()?)))
     }
 
-    /// Adds a vocabulary of the house that is used, unless it was added before.
+    /// Adds a schema of the house that is used, unless it was added before.
     pub(super) fn ship(&mut self, vocabulary: &Schema) -> SchemaId {
         let there = self.schemas.iter().position(|schema| schema.name == vocabulary.name);
         SchemaId(there.unwrap_or_else(|| {
@@ -232,7 +241,8 @@ fn outline(desk: &mut Desk, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outl
 pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
     let namespace = model.target_namespace().into();
-    Outline { id, namespace, elements, named: Span::default(), declared: BTreeMap::new() }
+    let imports = model.imports().map(Arc::from).collect();
+    Outline { id, namespace, elements, imports, named: Span::default(), declared: BTreeMap::new() }
 }
 
 /// A place in a schema: the stretch is the start of the construct, up to the next blank or the end of a tag.

@@ -11,15 +11,17 @@
 //!
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
 //! order of `Composition::schemas`: the core's, the envelope's, what was made of `payloads:`, those that
-//! the file names, the vocabularies of the house that it uses; so that an old configuration is judged by
-//! the schemas of its own time. What no file holds has a name that ends in a slash. The text of a folder or a program
-//! is never part of it.
+//! the file names, then the vocabularies of the house that it uses and what was made for the notes of agents; so that an old configuration is judged by
+//! the schemas of its own time. What no file holds has a name that ends in a slash. The text of a folder, of a program
+//! or of what only an agent reads is never part of it.
 //!
 //! The number in the first field says which defaults hold for what the file leaves out. Under `v1`, which
 //! is read and no longer written, a message from outside had no budgets.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use crate::words::composition::Schema;
 
@@ -123,11 +125,26 @@ impl Shelf for Stored {
     fn vocabularies(&self) -> Vec<Schema> {
         // Only those that were used are stored, and no other is looked at.
         let no_files = self.schemas.iter().filter(|schema| schema.name.ends_with('/'));
-        no_files.filter(|schema| schema.name != PAYLOADS).cloned().collect()
+        no_files
+            .filter(|schema| schema.name != PAYLOADS && !schema.name.starts_with(NOTES))
+            .cloned()
+            .collect()
     }
 
     fn payloads(&self) -> Option<Arc<[u8]>> {
         self.schemas.iter().find(|schema| schema.name == PAYLOADS).map(|schema| Arc::clone(&schema.text))
+    }
+
+    fn note(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.schemas.iter().find(|schema| schema.name == name).map(|schema| Arc::clone(&schema.text))
+    }
+
+    fn find(&self, name: &str) -> Result<PathBuf, Absent> {
+        Ok(PathBuf::from(name))
+    }
+
+    fn read(&self, _name: &str) -> Result<Option<Vec<u8>>, Absent> {
+        Ok(None)
     }
 
     fn shown(&self, name: &str) -> String {

@@ -85,6 +85,10 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
 }
 
 fn unknown_key(desk: &mut Desk, entry: &Entry, table: &str, path: &str) {
+    if let Some(never) = keys::never_under(table, &entry.key) {
+        let told = [&joined(path, &entry.key), ": ", never.why].concat();
+        return desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(never.mend));
+    }
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
@@ -122,7 +126,7 @@ fn instead<'m>(path: &str, required: &'m str, optional: &'m str) -> &'m str {
     if keys::is_required(path) { required } else { optional }
 }
 
-fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, wanted: &str, mend: &str) {
+pub(super) fn wrong_kind(desk: &mut Desk, node: &Node, path: &str, wanted: &str, mend: &str) {
     let found = match &node.value {
         Value::Nothing | Value::Told => "nothing",
         Value::Text { .. } => "a single value",

@@ -29,6 +29,7 @@ const SHOWN: [(Code, &str); 18] = [
     (Code::ConfigSeveralTakers, "warnings/several-takers"),
     (Code::ConfigShadowed, "warnings/shadowed"),
     (Code::ConfigCircle, "warnings/circle"),
+    (Code::ConfigPrompt, "warnings/prompt"),
 ];
 
 pub(super) fn show(book: &mut Book) {

@@ -1,0 +1,262 @@
+//! From what is declared of agents and models to what the agents are made from: models, fallbacks and tools are
+//! looked up, contracts are those of the composition, and the files that only an agent reads are opened.
+//!
+//! In come the declaration and what was composed of it, out comes plain data. It asks no model and reads no
+//! environment, and the pump never sees what it makes.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, ToolChoice};
+use systole_kit::money::Currency;
+use systole_kit::schema::nearest;
+
+use super::agents::Mind;
+use super::compose::{Composed, one_of};
+use super::declared::{Declared, Party};
+use super::desk::Desk;
+use super::models::Declaration;
+use super::schemas::{Absent, Shelf};
+use super::value::At;
+use crate::rules::introspection::META_XSD;
+use crate::words::codes::Code;
+use crate::words::composition::{Element, Listener};
+
+/// What the house makes agents from.
+pub(super) struct Thinking {
+    pub(super) agents: Vec<Agent>,
+    pub(super) models: Vec<Model>,
+}
+
+/// Looks everything up. What comes out is only whole if the desk is still clean.
+pub(super) fn resolve(
+    desk: &mut Desk,
+    declared: &Declared,
+    composed: &Composed,
+    shelf: &dyn Shelf,
+) -> Thinking {
+    let models = declared.models.iter().map(|one| model(desk, one, declared, shelf)).collect();
+    circles(desk, &declared.models);
+    one_currency(desk, declared);
+    let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
+    let collected = composed.collected.schemas.iter();
+    // In the order of the composition, so that its numbers hold; introspection stands behind.
+    let schemas: Arc<[Schema]> = collected
+        .map(|one| schema(&one.name, Arc::clone(&one.text)))
+        .chain([schema("meta.xsd", META_XSD.into())])
+        .collect();
+    let minds = declared.parties.iter().filter_map(|party| Some((party, party.mind.as_ref()?)));
+    let agents = minds.filter_map(|(party, mind)| {
+        let found = Found { party, mind, declared, composed, schemas: &schemas };
+        found.agent(desk, shelf)
+    });
+    Thinking { agents: agents.collect(), models }
+}
+
+fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Shelf) -> Model {
+    let path = ["models.", &one.key.value].concat();
+    let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
+    // That it names itself is told as a circle.
+    for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
+        known_model(desk, named, &[&path, ".fallback"].concat(), &others);
+    }
+    let mut model = one.model.clone();
+    if let (Provider::Script, Some(named)) = (model.provider, &one.script) {
+        match shelf.find(&named.value) {
+            Ok(path) => model.file = Some(path),
+            Err(Absent { why, .. }) => {
+                let told = [&path, ".file: ", &why].concat();
+                let mend = "file: PATH, the answers of the script, from this file's folder";
+                desk.tell(Code::ConfigUnreadable, named.at, &told, Some(mend));
+            }
+        }
+    }
+    model
+}
+
+fn names(declared: &Declared) -> impl Iterator<Item = &str> {
+    declared.models.iter().map(|one| one.key.value.as_str())
+}
+
+/// Tells of the name of a model that none of the known ones has.
+fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) {
+    if known.contains(&named.value.as_str()) {
+        return;
+    }
+    let told = [path, ": no model is called `", &named.value, "`"].concat();
+    let mend = match nearest(&named.value, known.iter().copied()) {
+        Some(near) => near.to_owned(),
+        None if known.is_empty() => {
+            ["models: {", &named.value, ": {provider: …, model: …}} at the top of the file"].concat()
+        }
+        None => one_of(known.iter().copied()),
+    };
+    desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+}
+
+/// Tells of prices in a second currency: an organism counts in one, and every call in another would be refused.
+fn one_currency(desk: &mut Desk, declared: &Declared) {
+    let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
+    let priced: Vec<(&Declaration, &At<Currency>)> = priced.collect();
+    let budget = declared.currency.as_ref();
+    let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
+    for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
+        let (own, other) = (currency.value.as_str(), first.value.as_str());
+        let told = ["models.", &one.key.value, ".price.currency: `", own, "` is not `", other];
+        let told = [&told.concat(), "`, and an organism counts in one currency"].concat();
+        let mend = ["currency: ", other, ", with its amounts in that"].concat();
+        let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
+        desk.tell_seeing(Code::ConfigValue, currency.at, &told, Some(&mend), second);
+    }
+}
+
+/// Tells of models that stand in for one another in a circle: where none can answer nobody would be asked last.
+fn circles(desk: &mut Desk, models: &[Declaration]) {
+    let mut told: Vec<&str> = Vec::new();
+    for start in models {
+        let name = start.key.value.as_str();
+        let Some(way) = circle(models, start).filter(|_| !told.contains(&name)) else { continue };
+        let names: Vec<&str> = way.iter().map(|named| named.value.as_str()).collect();
+        told.extend(names.iter().copied());
+        let (Some(first), Some(last)) = (way.first(), way.last()) else { continue };
+        let words = ["models.", name, ".fallback: a circle, ", name, " -> ", &names.join(" -> ")].concat();
+        let mend = Some("an order that ends: a model stands in for none that stands in for it");
+        if way.len() > 1 {
+            desk.tell_seeing(Code::ConfigValue, first.at, &words, mend, (last.at, "back again"));
+        } else {
+            desk.tell(Code::ConfigValue, first.at, &words, mend);
+        }
+    }
+}
+
+/// The shortest way from a model back to itself, as the fallbacks that are named on it.
+fn circle<'m>(models: &'m [Declaration], start: &'m Declaration) -> Option<Vec<&'m At<String>>> {
+    let mut ways: std::collections::VecDeque<Vec<&At<String>>> =
+        start.fallback.iter().map(|named| vec![named]).collect();
+    let mut seen = Vec::new();
+    while let Some(way) = ways.pop_front() {
+        let last = way.last()?.value.as_str();
+        if last == start.key.value {
+            return Some(way);
+        }
+        if !seen.contains(&last) {
+            seen.push(last);
+            let next = models.iter().find(|one| one.key.value == last).map_or(&[][..], |one| &one.fallback);
+            ways.extend(next.iter().map(|named| way.iter().copied().chain([named]).collect()));
+        }
+    }
+    None
+}
+
+/// An agent with what its names are looked up in.
+struct Found<'d> {
+    party: &'d Party,
+    mind: &'d Mind,
+    declared: &'d Declared,
+    composed: &'d Composed,
+    schemas: &'d Arc<[Schema]>,
+}
+
+impl Found<'_> {
+    fn agent(&self, desk: &mut Desk, shelf: &dyn Shelf) -> Option<Agent> {
+        let Found { party, mind, .. } = self;
+        let path = party.path();
+        if let Some(named) = &mind.model {
+            let known: Vec<&str> = names(self.declared).collect();
+            known_model(desk, named, &[&path, ".model"].concat(), &known);
+        }
+        let tool_choice = mind.tool_choice.as_ref().and_then(|named| self.tool_choice(desk, named));
+        let named = mind.schema.as_ref();
+        let schema = named.and_then(|named| schema(desk, shelf, named, &[&path, ".output.schema"].concat()));
+        let own = self.listener(party.name.as_ref()?.as_str())?;
+        let peers = own.peers.iter().filter_map(|name| self.listener(name.as_str())).map(|peer| Peer {
+            name: peer.name.to_string(),
+            accepts: contracts(&peer.accepts),
+            returns: contracts(&peer.returns),
+        });
+        Some(Agent {
+            name: own.name.to_string(),
+            model: mind.model.as_ref()?.value.clone(),
+            dialect: mind.dialect,
+            thinking: mind.thinking,
+            actions: mind.actions,
+            stop_early: mind.stop_early,
+            attempts: mind.attempts,
+            turns: party.turns,
+            tool_output_max: mind.tool_output_max,
+            tool_choice,
+            output: Output { format: mind.format, schema },
+            preamble: self.declared.preamble.as_ref().map(|preamble| preamble.value.clone()),
+            prompt: mind.prompt.iter().filter_map(|section| section.spec()).collect(),
+            accepts: contracts(&own.accepts),
+            returns: contracts(&own.returns),
+            peers: peers.collect(),
+            schemas: Arc::clone(self.schemas),
+        })
+    }
+
+    fn listener(&self, name: &str) -> Option<&Listener> {
+        self.composed.listeners.values().find(|listener| listener.name.as_str() == name)
+    }
+
+    /// What is said of the choice of tools; the name of a tool is an element of a peer, alone or behind the peer's.
+    fn tool_choice(&self, desk: &mut Desk, named: &At<String>) -> Option<ToolChoice> {
+        match named.value.as_str() {
+            "auto" => return Some(ToolChoice::Auto),
+            "required" => return Some(ToolChoice::Required),
+            "none" => return Some(ToolChoice::None),
+            _ => {}
+        }
+        let peers = self.party.peers.iter().filter_map(|peer| self.listener(&peer.value));
+        let pairs: Vec<(&str, &str)> = peers
+            .flat_map(|peer| peer.accepts.iter().map(|taken| (peer.name.as_str(), &*taken.name.local)))
+            .collect();
+        let alone = |local: &str| pairs.iter().filter(|(_, other)| *other == local).count() == 1;
+        let tools: Vec<String> = pairs
+            .iter()
+            .map(
+                |(peer, local)| {
+                    if alone(local) { (*local).to_owned() } else { [peer, "__", local].concat() }
+                },
+            )
+            .collect();
+        if tools.contains(&named.value) {
+            return Some(ToolChoice::Tool(named.value.clone()));
+        }
+        let known = || ["auto", "required", "none"].into_iter().chain(tools.iter().map(String::as_str));
+        let told = [&self.party.path(), ".tool_choice: it has no tool `", &named.value, "`"].concat();
+        let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+        desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+        None
+    }
+}
+
+fn contracts(elements: &[Element]) -> Vec<Contract> {
+    let contract = |one: &Element| Contract { element: one.name.clone(), schema: one.schema.0 };
+    elements.iter().map(contract).collect()
+}
+
+/// The JSON Schema of a final: a file that holds an object of JSON, or a schema that is `true` or `false`.
+fn schema(desk: &mut Desk, shelf: &dyn Shelf, named: &At<String>, path: &str) -> Option<Arc<Json>> {
+    let mend = "a JSON Schema, as {\"type\": \"object\"}, in a file of this folder";
+    let text = match shelf.read(&named.value) {
+        Ok(text) => text?,
+        Err(Absent { why, .. }) => {
+            desk.tell(Code::ConfigUnreadable, named.at, &[path, ": ", &why].concat(), Some(mend));
+            return None;
+        }
+    };
+    match serde_json::from_slice::<Json>(&text) {
+        Ok(json) if json.is_object() || json.is_boolean() => Some(Arc::new(json)),
+        Ok(_) => {
+            let told = [path, ": ", &named.value, " holds neither an object nor true or false"].concat();
+            desk.tell(Code::ConfigSchema, named.at, &told, Some(mend));
+            None
+        }
+        Err(error) => {
+            let told = [path, ": ", &named.value, " is not JSON: ", &error.to_string()].concat();
+            desk.tell(Code::ConfigSchema, named.at, &told, Some(mend));
+            None
+        }
+    }
+}
