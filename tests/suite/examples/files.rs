@@ -10,7 +10,7 @@ use systole::words::codes::Code;
 use super::Book;
 
 /// A code, and the file among the goldens that shows it best.
-const SHOWN: [(Code, &str); 18] = [
+const SHOWN: [(Code, &str); 19] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
