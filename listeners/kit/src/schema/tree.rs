@@ -60,6 +60,11 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// Nothing at all: a CDATA section is something, even if there is nothing in it.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.quoted && self.value.is_empty()
+    }
+
     /// Blanks and line breaks between elements.
     pub(super) fn is_layout(&self) -> bool {
         !self.quoted && self.value.trim_matches([' ', '\t', '\r', '\n']).is_empty()

@@ -228,3 +228,33 @@ fn elements_of_two_namespaces_are_built_into_theirs() {
     let fields = model.from_fields("a", &["e.c=1", "b=2", "d=3"]).expect("the element is there");
     assert_eq!(fields.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), Ok(wanted.to_owned()));
 }
+
+#[test]
+fn what_a_document_says_to_its_judge_is_no_part_of_its_form() {
+    let model = with(
+        r#"<xs:element name="a"><xs:complexType><xs:sequence><xs:element name="b" type="xs:decimal"/>
+          <xs:element name="c" minOccurs="0"><xs:complexType/></xs:element></xs:sequence></xs:complexType></xs:element>
+        <xs:complexType name="more"><xs:simpleContent><xs:extension base="xs:decimal">
+          <xs:attribute name="unit" type="xs:token"/></xs:extension></xs:simpleContent></xs:complexType>"#,
+    );
+    let form = |b: &str, c: &str| {
+        let instance = "http://www.w3.org/2001/XMLSchema-instance";
+        let head = r#"xmlns="urn:t" xmlns:t="urn:t" xmlns:xs="http://www.w3.org/2001/XMLSchema""#;
+        model.to_json(format!("<a {head} xmlns:i=\"{instance}\"{b}</b>{c}</a>").as_bytes())
+    };
+    for valid in [
+        " i:schemaLocation=\"urn:t x\"><b>1",
+        "><b i:noNamespaceSchemaLocation=\"x\">1",
+        "><b i:type=\"xs:int\">1",
+        "><b i:type=\"t:more\">1",
+    ] {
+        assert_eq!(form(valid, ""), Ok(json!({"b": 1})), "{valid}");
+    }
+    let lost = form("><b i:type=\"t:more\" unit=\"m\">1", "").expect_err("it would lose the unit");
+    assert!(lost.message.ends_with("its xsi:type names a type that holds more"), "{lost:?}");
+    assert_eq!(form("><b>1", "<c/>"), Ok(json!({"b": 1, "c": {}})));
+    for wrong in ["<c> </c>", "<c><![CDATA[]]></c>", "<c i:nil=\"false\"/>", "<c i:typo=\"x\"/>"] {
+        let finding = form("><b>1", wrong).expect_err(wrong);
+        assert_eq!(finding.path.split('/').nth(2), Some("c"), "{wrong}: {finding:?}");
+    }
+}
