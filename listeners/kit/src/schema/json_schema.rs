@@ -32,7 +32,7 @@ pub(super) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     let mut drawn = Map::new();
     drawn.insert("$schema".to_owned(), Value::from(DRAFT));
     drawn.insert("title".to_owned(), Value::from(root.name.as_str()));
-    drawn.extend(described(root));
+    drawn.extend(described(schema, root));
     drawn.extend(drawing.record(&record, &["/", &root.name].concat()));
     let Drawing { parts, mut open, .. } = drawing;
     if !parts.is_empty() {
@@ -42,8 +42,8 @@ pub(super) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     JsonSchema { schema: Value::Object(drawn), open }
 }
 
-fn described(declaration: &Declaration) -> Option<(String, Value)> {
-    let words = declaration.documentation.as_deref()?;
+fn described(schema: &Schema, declaration: &Declaration) -> Option<(String, Value)> {
+    let words = schema.about(declaration)?;
     Some(("description".to_owned(), Value::from(words)))
 }
 
@@ -127,7 +127,7 @@ impl<'m> Drawing<'m> {
             Value::Object(fields) => fields,
             other => return other,
         };
-        drawn.extend(described(declaration));
+        drawn.extend(described(self.schema, declaration));
         drawn.extend(unfold::default(self.schema, declaration).map(|value| ("default".to_owned(), value)));
         Value::Object(drawn)
     }
@@ -163,8 +163,12 @@ impl<'m> Drawing<'m> {
         for attribute in record.attributes {
             let key = record.key(attribute);
             let mut drawn = self.simple(&attribute.simple, &[path, "/@", &attribute.name].concat());
-            if let (Some(default), Value::Object(fields)) = (&attribute.default, &mut drawn) {
-                fields.insert("default".to_owned(), spelling::json(&attribute.simple, default));
+            if let Value::Object(fields) = &mut drawn {
+                let about = attribute.documentation.as_deref();
+                fields.extend(about.map(|words| ("description".to_owned(), Value::from(words))));
+                let default =
+                    attribute.default.as_ref().map(|default| spelling::json(&attribute.simple, default));
+                fields.extend(default.map(|default| ("default".to_owned(), default)));
             }
             properties.insert(key.clone(), drawn);
             if attribute.required {

@@ -258,3 +258,26 @@ fn what_a_document_says_to_its_judge_is_no_part_of_its_form() {
         assert_eq!(finding.path.split('/').nth(2), Some("c"), "{wrong}: {finding:?}");
     }
 }
+
+#[test]
+fn the_words_of_an_attribute_a_type_and_what_is_referred_to_are_in_the_schema_and_in_the_prompt() {
+    let about =
+        |words: &str| format!("<xs:annotation><xs:documentation>{words}</xs:documentation></xs:annotation>");
+    let model = with(&format!(
+        r#"<xs:element name="a">{}<xs:complexType><xs:sequence><xs:element ref="b"/><xs:element name="c" type="of"/></xs:sequence>
+          <xs:attribute name="d" type="xs:int">{}</xs:attribute></xs:complexType></xs:element>
+        <xs:element name="b" type="xs:int">{}</xs:element>
+        <xs:complexType name="of">{}<xs:attribute name="e" type="xs:int"/></xs:complexType>"#,
+        about("all"),
+        about("of d"),
+        about("of b"),
+        about("of the type"),
+    ));
+    let drawn = model.json_schema("a").expect("the element is there").schema;
+    let prompt = model.prompt("a").expect("the element is there");
+    for (key, words) in [("b", "of b"), ("c", "of the type"), ("d", "of d")] {
+        assert_eq!(drawn["properties"][key]["description"], words, "{drawn:#}");
+        assert!(prompt.contains(&["; ", words].concat()), "{prompt}");
+    }
+    assert_eq!(model.documentation("a"), Some("all"));
+}
