@@ -10,6 +10,7 @@ mod amend;
 mod among;
 mod automaton;
 mod beyond;
+mod bonds;
 mod brief;
 mod build;
 mod build_children;

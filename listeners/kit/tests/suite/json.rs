@@ -281,3 +281,31 @@ fn the_words_of_an_attribute_a_type_and_what_is_referred_to_are_in_the_schema_an
     }
     assert_eq!(model.documentation("a"), Some("all"));
 }
+
+#[test]
+fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_properties() {
+    let model = with(
+        r#"<xs:element name="a"><xs:annotation><xs:documentation>Draws.</xs:documentation></xs:annotation><xs:complexType><xs:sequence>
+          <xs:choice><xs:element name="circle" type="xs:int"/><xs:sequence><xs:element name="width" type="xs:int"/>
+            <xs:element name="depth" type="xs:int" minOccurs="0"/></xs:sequence></xs:choice>
+          <xs:sequence minOccurs="0"><xs:element name="from" type="xs:int"/><xs:choice><xs:element name="to" type="xs:int"/>
+            <xs:element name="for" type="xs:int" minOccurs="0"/></xs:choice></xs:sequence>
+          <xs:choice><xs:element name="only" type="xs:int"/></xs:choice></xs:sequence></xs:complexType></xs:element>
+        <xs:element name="word" type="xs:string"/>"#,
+    );
+    let drawn = model.json_schema("a").expect("the element is there");
+    let bonds = [
+        "exactly one of circle | width, depth?",
+        "if any of from, to, for is there, from must be, and at most one of to | for?",
+    ];
+    assert_eq!(drawn.open[..2], bonds.map(|words| ["/a: ", words].concat()));
+    let about = ["Draws. Of the properties: ", bonds[0], "; ", bonds[1]].concat();
+    assert_eq!(drawn.schema["description"], about);
+    assert_eq!(drawn.schema["required"], json!(["only"]), "a choice of one is none");
+    let slips = built(&model, "a", r#"{"only": 1, "circle": 1, "width": 1}"#).expect_err("both are there");
+    assert!(slips[0].message.contains("does not stand beside"), "{slips:?}");
+    let word = model.json_schema("word").expect("the element is there").schema;
+    let text = json!({"type": "string", "description": "the text of the element itself"});
+    assert_eq!((&word["type"], &word["properties"]["."]), (&json!("object"), &text));
+    assert_eq!(word["required"], json!(["."]));
+}
