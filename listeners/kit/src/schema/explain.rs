@@ -49,7 +49,7 @@ pub(super) fn step(element: &Element, siblings: &[&Element]) -> String {
     let name = &element.name.local;
     let same = |other: &&&Element| other.name == element.name;
     if siblings.iter().filter(same).count() < 2 {
-        return name.clone();
+        return name.as_str().to_owned();
     }
     let before = siblings.iter().filter(same).take_while(|other| !std::ptr::eq(**other, element));
     [name, "[", &before.count().saturating_add(1).to_string(), "]"].concat()
@@ -82,7 +82,7 @@ impl Walk<'_> {
     pub(super) fn finding(&self, path: String, offset: usize, said: Said) -> Finding {
         let (line, column) = self.source.place(offset);
         let Said { message, expected, received, schema, fix } = said;
-        let element = self.root.name.local.clone();
+        let element = self.root.name.local.as_str().to_owned();
         Finding { element, path, offset, line, column, message, expected, received, schema, fix }
     }
 

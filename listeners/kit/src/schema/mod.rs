@@ -46,6 +46,7 @@ mod tree;
 mod unfold;
 mod uri;
 mod value;
+mod word;
 mod wording;
 
 pub use given::Slip;
