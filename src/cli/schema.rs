@@ -125,7 +125,7 @@ impl Of {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
-        let prompt = model.prompt(&local).unwrap_or_default();
+        let prompt = model.prompt_entry(&local).unwrap_or_default();
         if screen.json {
             screen.value(&json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}));
         } else {
