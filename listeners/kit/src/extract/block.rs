@@ -40,6 +40,11 @@ impl Block {
         if is_passed_on { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
     }
 
+    /// Where its own end tag stands in code inside it, so that it cannot be read as markup.
+    pub(super) fn quoted(&self) -> Option<usize> {
+        self.scanner.quoted().filter(|_| !matches!(self.role, Some(Role::Thinking | Role::Thought)))
+    }
+
     /// Whether a fence is open in it.
     pub(super) fn is_fenced(&self) -> bool {
         self.scanner.is_fenced()
@@ -90,6 +95,9 @@ impl Extractor {
             self.show(&mut block, Some(tag));
             self.events.push(Event::Live(Live::Ended));
             self.emit(Event::Thinking(Span { start: block.inside, end: tag }));
+        } else if let Some(at) = block.quoted() {
+            let problem = self.quoted_end(&block, at);
+            self.emit(problem.into());
         } else {
             let raw = self.held.slice(block.start.offset, end).to_vec();
             self.take(&raw, block.start);
@@ -109,6 +117,14 @@ impl Extractor {
             self.events.push(Event::Live(Live::Piece(block.shown..to)));
             block.shown = to;
         }
+    }
+
+    /// The end tag of a block stands in code inside it. It did not end the block, but must be escaped there.
+    pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
+        let name = &block.name;
+        let message = format!("</{name}> stands in code inside <{name}>, where it would end the element");
+        let problem = Problem::new(Slug::Malformed, self.held.place(at), message).element(name);
+        problem.fix(format!("write &lt;/{name}&gt; there"))
     }
 
     /// Makes events of a complete block.

@@ -40,7 +40,9 @@ mod scan;
 mod shield;
 mod tag;
 mod take;
+mod words;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Span, Stop, Thought};
@@ -51,6 +53,7 @@ pub use origin::Origin;
 use self::block::Block;
 use self::fenced::{Fenced, Fencing};
 use self::held::Held;
+use self::names::Meant;
 use self::prose::{Open, Prose};
 use crate::{Limits, Place};
 
@@ -100,6 +103,8 @@ pub struct Extractor {
     pos: usize,
     mode: Mode,
     prose: Prose,
+    /// What names in prose mean, since the same ones come again and again.
+    meanings: HashMap<Vec<u8>, Meant>,
     /// Elements in prose that nothing known is meant by, and events that wait for whether they close.
     open: Vec<Open>,
     waiting: Vec<Event>,
@@ -123,6 +128,7 @@ impl Extractor {
             pos: 0,
             mode: Mode::Prose,
             prose: Prose::new(),
+            meanings: HashMap::new(),
             open: Vec::new(),
             waiting: Vec::new(),
             events: Vec::new(),

@@ -1,0 +1,98 @@
+//! What taking a model's answer apart costs while it comes in portions of four bytes, beside the least that could be
+//! done with each byte; and whether it grows with the length and nothing else.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use systole_kit::Limits;
+use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
+
+use crate::report::{Table, seconds};
+
+/// One round of an agent that reasons, explains and acts.
+const ROUND: &str = "<thinking>\nThe form is built in `login.rs`; the field is checked where a < b && c holds.\nI look for \
+its callers first, and then for the tests that hold it, so that nothing is changed without being seen.\n</thinking>\n\n\
+Let me look at **the callers** of `submit(form)`, as in <b>the page</b>:\n\n```rust\nfn submit(form: &Form) -> \
+Result<(), Refusal> {\n    if form.name.is_empty() && form.len() < 3 { return Err(refused(\"empty\")); }\n    Ok(())\n}\n\
+```\n\n<search>\n<query>submit(form) &lt; 3 &amp;&amp; Form::new</query>\n<limit>20</limit>\n</search>\n\n";
+
+fn names() -> Arc<Names> {
+    let peer = |ns: &str, local: &str| Known::new(Role::Peer, ns, local).taken_by("finder");
+    Names::new()
+        .with(peer("urn:search", "search"))
+        .with(peer("urn:search", "extract"))
+        .with(peer("urn:commands", "create_file"))
+        .with(Known::new(Role::Returns, "urn:talk", "answer"))
+        .into()
+}
+
+/// Seconds to extract a text in fours, and how many actions it held.
+fn extract(text: &str, names: &Arc<Names>) -> (f64, usize) {
+    let limits = Limits { message_bytes: 64 << 20, ..Limits::default() };
+    let mut events = Vec::new();
+    let mut actions = 0;
+    let mut count = |events: &mut Vec<Event>| {
+        actions += events.drain(..).filter(|event| matches!(event, Event::Action(_))).count();
+    };
+    let (took, ()) = seconds(|| {
+        let mut extractor = Extractor::new(names.clone(), limits);
+        for chunk in text.as_bytes().chunks(4) {
+            extractor.push(chunk, &mut events);
+            if !events.is_empty() {
+                count(&mut events);
+            }
+        }
+        extractor.finish(Stop::End, &mut |_| false, &mut events);
+        count(&mut events);
+    });
+    (took, actions)
+}
+
+/// Seconds to keep a text that comes in fours, with a look at each byte.
+fn keep(text: &str) -> f64 {
+    let (took, kept) = seconds(|| {
+        let mut kept = Vec::new();
+        let mut tags = 0_usize;
+        for chunk in text.as_bytes().chunks(4) {
+            kept.extend_from_slice(black_box(chunk));
+            tags += chunk.iter().filter(|byte| **byte == b'<').count();
+        }
+        (kept, tags)
+    });
+    black_box(kept);
+    took
+}
+
+/// A text of about that length with one action of it.
+fn one_action(length: usize) -> String {
+    let line = "let b = a &lt; c &amp;&amp; d; // one line of a file as long as many are\n";
+    format!("<create_file path=\"a.rs\">\n{}</create_file>", line.repeat(length / line.len()))
+}
+
+/// Speed at chunks of four bytes, and what long texts cost.
+pub(crate) fn cost(table: &mut Table) {
+    let names = names();
+    let rounds = |length: usize| ROUND.repeat(length / ROUND.len());
+    let prose =
+        |length: usize| "Plain words of an answer, with no markup at all in them.\n".repeat(length / 57);
+    let shapes: [(&str, &dyn Fn(usize) -> String, usize); 3] =
+        [("rounds of an agent", &rounds, 1), ("one action", &one_action, 1), ("prose alone", &prose, 0)];
+    for (what, text, least) in shapes {
+        let (short, middle, long) = (text(64 << 10), text(1 << 20), text(10 << 20));
+        let (mut speed, mut growth, mut far) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..table.runs {
+            let rate = |took: f64| middle.len() as f64 / took / 1e6;
+            // A short text is over before a clock says much about it.
+            let few: f64 = (0..16).map(|_| extract(&short, &names).0).sum::<f64>() / 16.0;
+            let (took, actions) = extract(&middle, &names);
+            assert!(actions >= least, "{what}: {actions} actions");
+            speed.push((rate(took), rate(keep(&middle))));
+            growth.push((took / few, middle.len() as f64 / short.len() as f64));
+            let grown = long.len() as f64 / middle.len() as f64;
+            far.push((extract(&long, &names).0 / took, grown));
+        }
+        table.add(&format!("extraction in fours, {what}"), "MB/s", "at least 200 MB/s", &speed);
+        table.add("  1 MB beside 64 KB, times the time", "times", "at most 17", &growth);
+        table.add("  10 MB beside 1 MB, times the time", "times", "linear: 10", &far);
+    }
+}
