@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_kit::Limits;
 use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
 
-use crate::report::{Table, seconds};
+use crate::report::{Table, worked};
 
 /// One round of an agent that reasons, explains and acts.
 const ROUND: &str = "<thinking>\nThe form is built in `login.rs`; the field is checked where a < b && c holds.\nI look for \
@@ -26,41 +26,46 @@ fn names() -> Arc<Names> {
         .into()
 }
 
-/// Seconds to extract a text in fours, and how many actions it held.
-fn extract(text: &str, names: &Arc<Names>) -> (f64, usize) {
+/// How many bytes are extracted for one figure. A clock of processor time counts in hundredths of a second.
+const BYTES: usize = 48 << 20;
+
+/// Seconds that a processor works on doing something with a text, over and over, for each time.
+fn each(text: &str, mut work: impl FnMut(&str)) -> f64 {
+    let times = (BYTES / text.len()).max(1);
+    let (began, _) = worked();
+    (0..times).for_each(|_| work(text));
+    (worked().0 - began) / times as f64
+}
+
+/// Extracts a text in fours, and says how many actions it held.
+fn extract(text: &str, names: &Arc<Names>) -> usize {
     let limits = Limits { message_bytes: 64 << 20, ..Limits::default() };
     let mut events = Vec::new();
     let mut actions = 0;
     let mut count = |events: &mut Vec<Event>| {
         actions += events.drain(..).filter(|event| matches!(event, Event::Action(_))).count();
     };
-    let (took, ()) = seconds(|| {
-        let mut extractor = Extractor::new(names.clone(), limits);
-        for chunk in text.as_bytes().chunks(4) {
-            extractor.push(chunk, &mut events);
-            if !events.is_empty() {
-                count(&mut events);
-            }
+    let mut extractor = Extractor::new(names.clone(), limits);
+    for chunk in text.as_bytes().chunks(4) {
+        extractor.push(chunk, &mut events);
+        if !events.is_empty() {
+            count(&mut events);
         }
-        extractor.finish(Stop::End, &mut |_| false, &mut events);
-        count(&mut events);
-    });
-    (took, actions)
+    }
+    extractor.finish(Stop::End, &mut |_| false, &mut events);
+    count(&mut events);
+    actions
 }
 
-/// Seconds to keep a text that comes in fours, with a look at each byte.
-fn keep(text: &str) -> f64 {
-    let (took, kept) = seconds(|| {
-        let mut kept = Vec::new();
-        let mut tags = 0_usize;
-        for chunk in text.as_bytes().chunks(4) {
-            kept.extend_from_slice(black_box(chunk));
-            tags += chunk.iter().filter(|byte| **byte == b'<').count();
-        }
-        (kept, tags)
-    });
-    black_box(kept);
-    took
+/// Keeps a text that comes in fours, with a look at each byte.
+fn keep(text: &str) {
+    let mut kept = Vec::new();
+    let mut tags = 0_usize;
+    for chunk in text.as_bytes().chunks(4) {
+        kept.extend_from_slice(black_box(chunk));
+        tags += chunk.iter().filter(|byte| **byte == b'<').count();
+    }
+    black_box((kept, tags));
 }
 
 /// A text of about that length with one action of it.
@@ -80,16 +85,18 @@ pub(crate) fn cost(table: &mut Table) {
     for (what, text, least) in shapes {
         let (short, middle, long) = (text(64 << 10), text(1 << 20), text(10 << 20));
         let (mut speed, mut growth, mut far) = (Vec::new(), Vec::new(), Vec::new());
+        assert!(extract(&short, &names) >= least, "{what} holds too few actions");
         for _ in 0..table.runs {
+            let took = |text: &str| {
+                each(text, |text| {
+                    black_box(extract(text, &names));
+                })
+            };
+            let (few, some, many) = (took(&short), took(&middle), took(&long));
             let rate = |took: f64| middle.len() as f64 / took / 1e6;
-            // A short text is over before a clock says much about it.
-            let few: f64 = (0..16).map(|_| extract(&short, &names).0).sum::<f64>() / 16.0;
-            let (took, actions) = extract(&middle, &names);
-            assert!(actions >= least, "{what}: {actions} actions");
-            speed.push((rate(took), rate(keep(&middle))));
-            growth.push((took / few, middle.len() as f64 / short.len() as f64));
-            let grown = long.len() as f64 / middle.len() as f64;
-            far.push((extract(&long, &names).0 / took, grown));
+            speed.push((rate(some), rate(each(&middle, keep))));
+            growth.push((some / few, middle.len() as f64 / short.len() as f64));
+            far.push((many / some, long.len() as f64 / middle.len() as f64));
         }
         table.add(&format!("extraction in fours, {what}"), "MB/s", "at least 200 MB/s", &speed);
         table.add("  1 MB beside 64 KB, times the time", "times", "at most 17", &growth);

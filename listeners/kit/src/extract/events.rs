@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::names::Role;
 use super::origin::Origin;
@@ -83,7 +84,7 @@ pub struct Action {
     /// Where it stands.
     pub span: Span,
     /// Its markup as the model wrote it.
-    pub raw: String,
+    pub raw: Arc<str>,
     /// The peer that it names.
     pub to: Option<String>,
     /// The thread that it names.

@@ -26,7 +26,7 @@ impl Extractor {
         self.run();
         match std::mem::replace(&mut self.mode, Mode::Prose) {
             Mode::Block(block) => self.unfinished(block, judge),
-            Mode::Aside { start, .. } => self.unfinished_aside(start),
+            Mode::Aside(aside) => self.unfinished_aside(aside.start),
             Mode::Prose | Mode::Fence(_) => {}
         }
         self.drop_open();
@@ -198,7 +198,7 @@ fn without_end_tag(event: &mut Event, end: usize) {
     match event {
         Event::Action(action) | Event::Plan(action) if action.span.end > end => {
             let length = end - action.span.start.offset;
-            action.raw.truncate(length);
+            action.raw = action.raw.get(..length).unwrap_or_default().into();
             action.span.end = end;
         }
         Event::Completion(completion) => completion.span.end = completion.span.end.min(end),

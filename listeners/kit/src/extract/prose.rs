@@ -9,7 +9,7 @@ use super::lines::{Fence, Lists, before_fence};
 use super::names::{Meant, Role, VOID, WRAPPERS};
 use super::runs::{Other, Runs};
 use super::tag::{Scan, Tag, local, mark};
-use super::{Extractor, Flow, Mode};
+use super::{Aside, Extractor, Flow, Mode};
 use crate::Place;
 
 /// The longest beginning of a line that is looked at for a fence.
@@ -305,7 +305,7 @@ impl Extractor {
         self.note(self.pos, self.pos + begin);
         self.prose.is_blank = false;
         self.pos += begin;
-        self.mode = Mode::Aside { ending, seen: 0, start };
+        self.mode = Mode::Aside(Box::new(Aside { ending, seen: 0, start }));
         Flow::Turn
     }
 

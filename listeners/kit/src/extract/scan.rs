@@ -47,6 +47,13 @@ impl Scanner {
         Self { pos: from, state: State::Text, open, shield: Shield::new(), quoted: None, plain }
     }
 
+    /// Passes over text without signs that follows at once on what has been read.
+    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
+        let follows = self.pos == end && matches!(self.state, State::Text) && self.shield.is_calm();
+        self.pos += if follows { length } else { 0 };
+        follows
+    }
+
     /// Up to where the content is settled, so that it can be shown.
     pub(super) fn settled(&self) -> usize {
         match &self.state {

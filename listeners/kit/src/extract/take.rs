@@ -347,7 +347,7 @@ impl Taking<'_> {
             role: known.role,
             written: head.written.to_owned(),
             span: piece.span(),
-            raw: piece.raw.to_owned(),
+            raw: origin.raw(),
             to: addressed.to.clone().or(to),
             thread: addressed.thread.clone(),
             origin: origin.of(&payload),

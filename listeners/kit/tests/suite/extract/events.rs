@@ -64,7 +64,7 @@ fn e3_what_stands_in_a_later_block_has_the_place_that_it_has_in_the_whole_text()
     assert!(from(&text, problem.place).starts_with("< b"));
     let [action] = &actions(events)[..] else { panic!("one action") };
     assert_eq!((action.span.start.line, action.span.start.column), (20_001, 1));
-    assert_eq!(&text[action.span.start.offset..action.span.end], action.raw);
+    assert_eq!(&text[action.span.start.offset..action.span.end], &*action.raw);
 }
 
 #[test]
