@@ -94,31 +94,21 @@ const TILDE: u8 = 2;
 /// What may mean something wherever it stands.
 const SIGN: u8 = 4;
 
-/// The kind of each byte; white space in a line has none.
-const KINDS: [u8; 256] = {
-    let mut kinds = [LETTER; 256];
-    let mut rest: &[(u8, u8)] = &[
-        (b' ', 0),
-        (b'\t', 0),
-        (b'\r', 0),
-        (b'\n', SIGN),
-        (b'<', SIGN),
-        (b'`', SIGN),
-        (b'~', LETTER | TILDE),
-    ];
-    while let [(byte, kind), after @ ..] = rest {
-        kinds[*byte as usize] = *kind;
-        rest = after;
+/// The kind of a byte; white space in a line has none.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b' ' | b'\t' | b'\r' => 0,
+        b'\n' | b'<' | b'`' => SIGN,
+        b'~' => LETTER | TILDE,
+        _ => LETTER,
     }
-    kinds
-};
+}
 
 /// The kinds of bytes in a chunk, if there is no sign among them.
 fn kinds(chunk: &[u8]) -> Option<u8> {
     // A long chunk is worth the way through all rooms.
     let few = Some(chunk).filter(|chunk| chunk.len() <= 64)?;
-    let kind = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or(SIGN);
-    let kinds = few.iter().fold(0, |kinds, byte| kinds | kind(byte));
+    let kinds = few.iter().fold(0, |kinds, byte| kinds | kind(*byte));
     (kinds & SIGN == 0).then_some(kinds)
 }
 
