@@ -1,0 +1,209 @@
+//! A model as an agent sees it: messages and tools go in, an answer with a reason why it ended comes out, or a fault
+//! that says whether anything was bought. Knows no payload and no thread.
+//!
+//! An answer is only what the provider ended in so many words: a stream that stops without a reason is a fault.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::{Map, Value};
+
+/// What a model is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The prompt.
+    pub system: String,
+    /// What was said so far, the newest last. Roles need not alternate: whoever speaks to a provider joins them.
+    pub messages: Vec<Message>,
+    /// What the model may call; where it is empty neither tools nor a choice are sent.
+    pub tools: Vec<Tool>,
+    /// What is said of the choice among them.
+    pub choice: Option<Choice>,
+    /// Tokens that the answer may have.
+    pub max_output: u64,
+    /// Further parameters, sent as they stand.
+    pub params: Map<String, Value>,
+}
+
+/// Who said something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Whoever the model answers.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who said it.
+    pub role: Role,
+    /// What.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// Words.
+    Text(String),
+    /// A native call that the model made.
+    Call(Call),
+    /// The answer to one of them.
+    Result {
+        /// The call that it answers.
+        id: String,
+        /// The tool.
+        name: String,
+        /// The answer.
+        text: String,
+        /// Whether the call failed.
+        is_error: bool,
+    },
+    /// Reasoning in the provider's own form, to be sent back as it came. Another provider leaves it out.
+    Reasoning(Value),
+}
+
+/// A native call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The provider's name for it; drawn by us where it has none.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments as the model wrote them: text, which may be no JSON at all.
+    pub arguments: String,
+}
+
+/// A tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// Its name: letters, digits, `_` and `-`, at most 64.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Its parameters as JSON Schema, an object.
+    pub parameters: Value,
+}
+
+/// What is said of the choice among tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The model's.
+    Auto,
+    /// Some tool must be called.
+    Required,
+    /// None may be called.
+    None,
+    /// That tool must be called.
+    Tool(String),
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What was said, in its order: text as received, calls, reasoning.
+    pub parts: Vec<Part>,
+    /// Why it ended.
+    pub stop: Stop,
+    /// What it used, as far as the provider says.
+    pub usage: Usage,
+    /// The model that answered, by its name in the file.
+    pub by: String,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The model had said everything.
+    End,
+    /// It reached the most tokens that it may write.
+    Length,
+    /// It calls tools.
+    Tool,
+    /// The provider would not let it say that.
+    Filtered,
+}
+
+/// Tokens that were used. What a provider does not say is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Read, those from a cache included.
+    pub tokens_in: Option<u64>,
+    /// Written, reasoning included.
+    pub tokens_out: Option<u64>,
+    /// Of those that were read, how many came from a cache.
+    pub cached: Option<u64>,
+}
+
+/// A piece of an answer while it comes in, for whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Words of the answer.
+    Text(String),
+    /// Words of its reasoning, where the provider shows them.
+    Reasoning(String),
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct Fault {
+    /// What kind of fault.
+    pub kind: FaultKind,
+    /// What happened, with the status; never a key.
+    pub words: String,
+    /// The status, where there was one.
+    pub status: Option<u16>,
+    /// How long the provider asks us to wait.
+    pub retry_after_ms: Option<u64>,
+    /// What came before it broke off: kept, never executed.
+    pub partial: String,
+    /// Whether the provider may have done, and charged for, the work.
+    pub may_be_paid: bool,
+}
+
+/// Kinds of faults: each is a code of the table, behind `model.`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The stream ended without its end.
+    Truncated,
+    /// The answer passed the most that is taken.
+    TooLarge,
+    /// Too many requests.
+    RateLimited,
+    /// Not reached, or it failed on its side.
+    Unavailable,
+    /// It would not answer.
+    Refused,
+    /// It found the request wrong.
+    InvalidRequest,
+}
+
+impl FaultKind {
+    /// The code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Truncated => "model.truncated",
+            Self::TooLarge => "model.too-large",
+            Self::RateLimited => "model.rate-limited",
+            Self::Unavailable => "model.unavailable",
+            Self::Refused => "model.refused",
+            Self::InvalidRequest => "model.invalid-request",
+        }
+    }
+}
+
+/// Where the pieces of an answer go while it comes in.
+pub type Watcher = Box<dyn FnMut(Piece) + Send>;
+
+/// An answer on its way.
+pub type Answering = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
+
+/// Whoever answers for a model, once: it repeats nothing by itself.
+pub trait Model: Send + Sync {
+    /// Asks. Dropping what comes back ends the request.
+    fn ask(&self, request: Request, watcher: Watcher) -> Answering;
+}
