@@ -74,13 +74,16 @@ fn one_action(length: usize) -> String {
     format!("<create_file path=\"a.rs\">\n{}</create_file>", line.repeat(length / line.len()))
 }
 
+/// What texts of a kind are called, how one of some length is made, and how many actions it holds at least.
+type Shape<'s> = (&'s str, &'s dyn Fn(usize) -> String, usize);
+
 /// Speed at chunks of four bytes, and what long texts cost.
 pub(crate) fn cost(table: &mut Table) {
     let names = names();
     let rounds = |length: usize| ROUND.repeat(length / ROUND.len());
     let prose =
         |length: usize| "Plain words of an answer, with no markup at all in them.\n".repeat(length / 57);
-    let shapes: [(&str, &dyn Fn(usize) -> String, usize); 3] =
+    let shapes: [Shape<'_>; 3] =
         [("rounds of an agent", &rounds, 1), ("one action", &one_action, 1), ("prose alone", &prose, 0)];
     for (what, text, least) in shapes {
         let (short, middle, long) = (text(64 << 10), text(1 << 20), text(10 << 20));
