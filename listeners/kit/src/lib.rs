@@ -32,6 +32,7 @@ pub mod codes;
 pub mod compact;
 pub mod elements;
 pub mod envelope;
+pub mod extract;
 pub mod framing;
 pub mod gate;
 pub mod journal;

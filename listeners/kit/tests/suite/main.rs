@@ -7,6 +7,7 @@ mod blows;
 mod compact;
 mod elements;
 mod envelope;
+mod extract;
 mod fields;
 mod framing;
 mod gate;

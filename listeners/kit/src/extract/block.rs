@@ -1,0 +1,180 @@
+//! Reads one block: an element that means something, from its start tag to the end tag that closes it.
+//!
+//! Never looks into it before it is complete; only of thinking what has come is shown. The extractor comes in after
+//! the start tag; it stands after the block when this is done.
+
+use super::events::{Event, Live, Problem, Slug, Span};
+use super::graft::Scope;
+use super::names::Role;
+use super::scan::Scanner;
+use super::tag::Tag;
+use super::take::{Piece, Taking};
+use super::{Extractor, Flow, Mode};
+use crate::Place;
+
+/// The longest end tag that is looked back for.
+const END_TAG: usize = 1 << 9;
+
+/// A block that is being read.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Where its `<` stands.
+    pub(super) start: Place,
+    /// Where its content begins.
+    pub(super) inside: Place,
+    /// Its name as written.
+    pub(super) name: String,
+    /// What it is for; nothing for a wrapper.
+    pub(super) role: Option<Role>,
+    /// Whether it begins a line.
+    pub(super) begins: bool,
+    scanner: Scanner,
+    /// Up to where it has been shown.
+    shown: usize,
+}
+
+impl Block {
+    /// Up to where the held text may be forgotten.
+    pub(super) fn needed(&self) -> usize {
+        let is_passed_on = self.role == Some(Role::Thinking);
+        if is_passed_on { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
+    }
+
+    /// Passes over text without signs, and shows it if it is thinking.
+    pub(super) fn plain(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+        let is_thinking = self.role == Some(Role::Thinking);
+        // Whether a character is whole the long way finds out.
+        if is_thinking && !chunk.last().is_some_and(u8::is_ascii) {
+            return false;
+        }
+        let is_plain = self.scanner.plain(end, chunk.len());
+        if is_plain && is_thinking {
+            let to = end + chunk.len();
+            events.push(Event::Live(Live::Piece(self.shown..to)));
+            self.shown = to;
+        }
+        is_plain
+    }
+
+    /// Where its own end tag stands in code inside it, so that it cannot be read as markup.
+    pub(super) fn quoted(&self) -> Option<usize> {
+        self.scanner.quoted().filter(|_| !matches!(self.role, Some(Role::Thinking | Role::Thought)))
+    }
+
+    /// Whether a fence is open in it.
+    pub(super) fn is_fenced(&self) -> bool {
+        self.scanner.is_fenced()
+    }
+}
+
+impl Extractor {
+    /// A start tag has ended that begins a block.
+    pub(super) fn begin_block(&mut self, tag: &Tag, end: usize, role: Option<Role>) -> Flow {
+        self.role_begins(role);
+        if let Some(open) = self.open.last_mut() {
+            open.has_child = true;
+        }
+        let start = self.held.place(tag.at);
+        if tag.empty {
+            self.take(start, end);
+            self.after_block(end);
+            return Flow::Turn;
+        }
+        let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+        let is_plain = matches!(role, Some(Role::Thinking | Role::Thought));
+        let scanner = Scanner::new(tag.name(&self.held), end, is_plain);
+        let inside = self.held.place(end);
+        if role == Some(Role::Thinking) {
+            self.events.push(Event::Live(Live::Begun(end)));
+        }
+        let begins = self.prose.is_blank;
+        self.mode = Mode::Block(Box::new(Block { start, inside, name, role, begins, scanner, shown: end }));
+        Flow::Turn
+    }
+
+    /// Reads a block.
+    pub(super) fn block(&mut self, mut block: Box<Block>) -> Flow {
+        let end = block.scanner.read(&self.held, self.stop);
+        let is_thinking = block.role == Some(Role::Thinking);
+        let Some(end) = end else {
+            if is_thinking {
+                self.show(&mut block, None);
+            }
+            self.mode = Mode::Block(block);
+            return Flow::More;
+        };
+        if is_thinking {
+            let from = block.inside.offset.max(end.saturating_sub(END_TAG));
+            let tail = self.held.slice(from, end);
+            let tag = tail.windows(2).rposition(|two| two == b"</").map_or(end, |at| from + at);
+            self.show(&mut block, Some(tag));
+            self.events.push(Event::Live(Live::Ended));
+            self.emit(Event::Thinking(Span { start: block.inside, end: tag }));
+        } else if let Some(at) = block.quoted() {
+            let problem = self.quoted_end(&block, at);
+            self.emit(problem.into());
+        } else {
+            self.take(block.start, end);
+        }
+        self.after_block(end);
+        Flow::Turn
+    }
+
+    /// Shows what has come of thinking, up to its end or to the last whole character.
+    pub(super) fn show(&mut self, block: &mut Block, end: Option<usize>) {
+        let to = end.unwrap_or_else(|| {
+            let settled = block.scanner.settled();
+            let tail = self.held.slice(settled.saturating_sub(3).max(block.shown), settled);
+            settled - unfinished(tail)
+        });
+        if to > block.shown {
+            self.events.push(Event::Live(Live::Piece(block.shown..to)));
+            block.shown = to;
+        }
+    }
+
+    /// The end tag of a block stands in code inside it. It did not end the block, but must be escaped there.
+    pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
+        let name = &block.name;
+        let message = format!("</{name}> stands in code inside <{name}>, where it would end the element");
+        let problem = Problem::new(Slug::Malformed, self.held.place(at), message).element(name);
+        problem.fix(format!("write &lt;/{name}&gt; there"))
+    }
+
+    /// Makes events of a complete block.
+    fn take(&mut self, start: Place, end: usize) {
+        let raw = self.held.slice(start.offset, end);
+        let Ok(raw) = std::str::from_utf8(raw) else {
+            let raw = raw.to_vec();
+            self.not_utf8(&raw, start);
+            return;
+        };
+        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
+        taking.block(&Piece { raw, start, scope: Scope::default() });
+        let events = taking.events;
+        events.into_iter().for_each(|event| self.emit(event));
+    }
+
+    pub(super) fn not_utf8(&mut self, raw: &[u8], start: Place) {
+        let valid = std::str::from_utf8(raw).err().map_or(0, |error| error.valid_up_to());
+        let place = start.after(raw.get(..valid).unwrap_or_default());
+        let byte = raw.get(valid).copied().unwrap_or_default();
+        let message = format!("byte 0x{byte:02x} does not belong to a UTF-8 character");
+        self.emit(Problem::new(Slug::Malformed, place, message).fix("write UTF-8").into());
+    }
+}
+
+/// How many bytes at the end belong to a character that is not whole.
+fn unfinished(tail: &[u8]) -> usize {
+    for (back, byte) in (1..).zip(tail.iter().rev()) {
+        let length = match byte {
+            0x80..=0xbf => continue,
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xff => 4,
+            _ => 1,
+        };
+        return if length > back { back } else { 0 };
+    }
+    0
+}

@@ -1,0 +1,280 @@
+//! What an answer turned out to hold, in the order of its text.
+//!
+//! Never decides what follows from it: whether a second action is one too many, or which of several problems the
+//! model is shown, is the agent's. Values go out.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::names::Role;
+use super::origin::Origin;
+use crate::{Fault, Payload, Place};
+
+/// How a stream stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Of itself: the model had said what it wanted to say.
+    End,
+    /// At the limit of what it may say.
+    Length,
+    /// Otherwise: the connection was lost, or the provider held the rest back.
+    Broken,
+}
+
+/// A part of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Where it begins.
+    pub start: Place,
+    /// The offset in bytes at which it ends.
+    pub end: usize,
+}
+
+/// One thing that an answer holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// For who looks on only. All other events are the same however the text was split; these are not.
+    Live(Live),
+    /// What stands inside `<thinking>`.
+    Thinking(Span),
+    /// A thought to keep.
+    Thought(Box<Thought>),
+    /// A plan: `<todo-until>`.
+    Plan(Box<Action>),
+    /// Text, from its first to its last character that is not white space.
+    Prose(Span),
+    /// An action, complete and with its namespace.
+    Action(Box<Action>),
+    /// The answer in its general form.
+    Completion(Box<Completion>),
+    /// What was mended; it belongs to the next action, completion or plan.
+    Mend(Box<Mended>),
+    /// What could not be taken as it stands.
+    Problem(Box<Problem>),
+}
+
+/// What is being read just now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Live {
+    /// Thinking begins at this offset.
+    Begun(usize),
+    /// This part of the text is thinking. It never ends inside a character.
+    Piece(Range<usize>),
+    /// Thinking has ended.
+    Ended,
+}
+
+/// A thought to keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thought {
+    /// Where its text stands.
+    pub span: Span,
+    /// Its text, entities decoded.
+    pub text: String,
+}
+
+/// An action, ready to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Action {
+    /// What its element is for.
+    pub role: Role,
+    /// Its element as written, prefix and all.
+    pub written: String,
+    /// Where it stands.
+    pub span: Span,
+    /// Its markup as the model wrote it.
+    pub raw: Arc<str>,
+    /// The peer that it names.
+    pub to: Option<String>,
+    /// The thread that it names.
+    pub thread: Option<String>,
+    /// The payload, with its namespace, by itself.
+    pub payload: Payload,
+    /// Where each byte of the payload stands in the model's text.
+    pub origin: Origin,
+}
+
+/// What stands inside `<attempt_completion><result>`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Where the whole stands.
+    pub span: Span,
+    /// Where the content of the result stands.
+    pub inside: Span,
+    /// That content as the model wrote it: well-formed markup.
+    pub markup: String,
+    /// Its text, entities decoded, where it holds no elements.
+    pub text: Option<String>,
+}
+
+/// A mend that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// Which one.
+    pub mend: Mend,
+    /// Where.
+    pub place: Place,
+    /// What stood there: an element's name, or the first line of a fence.
+    pub written: String,
+    /// What it was taken for.
+    pub meant: String,
+}
+
+/// The mends, and there are no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mend {
+    /// A fence around the whole action was taken away.
+    Fence,
+    /// A wrapper around one action was taken away.
+    Wrapper,
+    /// The namespace of the element was added.
+    Namespace,
+    /// A name that differs in case, in `-` and `_`, or in one letter.
+    Name,
+    /// The end tag of the outermost element was added.
+    EndTag,
+}
+
+impl Mend {
+    /// The slug under which a model is told of it; a namespace may be left out, so nothing is told of that.
+    #[must_use]
+    pub fn slug(self) -> Option<Slug> {
+        match self {
+            Self::Fence => Some(Slug::ActionInQuotedText),
+            Self::Wrapper => Some(Slug::WrappedCall),
+            Self::Namespace => None,
+            Self::Name => Some(Slug::MisspeltAction),
+            Self::EndTag => Some(Slug::MissingClosingTag),
+        }
+    }
+}
+
+/// What is wrong with a part of the text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// Its kind.
+    pub slug: Slug,
+    /// Where, in the model's text.
+    pub place: Place,
+    /// The element concerned, as written.
+    pub element: Option<String>,
+    /// What is wrong, in one clause.
+    pub message: String,
+    /// What would have been right.
+    pub expected: Option<String>,
+    /// What to write.
+    pub fix: Option<String>,
+    /// The names that may have been meant, the nearest first.
+    pub near: Vec<String>,
+}
+
+impl Problem {
+    pub(super) fn new(slug: Slug, place: Place, message: impl Into<String>) -> Self {
+        let (element, expected, fix, near) = (None, None, None, Vec::new());
+        Self { slug, place, element, message: message.into(), expected, fix, near }
+    }
+
+    pub(super) fn element(mut self, name: &str) -> Self {
+        self.element = Some(crate::place::excerpt(name));
+        self
+    }
+
+    pub(super) fn fix(mut self, words: impl Into<String>) -> Self {
+        self.fix = Some(words.into());
+        self
+    }
+
+    pub(super) fn expected(mut self, words: impl Into<String>) -> Self {
+        self.expected = Some(words.into());
+        self
+    }
+
+    pub(super) fn near(mut self, names: Vec<String>) -> Self {
+        self.near = names;
+        self
+    }
+
+    /// What the gate refused, at its place in the model's text.
+    ///
+    /// In content what is read as markup may have been meant as text, and the mend says so.
+    pub(super) fn refused(fault: Fault, place: Place, name: &str, in_content: bool) -> Self {
+        let is_form = matches!(fault.code, crate::codes::MALFORMED | crate::codes::UNDECLARED);
+        let is_text = is_form || fault.code == crate::codes::FORBIDDEN_CONSTRUCT;
+        let slug = if is_form { Slug::Malformed } else { Slug::ToolPayloadInvalid };
+        let mut problem = Self::new(slug, place, fault.message).element(name);
+        problem.expected = fault.expected.map(Into::into);
+        problem.fix = fault.fix.map(|fix| {
+            let hint = in_content && is_text && !fix.contains('&') && !fix.contains("character");
+            let hint = if hint { "; where text is meant, write &lt; for <" } else { "" };
+            format!("{fix}{hint}")
+        });
+        problem
+    }
+}
+
+impl From<Problem> for Event {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+/// The kinds of problems that can be told from the text alone, by their names in prompts and logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each is named in the reference by its slug")]
+pub enum Slug {
+    EmptyResponse,
+    ReasoningOnly,
+    OutputTruncated,
+    ContentMissing,
+    Malformed,
+    MissingClosingTag,
+    TruncatedStructure,
+    WrapperAsTool,
+    ToolPayloadInvalid,
+    UnknownAction,
+    AmbiguousAction,
+    ProseOnly,
+    MisspeltAction,
+    WrappedCall,
+    ActionInQuotedText,
+}
+
+impl Slug {
+    /// The slug as it is written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EmptyResponse => "empty-response",
+            Self::ReasoningOnly => "reasoning-only",
+            Self::OutputTruncated => "output-truncated",
+            Self::ContentMissing => "content-missing",
+            Self::Malformed => "malformed",
+            Self::MissingClosingTag => "missing-closing-tag",
+            Self::TruncatedStructure => "truncated-structure",
+            Self::WrapperAsTool => "wrapper-as-tool",
+            Self::ToolPayloadInvalid => "tool-payload-invalid",
+            Self::UnknownAction => "unknown-action",
+            Self::AmbiguousAction => "ambiguous-action",
+            Self::ProseOnly => "prose-only",
+            Self::MisspeltAction => "misspelt-action",
+            Self::WrappedCall => "wrapped-call",
+            Self::ActionInQuotedText => "action-in-quoted-text",
+        }
+    }
+}
+
+impl fmt::Display for Slug {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// What was open when the stream stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The element, as written.
+    pub element: String,
+    /// Where it begins.
+    pub span: Span,
+}

@@ -1,0 +1,225 @@
+//! Fences in prose, and actions that are quoted in code: they are shown, and not executed.
+//!
+//! One fence is otherwise: where an answer holds nothing else but thinking, and the fence exactly one action, it is
+//! taken away. That is known when the answer has ended, so until then the fence is kept aside. Never executes
+//! anything itself. The extractor comes in at a fence; it stands after it when this is done.
+
+use std::collections::HashMap;
+
+use super::events::{Event, Mend, Mended, Problem, Slug, Stop};
+use super::graft::Scope;
+use super::held::Held;
+use super::lines::{Fence, Line};
+use super::names::{Meant, Role};
+use super::scan::Scanner;
+use super::tag::{Scan, Tag, local};
+use super::take::{Piece, Taking};
+use super::{Extractor, Flow, Mode};
+use crate::Place;
+
+/// A fence that is being read.
+#[derive(Debug)]
+pub(super) struct Fencing {
+    fence: Fence,
+    /// Where its signs begin.
+    pub(super) open: usize,
+    /// Where its first line of content begins.
+    content: Option<usize>,
+    /// Up to where the end of the line has been looked for.
+    probe: usize,
+}
+
+impl Fencing {
+    /// Passes over text without a line break that follows at once on what has been read.
+    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
+        let follows = self.probe == end;
+        self.probe += if follows { length } else { 0 };
+        follows
+    }
+}
+
+/// A fence around exactly one action, in an answer that so far holds nothing else.
+#[derive(Debug)]
+pub(super) struct Fenced {
+    start: Place,
+    end: usize,
+    /// The line that opens the fence.
+    line: String,
+    action: Vec<u8>,
+    place: Place,
+}
+
+impl Extractor {
+    pub(super) fn begin_fence(&mut self, fence: Fence, from: usize) -> Flow {
+        let fencing = Fencing { fence, open: self.pos, content: None, probe: from };
+        self.pos = from;
+        self.mode = Mode::Fence(Box::new(fencing));
+        Flow::Turn
+    }
+
+    /// Reads the lines of a fence.
+    pub(super) fn fence(&mut self, mut fencing: Box<Fencing>) -> Flow {
+        loop {
+            let found = self.held.find(fencing.probe.max(self.pos), |byte| byte == b'\n');
+            if found.is_none() && self.stop.is_none() {
+                fencing.probe = self.held.end();
+                self.mode = Mode::Fence(fencing);
+                return Flow::More;
+            }
+            let end = found.unwrap_or(self.held.end());
+            let next = found.map_or(end, |end| end + 1);
+            let (line, begin) = (self.held.slice(self.pos, end), self.pos);
+            let Some(content) = fencing.content else {
+                (fencing.content, self.pos) = (Some(next), next);
+                if found.is_none() {
+                    self.code_block(&fencing, next, next, false);
+                    return Flow::Turn;
+                }
+                continue;
+            };
+            let what = fencing.fence.line(line, &self.prose.lists);
+            self.pos = if what == Line::Outside { begin } else { next };
+            match what {
+                Line::Inside if found.is_some() => {}
+                Line::Inside => {
+                    self.code_block(&fencing, content, end, false);
+                    return Flow::Turn;
+                }
+                Line::Closes | Line::Outside => {
+                    self.code_block(&fencing, content, begin, true);
+                    return Flow::Turn;
+                }
+            }
+        }
+    }
+
+    /// A fence has ended, with its content from `from` to `to`.
+    fn code_block(&mut self, fencing: &Fencing, from: usize, to: usize, is_closed: bool) {
+        self.mode = Mode::Prose;
+        (self.prose.line, self.prose.is_blank) = (Some(self.pos), true);
+        let whole = self.held.slice(fencing.open, self.pos);
+        let end = fencing.open + whole.trim_ascii_end().len();
+        let code = self.held.slice(from, to).to_vec();
+        let lead = code.len() - code.trim_ascii_start().len();
+        let is_only = self.is_only_fence && self.fenced.is_none() && self.open.is_empty();
+        if is_only && (is_closed || self.stop == Some(Stop::End)) && self.is_one_action(&code) {
+            let line = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let line = String::from_utf8_lossy(line).trim_end().to_owned();
+            let (start, place) = (self.held.place(fencing.open), self.held.place(from + lead));
+            let action = code.trim_ascii().to_vec();
+            self.fenced = Some(Fenced { start, end, line, action, place });
+            return;
+        }
+        let place = self.held.place(from);
+        self.note(fencing.open, end);
+        self.quoted(&code, place);
+    }
+
+    /// Whether code is one action and nothing else.
+    fn is_one_action(&self, code: &[u8]) -> bool {
+        let code = code.trim_ascii();
+        let held = Held::of(code, Place::START);
+        let Ok(Some(mut tag)) = Tag::begin(&held, 0) else { return false };
+        if tag.closes || code.first() != Some(&b'<') {
+            return false;
+        }
+        let end = loop {
+            match tag.read(&held) {
+                Scan::Named => {}
+                Scan::Whole(end) => break end,
+                Scan::More | Scan::Broken(_) => return false,
+            }
+        };
+        let name = tag.name(&held);
+        let is_action = match self.names.meant(&String::from_utf8_lossy(local(name))) {
+            Meant::Wrapper => true,
+            Meant::Unknown => false,
+            Meant::Group { local, .. } => {
+                !matches!(self.names.role(&local), Some(Role::Thinking | Role::Thought))
+            }
+        };
+        let last =
+            if tag.empty { Some(end) } else { Scanner::new(name, end, false).read(&held, Some(Stop::End)) };
+        is_action && last == Some(code.len())
+    }
+
+    /// Tells of the first whole action that stands in code.
+    pub(super) fn quoted(&mut self, code: &[u8], start: Place) {
+        let held = Held::of(code, Place::START);
+        let mut ends: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
+        let mut at = 0;
+        while let Some(less) = held.find(at, |byte| byte == b'<') {
+            at = less + 1;
+            let Ok(Some(mut tag)) = Tag::begin(&held, less) else { continue };
+            tag.one_line = true;
+            let mut scan = tag.read(&held);
+            let written = tag.name(&held).to_vec();
+            let name = String::from_utf8_lossy(local(&written)).into_owned();
+            let is_action =
+                scan == Scan::Named && !tag.closes && self.names.actions().any(|action| action == name);
+            if !is_action {
+                continue;
+            }
+            while scan == Scan::Named {
+                tag.one_line = false;
+                scan = tag.read(&held);
+            }
+            let Scan::Whole(end) = scan else { continue };
+            let last = ends.entry(written.clone()).or_insert_with(|| last_end(code, &written));
+            if tag.empty || last.is_some_and(|last| last >= end) {
+                let place = start.after(code.get(..less).unwrap_or_default());
+                self.emit(shown(&name, place).into());
+                return;
+            }
+        }
+    }
+
+    /// A fence that was to be taken for the action was an example: more stands beside it.
+    pub(super) fn quoted_fence(&mut self) {
+        if let Some(fenced) = self.fenced.take() {
+            (self.prose.first, self.prose.last) = (Some(fenced.start), fenced.end);
+            self.is_only_fence = false;
+            let name = name_of(&fenced.action);
+            self.emit(shown(&name, fenced.place).into());
+        }
+    }
+
+    /// Takes the fence away, if it is all that the answer holds and the stream has come to its end.
+    pub(super) fn take_fenced(&mut self) {
+        if self.stop != Some(Stop::End) {
+            self.quoted_fence();
+            return;
+        }
+        let Some(fenced) = self.fenced.take() else { return };
+        let name = name_of(&fenced.action);
+        let mend = Mended { mend: Mend::Fence, place: fenced.start, written: fenced.line, meant: name };
+        let Ok(raw) = std::str::from_utf8(&fenced.action) else {
+            self.not_utf8(&fenced.action, fenced.place);
+            return;
+        };
+        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
+        taking.block(&Piece { raw, start: fenced.place, scope: Scope::default() });
+        let events = taking.events;
+        if !events.iter().any(|event| matches!(event, Event::Problem(_))) {
+            self.emit(Event::Mend(Box::new(mend)));
+        }
+        events.into_iter().for_each(|event| self.emit(event));
+    }
+}
+
+fn name_of(markup: &[u8]) -> String {
+    let name = markup.iter().skip(1).take_while(|byte| super::tag::continues_name(**byte));
+    String::from_utf8_lossy(&name.copied().collect::<Vec<u8>>()).into_owned()
+}
+
+fn shown(name: &str, place: Place) -> Problem {
+    Problem::new(Slug::ActionInQuotedText, place, format!("<{name}> stands in code, so it is only shown"))
+        .element(name)
+        .fix("write it outside of code, without a fence or backticks, if it is to be executed")
+}
+
+/// Where the last end tag of that name begins.
+fn last_end(code: &[u8], name: &[u8]) -> Option<usize> {
+    let wanted = [b"</".as_slice(), name].concat();
+    code.windows(wanted.len()).rposition(|part| part == wanted)
+}

@@ -1,0 +1,207 @@
+//! What remains when the stream has stopped: open blocks, a fence to be taken away, and what the answer lacks.
+//!
+//! Never takes for an action what was cut off. How the stream stopped comes in; the last events and what is left go
+//! out.
+
+use super::block::Block;
+use super::events::{Event, Left, Mend, Mended, Problem, Slug, Span, Stop};
+use super::graft::Scope;
+use super::names::Role;
+use super::outline::{Part, parts};
+use super::take::{Piece, Taking};
+use super::{Extractor, Mode, Tally};
+use crate::{Place, codes, gate};
+
+/// Says whether an action, a plan or a completion is valid.
+pub type Judge<'j> = dyn FnMut(&Event) -> bool + 'j;
+
+impl Extractor {
+    /// Ends the answer, adds the last events, and gives what was left open.
+    ///
+    /// `judge` says of an [`Event::Action`], [`Event::Plan`] or [`Event::Completion`] whether it is valid. It is
+    /// asked only where the end tag of the outermost element is missing and nothing else.
+    pub fn finish(mut self, stop: Stop, judge: &mut Judge<'_>, events: &mut Vec<Event>) -> Option<Left> {
+        std::mem::swap(&mut self.events, events);
+        self.stop = Some(stop);
+        self.run();
+        match std::mem::replace(&mut self.mode, Mode::Prose) {
+            Mode::Block(block) => self.unfinished(block, judge),
+            Mode::Aside(aside) => self.unfinished_aside(aside.start),
+            Mode::Prose | Mode::Fence(_) => {}
+        }
+        self.drop_open();
+        self.end_prose();
+        self.take_fenced();
+        self.end_prose();
+        self.open.clear();
+        for event in std::mem::take(&mut self.waiting) {
+            self.deliver(event);
+        }
+        self.lacking(stop);
+        let end = self.held.end();
+        std::mem::swap(&mut self.events, events);
+        self.left.map(|(element, start)| Left { element, span: Span { start, end } })
+    }
+
+    /// A block that does not end.
+    fn unfinished(&mut self, mut block: Box<Block>, judge: &mut Judge<'_>) {
+        self.left = Some((block.name.clone(), block.start));
+        let end = self.held.end();
+        if block.role == Some(Role::Thinking) {
+            self.show(&mut block, Some(end));
+            self.emit(Event::Thinking(Span { start: block.inside, end }));
+            return self.open_ended(&block);
+        }
+        if self.is_cut() || block.role == Some(Role::Thought) {
+            return self.open_ended(&block);
+        }
+        if let Some(at) = block.quoted().filter(|_| !block.is_fenced()) {
+            let problem = self.quoted_end(&block, at);
+            return self.emit(problem.into());
+        }
+        let raw = self.held.slice(block.start.offset, end).to_vec();
+        let Ok(raw) = String::from_utf8(raw.clone()) else { return self.not_utf8(&raw, block.start) };
+        let closed = format!("{raw}</{}>", block.name);
+        let Some(parts) = parts(&closed) else { return self.beyond_mending(&block, &raw) };
+        // In the middle of a line with text after it the tag is rather talked about.
+        if !block.begins && parts.iter().any(|part| matches!(part, Part::Text(_))) {
+            return self.open_ended(&block);
+        }
+        let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
+        taking.block(&Piece { raw: &closed, start: block.start, scope: Scope::default() });
+        let mut taken = taking.events;
+        let is_valid = taken.iter().all(|event| match event {
+            Event::Problem(_) => false,
+            Event::Action(_) | Event::Plan(_) | Event::Completion(_) => judge(event),
+            _ => true,
+        });
+        if !is_valid {
+            let name = &block.name;
+            let message = format!("<{name}> has no end tag, and is not valid with one");
+            let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
+            let fix = format!("write what it must hold, and then </{name}>");
+            self.emit(problem.expected(format!("</{name}>")).fix(fix).into());
+            taken.retain(|event| matches!(event, Event::Problem(_)));
+            return taken.into_iter().for_each(|event| self.emit(event));
+        }
+        self.left = None;
+        let (written, meant) = (String::new(), format!("</{}>", block.name));
+        let place = self.held.place(end);
+        self.emit(Event::Mend(Box::new(Mended { mend: Mend::EndTag, place, written, meant })));
+        taken.iter_mut().for_each(|event| without_end_tag(event, end));
+        taken.into_iter().for_each(|event| self.emit(event));
+    }
+
+    /// What more than an end tag is missing of, or what is not well-formed.
+    fn beyond_mending(&mut self, block: &Block, raw: &str) {
+        match gate::check(raw.as_bytes(), &self.limits) {
+            // At the very end nothing is wrong but that it is the end.
+            Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
+                let offset = fault.place.offset;
+                let place = block.start.after(raw.as_bytes().get(..offset).unwrap_or_default());
+                let is_inside = block.start.offset + offset >= block.inside.offset;
+                self.emit(Problem::refused(fault, place, &block.name, is_inside).into());
+            }
+            _ if block.is_fenced() => self.open_ended(block),
+            _ => {
+                let name = &block.name;
+                let message = format!("<{name}> has no end tag, nor has what is open in it");
+                let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
+                let fix = format!("close what is open inside, then end it with </{name}>");
+                self.emit(problem.expected(format!("</{name}> in the end")).fix(fix).into());
+            }
+        }
+    }
+
+    /// A block whose end tag is missing.
+    fn open_ended(&mut self, block: &Block) {
+        let name = &block.name;
+        let is_cut = self.is_cut();
+        let slug = if is_cut { Slug::TruncatedStructure } else { Slug::MissingClosingTag };
+        let message = match (is_cut, block.is_fenced()) {
+            (true, _) => format!("the text was cut off inside <{name}>"),
+            (false, true) => {
+                format!("<{name}> has no end tag outside of the fence that is open in it")
+            }
+            (false, false) => format!("<{name}> has no end tag"),
+        };
+        let problem = Problem::new(slug, block.start, message).element(name).expected(format!("</{name}>"));
+        let fix = match (is_cut, block.is_fenced()) {
+            (true, _) => "write the whole element again, and shorter".to_owned(),
+            (false, true) => format!("close the fence on a line of its own, then write </{name}>"),
+            (false, false) => {
+                format!("end it with </{name}>, or put <{name}> into backticks if it is only named")
+            }
+        };
+        self.emit(problem.fix(fix).into());
+    }
+
+    fn unfinished_aside(&mut self, start: Place) {
+        let slug = if self.is_cut() { Slug::TruncatedStructure } else { Slug::Malformed };
+        self.prose.last = self.prose.last.max(self.held.end());
+        let problem = Problem::new(slug, start, "a comment or CDATA section does not end");
+        self.emit(problem.fix("end it with --> or ]]>, or put it into backticks").into());
+        self.left = Some(("!".to_owned(), start));
+    }
+
+    /// What stands in an element that may have been cut off before its end waits for nothing any more: it might
+    /// have been a part of something that is not known.
+    fn drop_open(&mut self) {
+        if !self.is_cut() {
+            return;
+        }
+        let Some(at) = self.open.iter().position(|open| open.begins) else { return };
+        let Some(open) = self.open.drain(at..).next() else { return };
+        let lost = self.waiting.split_off(open.waiting.min(self.waiting.len()));
+        let is_action = |event: &Event| {
+            matches!(event, Event::Action(_) | Event::Plan(_) | Event::Completion(_) | Event::Thought(_))
+        };
+        self.left = self.left.take().or(Some((open.name.clone(), open.place)));
+        if lost.iter().any(is_action) {
+            let message = format!("the text was cut off inside <{}>", open.name);
+            let problem = Problem::new(Slug::TruncatedStructure, open.place, message).element(&open.name);
+            let fix = "write the whole answer again, with the action outside of other elements";
+            self.emit(problem.fix(fix).into());
+        }
+        for event in lost.into_iter().filter(|event| !is_action(event) && !matches!(event, Event::Mend(_))) {
+            self.emit(event);
+        }
+    }
+
+    /// What the answer as a whole lacks.
+    fn lacking(&mut self, stop: Stop) {
+        let place = self.held.place(self.held.end());
+        if stop != Stop::End {
+            let message = if stop == Stop::Length {
+                "the answer reached the limit of its length"
+            } else {
+                "the answer was cut off"
+            };
+            let problem = Problem::new(Slug::OutputTruncated, place, message);
+            self.events.push(problem.fix("write it again, and shorter").into());
+        }
+        let Tally { thinking, prose, taken, problem } = self.tally;
+        let lack = match (taken || problem, prose, thinking) {
+            (true, ..) => return,
+            (false, true, _) => (Slug::ProseOnly, "the answer holds text and no action"),
+            (false, false, true) => (Slug::ReasoningOnly, "the answer holds thinking and nothing else"),
+            (false, false, false) => (Slug::EmptyResponse, "the answer is empty"),
+        };
+        let known: Vec<&str> = self.names.actions().collect();
+        let expected = format!("one of <{}>", known.join(">, <"));
+        self.events.push(Problem::new(lack.0, Place::START, lack.1).expected(expected).into());
+    }
+}
+
+/// Takes the end tag that was added out of what is said of the model's text.
+fn without_end_tag(event: &mut Event, end: usize) {
+    match event {
+        Event::Action(action) | Event::Plan(action) if action.span.end > end => {
+            let length = end - action.span.start.offset;
+            action.raw = action.raw.get(..length).unwrap_or_default().into();
+            action.span.end = end;
+        }
+        Event::Completion(completion) => completion.span.end = completion.span.end.min(end),
+        _ => {}
+    }
+}

@@ -1,0 +1,159 @@
+//! Makes a payload of an action as the model wrote it: its namespace added, its name mended, `to` taken out.
+//!
+//! Never touches content. The markup of one element and what is declared around it come in; edits go out.
+
+use super::names::Known;
+use super::origin::{Edit, Origin};
+use super::outline::{Head, declared_as, has_bare_elements};
+use crate::{Place, writer};
+
+/// The declarations around an element, innermost last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    declared: Vec<(String, String)>,
+}
+
+impl Scope {
+    /// The declarations inside an element of this start tag.
+    pub(super) fn inside(&self, head: &Head<'_>) -> Self {
+        let mut scope = self.clone();
+        for (name, ..) in &head.attributes {
+            let prefix = if *name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") };
+            if let (Some(prefix), Some(uri)) = (prefix, head.attribute(name)) {
+                scope.declared.retain(|(other, _)| other != prefix);
+                scope.declared.push((prefix.to_owned(), uri));
+            }
+        }
+        scope
+    }
+
+    /// The same, without that for elements without a prefix: inside the own tag a name without one means the
+    /// action of this name, not something in the namespace of the agent.
+    pub(super) fn without_default(mut self) -> Self {
+        self.declared.retain(|(prefix, _)| !prefix.is_empty());
+        self
+    }
+
+    /// What a prefix is bound to.
+    pub(super) fn namespace(&self, prefix: &str) -> Option<String> {
+        self.declared.iter().find(|(other, _)| other == prefix).map(|(_, uri)| uri.clone())
+    }
+}
+
+/// The edits of one element.
+pub(super) struct Graft<'r> {
+    raw: &'r str,
+    head: Head<'r>,
+    scope: &'r Scope,
+    /// What is written before the name, as a prefix with its colon.
+    prefix: String,
+    /// What is written instead of the local name.
+    local: Option<String>,
+    /// What is written after the name.
+    declared: Vec<u8>,
+    edits: Vec<Edit>,
+}
+
+impl<'r> Graft<'r> {
+    pub(super) fn new(raw: &'r str, head: &Head<'r>, scope: &'r Scope) -> Self {
+        let (head, prefix) = (head.clone(), String::new());
+        Self { raw, head, scope, prefix, local: None, declared: Vec::new(), edits: Vec::new() }
+    }
+
+    /// Writes another local name.
+    pub(super) fn rename(&mut self, local: &str) {
+        self.local = Some(local.to_owned());
+    }
+
+    /// Declares what the element needs of a namespace, and says whether the model had left that out.
+    pub(super) fn declare(&mut self, known: &Known) -> bool {
+        for (prefix, uri) in &self.scope.declared {
+            let is_used = self.raw.contains(&[prefix, ":"].concat()) || prefix.is_empty();
+            if is_used && self.head.attribute(&declared_as(prefix)).is_none() {
+                writer::declare(&mut self.declared, prefix, uri);
+            }
+        }
+        let own = self.head.namespace().or_else(|| self.scope.namespace(self.head.prefix));
+        let has_default = self.head.attribute("xmlns").is_some() || self.scope.namespace("").is_some();
+        let is_bare = self.head.prefix.is_empty();
+        if own.is_none() {
+            if is_bare && !known.qualified && has_bare_elements(self.raw) {
+                let prefix = self.free_prefix();
+                writer::declare(&mut self.declared, &prefix, &known.ns);
+                self.prefix = [&prefix, ":"].concat();
+            } else {
+                writer::declare(&mut self.declared, self.head.prefix, &known.ns);
+            }
+        }
+        // With a prefix on the root alone, what is inside without one would be in no namespace.
+        let inside = !is_bare && known.qualified && !has_default && has_bare_elements(self.raw);
+        if inside {
+            writer::declare(&mut self.declared, "", &known.ns);
+        }
+        own.is_none() || inside
+    }
+
+    /// A prefix that the markup does not use.
+    fn free_prefix(&self) -> String {
+        let mut number = 0_usize;
+        loop {
+            let prefix = if number == 0 { "p".to_owned() } else { format!("p{number}") };
+            if !self.raw.contains(&[&prefix, ":"].concat()) && !self.raw.contains(&declared_as(&prefix)) {
+                return prefix;
+            }
+            number += 1;
+        }
+    }
+
+    /// Takes an attribute out, and gives its value.
+    pub(super) fn take_out(&mut self, name: &str) -> Option<String> {
+        let value = self.head.attribute(name)?;
+        let (.., range) = self.head.attributes.iter().find(|(other, ..)| *other == name)?;
+        self.edits.push(Edit { part: range.clone(), with: String::new() });
+        Some(value)
+    }
+
+    /// Takes over the edits of an element inside.
+    pub(super) fn adopt(&mut self, inner: Graft<'_>, at: usize) {
+        let moved = inner.all_edits().into_iter();
+        self.edits.extend(
+            moved.map(|edit| Edit { part: edit.part.start + at..edit.part.end + at, with: edit.with }),
+        );
+    }
+
+    fn all_edits(mut self) -> Vec<Edit> {
+        let name = &self.head.name;
+        let local_at = name.end - self.head.local.len();
+        let changed = |local: &Option<String>, from: usize, to: usize| {
+            local.as_ref().map(|local| Edit { part: from..to, with: local.clone() })
+        };
+        let before = |at: usize| Edit { part: at..at, with: self.prefix.clone() };
+        let mut edits = Vec::new();
+        if !self.prefix.is_empty() {
+            edits.push(before(name.start));
+        }
+        edits.extend(changed(&self.local, local_at, name.end));
+        if !self.declared.is_empty() {
+            let with = String::from_utf8_lossy(&self.declared).into_owned();
+            edits.push(Edit { part: name.end..name.end, with });
+        }
+        // The end tag has the same name, with nothing but white space after it.
+        if let Some(end) = self.raw.rfind("</").filter(|_| !self.head.empty) {
+            let from = end + 2;
+            if !self.prefix.is_empty() {
+                edits.push(before(from));
+            }
+            let local_at = from + local_at - name.start;
+            edits.extend(changed(&self.local, local_at, from + name.len()));
+        }
+        edits.append(&mut self.edits);
+        edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
+        edits
+    }
+
+    /// The markup with its edits, and the way back.
+    pub(super) fn finish(self, start: Place) -> Origin {
+        let raw = self.raw;
+        Origin::new(raw, start, self.all_edits())
+    }
+}

@@ -1,0 +1,282 @@
+//! Takes a model's answer apart while it streams in: thinking, prose, thoughts, plans, actions, the completion, and
+//! what is wrong with it, each with its place in the model's text.
+//!
+//! Knows no model, no network and no schema. Never executes anything, and takes for an action only what is complete.
+//! However the text is split, the events are the same, those for who looks on left out. Chunks of text come in;
+//! [`Event`]s go out, and at the end what was left open. The caller keeps the text: spans point into it.
+//!
+//! ```
+//! use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
+//!
+//! let names = Names::new().with(Known::new(Role::Peer, "urn:search", "search").taken_by("finder"));
+//! let mut extractor = Extractor::new(names.into(), Default::default());
+//! let mut events = Vec::new();
+//! extractor.push(b"<thinking>where?</thinking>\n<search><que", &mut events);
+//! extractor.push(b"ry>a &lt; b</query></search>", &mut events);
+//! let left = extractor.finish(Stop::End, &mut |_| false, &mut events);
+//! assert!(left.is_none());
+//! let action = events.iter().find_map(|event| match event {
+//!     Event::Action(action) => Some(action),
+//!     _ => None,
+//! });
+//! let action = action.expect("the answer holds one");
+//! assert_eq!(action.payload.text_of("query").as_deref(), Some("a < b"));
+//! assert_eq!((action.span.start.line, action.span.start.column), (2, 1));
+//! ```
+
+mod block;
+mod events;
+mod fenced;
+mod finish;
+mod graft;
+mod held;
+mod lines;
+mod names;
+mod origin;
+mod outline;
+mod prose;
+mod runs;
+mod scan;
+mod shield;
+mod tag;
+mod take;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Span, Stop, Thought};
+pub use finish::Judge;
+pub use names::{Known, Names, Role};
+pub use origin::Origin;
+
+use self::block::Block;
+use self::fenced::{Fenced, Fencing};
+use self::held::Held;
+use self::names::Meant;
+use self::prose::{Open, Prose};
+use crate::{Limits, Place};
+
+/// What is being read.
+#[derive(Debug)]
+enum Mode {
+    Prose,
+    /// A fence in prose.
+    Fence(Box<Fencing>),
+    /// A comment or a CDATA section in prose.
+    Aside(Box<Aside>),
+    /// An element that means something.
+    Block(Box<Block>),
+}
+
+/// A comment or a CDATA section in prose, after so many bytes of what ends it.
+#[derive(Debug)]
+struct Aside {
+    ending: &'static [u8],
+    seen: usize,
+    start: Place,
+}
+
+/// What comes after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    /// The same goes on.
+    On,
+    /// Something else is read now.
+    Turn,
+    /// Nothing more can be read yet.
+    More,
+}
+
+/// Kinds of bytes: letters and all else that is text, and the sign of a fence that is none in a line.
+const LETTER: u8 = 1;
+const TILDE: u8 = 2;
+/// What may mean something wherever it stands.
+const SIGN: u8 = 4;
+
+/// The kind of a byte; white space in a line has none.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b' ' | b'\t' | b'\r' => 0,
+        b'\n' | b'<' | b'`' => SIGN,
+        b'~' => LETTER | TILDE,
+        _ => LETTER,
+    }
+}
+
+/// The kinds of bytes in a chunk, if there is no sign among them.
+fn kinds(chunk: &[u8]) -> Option<u8> {
+    // A long chunk is worth the way through all rooms.
+    let few = Some(chunk).filter(|chunk| chunk.len() <= 64)?;
+    let kinds = few.iter().fold(0, |kinds, byte| kinds | kind(*byte));
+    (kinds & SIGN == 0).then_some(kinds)
+}
+
+/// What an answer has held so far.
+#[derive(Debug, Default)]
+struct Tally {
+    thinking: bool,
+    prose: bool,
+    taken: bool,
+    problem: bool,
+}
+
+/// Takes one answer apart. Each answer has its own.
+#[derive(Debug)]
+pub struct Extractor {
+    names: Arc<Names>,
+    limits: Limits,
+    held: Held,
+    /// Up to where the text has been read.
+    pos: usize,
+    mode: Mode,
+    prose: Prose,
+    /// What names in prose mean, since the same ones come again and again.
+    meanings: HashMap<Vec<u8>, Meant>,
+    /// Elements in prose that nothing known is meant by, and events that wait for whether they close.
+    open: Vec<Open>,
+    waiting: Vec<Event>,
+    events: Vec<Event>,
+    fenced: Option<Fenced>,
+    /// Whether nothing but thinking and thoughts has come.
+    is_only_fence: bool,
+    stop: Option<Stop>,
+    left: Option<(String, Place)>,
+    tally: Tally,
+}
+
+impl Extractor {
+    /// An extractor for one answer in which these names mean something.
+    #[must_use]
+    pub fn new(names: Arc<Names>, limits: Limits) -> Self {
+        Self {
+            names,
+            limits,
+            held: Held::new(),
+            pos: 0,
+            mode: Mode::Prose,
+            prose: Prose::new(),
+            meanings: HashMap::new(),
+            open: Vec::new(),
+            waiting: Vec::new(),
+            events: Vec::new(),
+            fenced: None,
+            is_only_fence: true,
+            stop: None,
+            left: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Takes the next chunk of the text, which may end anywhere, also inside a character, and adds the events that
+    /// it completes.
+    pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
+        let is_plain = self.plain(chunk, events);
+        self.held.extend(chunk);
+        if !is_plain {
+            std::mem::swap(&mut self.events, events);
+            self.run();
+            std::mem::swap(&mut self.events, events);
+        }
+        if self.held.is_full() {
+            self.held.let_go(self.needed());
+        }
+    }
+
+    /// Passes over a chunk in which nothing stands that could mean anything at this point. Models answer a few
+    /// letters at a time, and nearly all of them are such.
+    fn plain(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+        let end = self.held.end();
+        let Some(kinds) = kinds(chunk) else { return false };
+        match &mut self.mode {
+            Mode::Prose => {
+                if self.pos != end || self.prose.first.is_none() || kinds & TILDE != 0 {
+                    return false;
+                }
+                self.pos = end + chunk.len();
+                if kinds & LETTER != 0 {
+                    self.prose.last = end + chunk.trim_ascii_end().len();
+                    self.prose.is_blank = false;
+                }
+                true
+            }
+            Mode::Block(block) => block.plain(end, chunk, events),
+            Mode::Fence(fencing) => fencing.plain(end, chunk.len()),
+            Mode::Aside(_) => false,
+        }
+    }
+
+    /// Reads what can be read.
+    fn run(&mut self) {
+        loop {
+            let flow = match std::mem::replace(&mut self.mode, Mode::Prose) {
+                Mode::Prose => self.prose(),
+                Mode::Fence(fencing) => self.fence(fencing),
+                Mode::Aside(aside) => self.aside(aside),
+                Mode::Block(block) => self.block(block),
+            };
+            if flow == Flow::More {
+                return;
+            }
+        }
+    }
+
+    /// Passes over a comment or a CDATA section in prose.
+    fn aside(&mut self, mut aside: Box<Aside>) -> Flow {
+        let (ending, mut seen) = (aside.ending, aside.seen);
+        let mut at = self.pos;
+        let mut is_over = false;
+        for byte in self.held.from(self.pos) {
+            at += 1;
+            seen = match (seen, ending.get(seen) == Some(byte)) {
+                (_, true) => seen + 1,
+                (2, false) if ending.first() == Some(byte) => 2,
+                _ => usize::from(ending.first() == Some(byte)),
+            };
+            is_over = seen == ending.len();
+            if is_over {
+                break;
+            }
+        }
+        self.pos = at;
+        if !is_over {
+            aside.seen = seen;
+            self.mode = Mode::Aside(aside);
+            return Flow::More;
+        }
+        self.note(at - 1, at);
+        self.prose.line = None;
+        Flow::Turn
+    }
+
+    /// Up to where the held text is settled.
+    fn needed(&self) -> usize {
+        match &self.mode {
+            Mode::Prose => {
+                let line = self.prose.line.filter(|line| self.pos.saturating_sub(*line) <= 1 << 10);
+                line.unwrap_or(self.pos).min(self.pos.saturating_sub(1))
+            }
+            Mode::Fence(fencing) => fencing.open,
+            Mode::Aside(_) => self.pos,
+            Mode::Block(block) => block.needed(),
+        }
+    }
+
+    /// Adds an event, or lets it wait for whether an element around it closes.
+    fn emit(&mut self, event: Event) {
+        if self.open.is_empty() { self.deliver(event) } else { self.waiting.push(event) }
+    }
+
+    fn deliver(&mut self, event: Event) {
+        match &event {
+            Event::Thinking(_) => self.tally.thinking = true,
+            Event::Prose(_) => self.tally.prose = true,
+            Event::Problem(problem) => self.tally.problem |= problem.slug != Slug::ActionInQuotedText,
+            Event::Action(_) | Event::Completion(_) | Event::Plan(_) | Event::Thought(_) => {
+                self.tally.taken = true;
+            }
+            Event::Live(_) | Event::Mend(_) => {}
+        }
+        self.events.push(event);
+    }
+}

@@ -1,0 +1,290 @@
+//! The names that an agent's answer may hold as more than text, and which of them a name as written means.
+//!
+//! Never knows what a payload holds: that is the schema's. Names with their namespaces come in from whoever
+//! knows the agent; the one that was meant, or those that are near, go out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::schema::nearest;
+use crate::{characters, namespaces};
+
+/// What an element is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A payload that peers take.
+    Peer,
+    /// What the agent answers with.
+    Returns,
+    /// A word for the pump.
+    Primitive,
+    /// The agent's own root tag: thoughts, plans, and actions in it.
+    Own,
+    /// Reasoning. Nothing in it counts.
+    Thinking,
+    /// A thought to keep.
+    Thought,
+    /// `<todo-until>`: a plan.
+    Plan,
+    /// `<attempt_completion>`: the answer in the general form.
+    Completion,
+    /// `<message>`: a payload with the one it is for, or its thread.
+    Message,
+}
+
+/// One element that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// What it is for.
+    pub role: Role,
+    /// Its namespace; empty where its name alone counts.
+    pub ns: String,
+    /// Its local name.
+    pub local: String,
+    /// The peers that take it.
+    pub takers: Vec<String>,
+    /// Whether the elements inside it are in its namespace, as `elementFormDefault="qualified"` says.
+    pub qualified: bool,
+    /// Whether its schema has an attribute `to` of its own, which then names no peer.
+    pub has_to: bool,
+}
+
+impl Known {
+    /// An element of a role, with elements inside that are in its namespace.
+    #[must_use]
+    pub fn new(role: Role, ns: &str, local: &str) -> Self {
+        let (ns, local) = (ns.to_owned(), local.to_owned());
+        Self { role, ns, local, takers: Vec::new(), qualified: true, has_to: false }
+    }
+
+    /// Says that a peer takes it.
+    #[must_use]
+    pub fn taken_by(mut self, peer: &str) -> Self {
+        self.takers.push(peer.to_owned());
+        self
+    }
+
+    /// Says that the elements inside it are in no namespace.
+    #[must_use]
+    pub fn unqualified(mut self) -> Self {
+        self.qualified = false;
+        self
+    }
+
+    /// Says that its schema has an attribute `to`.
+    #[must_use]
+    pub fn with_own_to(mut self) -> Self {
+        self.has_to = true;
+        self
+    }
+}
+
+/// What a model wraps an action in without need.
+pub(super) const WRAPPERS: [&str; 3] = ["tool_call", "api_call", "action"];
+
+/// Names of HTML that prose is full of. One letter makes a name of another, so none is taken for a slip.
+const HTML: [&str; 62] = [
+    "abbr",
+    "article",
+    "aside",
+    "audio",
+    "base",
+    "blockquote",
+    "body",
+    "button",
+    "canvas",
+    "caption",
+    "cite",
+    "code",
+    "data",
+    "del",
+    "details",
+    "dialog",
+    "div",
+    "embed",
+    "figure",
+    "footer",
+    "form",
+    "frame",
+    "head",
+    "header",
+    "html",
+    "iframe",
+    "img",
+    "input",
+    "ins",
+    "kbd",
+    "label",
+    "legend",
+    "link",
+    "main",
+    "map",
+    "mark",
+    "menu",
+    "meta",
+    "nav",
+    "object",
+    "option",
+    "output",
+    "param",
+    "picture",
+    "pre",
+    "progress",
+    "samp",
+    "script",
+    "section",
+    "select",
+    "small",
+    "source",
+    "span",
+    "strong",
+    "style",
+    "sub",
+    "summary",
+    "sup",
+    "table",
+    "time",
+    "title",
+    "video",
+];
+
+/// Elements of HTML that have no end tag.
+pub(super) const VOID: [&[u8]; 10] =
+    [b"br", b"hr", b"img", b"input", b"meta", b"link", b"col", b"area", b"source", b"wbr"];
+
+/// The fewest letters of a name of which one may be wrong.
+const SLIP_LETTERS: usize = 3;
+
+/// How many near names a problem tells.
+const NEAR: usize = 3;
+
+/// The names that are known.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    groups: BTreeMap<Arc<str>, Vec<Known>>,
+    /// The local names in lower case with `-` for `_`.
+    folded: Vec<(String, Arc<str>)>,
+}
+
+/// What a name as written means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Meant {
+    /// The elements of this local name.
+    Group {
+        local: Arc<str>,
+        /// Whether it is written otherwise.
+        misspelt: bool,
+    },
+    /// A wrapper.
+    Wrapper,
+    /// Nothing that is known.
+    Unknown,
+}
+
+impl Names {
+    /// The names that every agent knows: `thinking`, `thought`, `todo-until`, `attempt_completion` and `message`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+            .with(Known::new(Role::Thinking, "", "thinking"))
+            .with(Known::new(Role::Thought, "", "thought"))
+            .with(Known::new(Role::Plan, namespaces::CORE, "todo-until"))
+            .with(Known::new(Role::Completion, "", "attempt_completion"))
+            .with(Known::new(Role::Message, namespaces::ENVELOPE, "message"))
+    }
+
+    /// Adds an element. One that is there already, by namespace and name, gains the takers.
+    #[must_use]
+    pub fn with(mut self, known: Known) -> Self {
+        let local: Arc<str> = Arc::from(known.local.as_str());
+        if !self.groups.contains_key(&local) {
+            self.folded.push((fold(&local), local.clone()));
+        }
+        let group = self.groups.entry(local).or_default();
+        match group.iter_mut().find(|other| other.ns == known.ns && other.role == known.role) {
+            Some(same) => same.takers.extend(known.takers),
+            None => group.push(known),
+        }
+        self
+    }
+
+    /// The elements of that local name.
+    pub(super) fn group(&self, local: &str) -> &[Known] {
+        self.groups.get(local).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The role that the elements of that local name begin with.
+    pub(super) fn role(&self, local: &str) -> Option<Role> {
+        self.group(local).first().map(|known| known.role)
+    }
+
+    /// What a local name as written means.
+    pub(super) fn meant(&self, local: &str) -> Meant {
+        if let Some((local, _)) = self.groups.get_key_value(local) {
+            return Meant::Group { local: local.clone(), misspelt: false };
+        }
+        if WRAPPERS.contains(&local) {
+            return Meant::Wrapper;
+        }
+        match self.slip(local) {
+            Some(local) => Meant::Group { local: local.clone(), misspelt: true },
+            None => Meant::Unknown,
+        }
+    }
+
+    /// The one name of which this is a slip: in case, in `-` and `_`, or in one letter.
+    fn slip(&self, written: &str) -> Option<&Arc<str>> {
+        let folded = fold(written);
+        let mut same = self.folded.iter().filter(|(name, _)| *name == folded).map(|(_, local)| local);
+        if let Some(name) = same.next() {
+            return same.next().is_none().then_some(name);
+        }
+        let letters = folded.chars().count();
+        if letters < SLIP_LETTERS || HTML.contains(&folded.as_str()) {
+            return None;
+        }
+        let mut near = self.folded.iter().filter(|(name, _)| is_one_letter_off(&folded, name));
+        near.next().filter(|_| near.next().is_none()).map(|(_, local)| local)
+    }
+
+    /// The known names nearest to one, and all of them where none is near and they are few.
+    pub(super) fn nearest(&self, written: &str) -> Vec<String> {
+        let mut left: Vec<&str> = self.actions().collect();
+        let mut near = Vec::new();
+        while let Some(found) = nearest(written, left.iter().copied()).filter(|_| near.len() < NEAR) {
+            left.retain(|name| *name != found);
+            near.push(found.to_owned());
+        }
+        near
+    }
+
+    /// The names of actions, in their order.
+    pub(super) fn actions(&self) -> impl Iterator<Item = &str> {
+        let is_action = |group: &&Vec<Known>| {
+            group.iter().any(|it| !matches!(it.role, Role::Thinking | Role::Thought | Role::Plan))
+        };
+        self.groups.iter().filter(move |(_, group)| is_action(group)).map(|(local, _)| &**local)
+    }
+}
+
+fn fold(name: &str) -> String {
+    name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
+}
+
+/// Whether one letter added, left out or changed makes the one name of the other.
+fn is_one_letter_off(left: &str, right: &str) -> bool {
+    // A letter has at most four bytes.
+    if left.len().abs_diff(right.len()) > 4 {
+        return false;
+    }
+    let (long, short) = (left.chars().count(), right.chars().count());
+    let (long, short) = (long.max(short), long.min(short));
+    let begins = left.chars().zip(right.chars()).take_while(|(l, r)| l == r).count();
+    let ends = left.chars().rev().zip(right.chars().rev()).take_while(|(l, r)| l == r).count();
+    short >= SLIP_LETTERS && long - short <= 1 && begins + ends + 1 >= long
+}
+
+/// Whether there is nothing but white space in it.
+pub(super) fn is_blank(text: &str) -> bool {
+    text.chars().all(characters::is_white)
+}

@@ -1,0 +1,163 @@
+//! The start tag of a piece of markup, and what stands directly in its root element.
+//!
+//! Never resolves a name and never judges: markup that cannot be read is left to the gate, which has the words.
+//! Markup comes in; the ranges of its parts go out.
+
+use std::ops::Range;
+
+use quick_xml::events::Event;
+use quick_xml::reader::Reader;
+
+use super::names::is_blank;
+use super::tag;
+use crate::attributes::Walk;
+
+/// A start tag.
+#[derive(Debug, Clone)]
+pub(super) struct Head<'r> {
+    /// Its name, as a range of the markup.
+    pub(super) name: Range<usize>,
+    /// The name as written.
+    pub(super) written: &'r str,
+    /// Its prefix, empty if there is none.
+    pub(super) prefix: &'r str,
+    /// Its local name.
+    pub(super) local: &'r str,
+    /// Its attributes: name, value as written, and the range of the whole with the white space before it.
+    pub(super) attributes: Vec<(&'r str, &'r str, Range<usize>)>,
+    /// Where the tag ends.
+    pub(super) end: usize,
+    /// Whether it has no end tag.
+    pub(super) empty: bool,
+}
+
+impl<'r> Head<'r> {
+    /// Reads the start tag with which the markup begins.
+    pub(super) fn read(raw: &'r str) -> Option<Self> {
+        let bytes = raw.as_bytes();
+        let length = bytes.iter().skip(1).take_while(|byte| tag::continues_name(**byte)).count();
+        let name = 1..1 + length;
+        let written = raw.get(name.clone())?;
+        let (prefix, local) = written.split_once(':').unwrap_or(("", written));
+        let end = end_of_tag(bytes)?;
+        let empty = raw.get(..end)?.ends_with("/>");
+        let tail = end - 1 - usize::from(empty);
+        let mut attributes = Vec::new();
+        let mut passed = name.end;
+        for attribute in Walk::new(raw.get(name.end..tail)?, name.end) {
+            let attribute = attribute.ok()?;
+            // The value ends with its quote, which is the last before the next attribute or the end of the tag.
+            let value = attribute.raw.as_ptr() as usize - raw.as_ptr() as usize;
+            let stop = value + attribute.raw.len() + 1;
+            attributes.push((attribute.name, attribute.raw, passed..stop));
+            passed = stop;
+        }
+        Some(Self { name, written, prefix, local, attributes, end, empty })
+    }
+
+    /// The value of an attribute, as a parser reads it.
+    pub(super) fn attribute(&self, name: &str) -> Option<String> {
+        let (_, raw, _) = self.attributes.iter().find(|(other, ..)| *other == name)?;
+        Some(crate::characters::value(raw).into_owned())
+    }
+
+    /// The namespace that the tag itself declares for its own prefix.
+    pub(super) fn namespace(&self) -> Option<String> {
+        self.attribute(&declared_as(self.prefix))
+    }
+}
+
+/// The attribute that declares a prefix.
+pub(super) fn declared_as(prefix: &str) -> String {
+    if prefix.is_empty() { "xmlns".to_owned() } else { ["xmlns:", prefix].concat() }
+}
+
+/// Where the first tag ends. A `>` between quotes is part of a value.
+fn end_of_tag(bytes: &[u8]) -> Option<usize> {
+    let mut quote = None;
+    for (at, byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return Some(at + 1),
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (Some(open), close) if open == *close => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A part of an element's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// An element, from its `<` to its last `>`.
+    Element(Range<usize>),
+    /// Text that is more than white space.
+    Text(Range<usize>),
+}
+
+/// What stands directly in the root element of the markup, in its order; nothing where it cannot be read.
+pub(super) fn parts(raw: &str) -> Option<Vec<Part>> {
+    let mut reader = Reader::from_str(raw);
+    reader.config_mut().enable_all_checks(true);
+    reader.config_mut().allow_dangling_amp = false;
+    let (mut parts, mut depth, mut from, mut text) = (Vec::new(), 0_usize, 0, None);
+    loop {
+        let before = usize::try_from(reader.buffer_position()).ok()?;
+        let event = reader.read_event().ok()?;
+        let after = usize::try_from(reader.buffer_position()).ok()?;
+        let is_text = match &event {
+            Event::Text(_) => !is_blank(raw.get(before..after)?),
+            Event::CData(_) | Event::GeneralRef(_) => true,
+            _ => false,
+        };
+        if depth == 1 && is_text {
+            text = Some(text.map_or(before..after, |range: Range<usize>| range.start..after));
+            continue;
+        }
+        if depth == 1 && matches!(event, Event::Start(_) | Event::Empty(_) | Event::End(_)) {
+            parts.extend(text.take().map(Part::Text));
+        }
+        match event {
+            Event::Start(_) => {
+                if depth == 1 {
+                    from = before;
+                }
+                depth += 1;
+            }
+            Event::Empty(_) if depth == 1 => parts.push(Part::Element(before..after)),
+            Event::End(_) => {
+                depth = depth.checked_sub(1)?;
+                if depth == 1 {
+                    parts.push(Part::Element(from..after));
+                }
+            }
+            Event::Eof => return (depth == 0).then_some(parts),
+            _ => {}
+        }
+    }
+}
+
+/// Where the content of an element begins and ends in its markup; nothing where it has none.
+pub(super) fn inside(raw: &str) -> Option<Range<usize>> {
+    let head = Head::read(raw)?;
+    let end = raw.rfind("</")?;
+    (!head.empty && head.end <= end).then_some(head.end..end)
+}
+
+/// Whether an element without a prefix stands in the markup, below its root.
+pub(super) fn has_bare_elements(raw: &str) -> bool {
+    let mut reader = Reader::from_str(raw);
+    let mut is_root = true;
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag) | Event::Empty(tag)) => {
+                if !is_root && !tag.name().as_ref().contains(':') {
+                    return true;
+                }
+                is_root = false;
+            }
+            Ok(Event::Eof) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+}

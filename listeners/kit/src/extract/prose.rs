@@ -1,0 +1,454 @@
+//! Reads what stands outside of blocks: finds the tags that begin one, and passes over code, comments and markup that
+//! is only talked about.
+//!
+//! Never takes what stands in code for more than text. The extractor with its held text comes in; it stands at the
+//! next block, or at the end of what has come, when this is done.
+
+use super::events::{Event, Problem, Slug, Span, Stop};
+use super::lines::{Fence, Lists, before_fence};
+use super::names::{Meant, Role, VOID, WRAPPERS};
+use super::runs::{Other, Runs};
+use super::tag::{Scan, Tag, local, mark};
+use super::{Aside, Extractor, Flow, Mode};
+use crate::Place;
+
+/// The longest beginning of a line that is looked at for a fence.
+const LINE_START: usize = 256;
+
+/// What is known of the prose at this point.
+#[derive(Debug)]
+pub(super) struct Prose {
+    /// Where the line begins; nothing where a block stands on it or its beginning is out of sight.
+    pub(super) line: Option<usize>,
+    /// Whether nothing but white space stands on the line so far.
+    pub(super) is_blank: bool,
+    /// The first character of this run of prose that is not white space.
+    pub(super) first: Option<Place>,
+    /// Where its last such character ends.
+    pub(super) last: usize,
+    pub(super) lists: Lists,
+    runs: Runs,
+    /// The tag that is being read.
+    tag: Option<Tag>,
+    /// Up to where the end of a run has been looked for, and the end of what follows one on its line.
+    probe: usize,
+    tail: usize,
+}
+
+impl Prose {
+    pub(super) fn new() -> Self {
+        Self {
+            line: Some(0),
+            is_blank: true,
+            first: None,
+            last: 0,
+            lists: Lists::default(),
+            runs: Runs::default(),
+            tag: None,
+            probe: 0,
+            tail: 0,
+        }
+    }
+}
+
+/// An element in prose that none of the known names means.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) mark: u64,
+    pub(super) name: String,
+    pub(super) place: Place,
+    /// Whether it begins a line, so that it may have been meant as an action.
+    pub(super) begins: bool,
+    /// Whether an element has ended in it.
+    pub(super) has_child: bool,
+    /// How many events waited when it began, and what prose there was.
+    pub(super) waiting: usize,
+    pub(super) prose: (Option<Place>, usize),
+}
+
+/// The most names of which is remembered what they mean.
+const MEANINGS: usize = 256;
+
+/// How far down an end tag looks for its start tag.
+const REACH: usize = 64;
+
+impl Extractor {
+    /// Reads prose.
+    pub(super) fn prose(&mut self) -> Flow {
+        loop {
+            let (mut at, mut special) = (self.pos, None);
+            let mut blank = self.prose.is_blank;
+            let (mut first, mut last) = (None, None);
+            for byte in self.held.from(self.pos) {
+                match byte {
+                    b'<' | b'`' | b'\n' => special = Some(*byte),
+                    b'~' => special = Some(*byte),
+                    0xef if at == 0 => special = Some(*byte),
+                    b' ' | b'\t' | b'\r' => {}
+                    _ => {
+                        first = first.or(Some(at));
+                        last = Some(at + 1);
+                        blank = false;
+                    }
+                }
+                if special.is_some() {
+                    break;
+                }
+                at += 1;
+            }
+            if let (Some(first), Some(last)) = (first, last) {
+                self.note(first, last);
+            }
+            (self.pos, self.prose.is_blank) = (at, blank);
+            let flow = match special {
+                None => return Flow::More,
+                Some(b'\n') => self.line_end(),
+                Some(b'<') => self.angle(),
+                Some(0xef) => self.byte_order_mark(),
+                Some(sign) => self.signs(sign),
+            };
+            if flow != Flow::On {
+                return flow;
+            }
+        }
+    }
+
+    /// Takes note of text that is not white space.
+    pub(super) fn note(&mut self, from: usize, to: usize) {
+        if self.prose.first.is_none() {
+            // A fence that was to be taken for the action is an example where there is more beside it.
+            self.quoted_fence();
+            if self.prose.first.is_none() {
+                self.prose.first = Some(self.held.place(from));
+            }
+        }
+        self.prose.last = self.prose.last.max(to);
+        self.is_only_fence = false;
+    }
+
+    /// Passes over text on a line.
+    fn pass(&mut self, to: usize) {
+        self.note(self.pos, to);
+        self.prose.is_blank = false;
+        self.pos = to;
+    }
+
+    fn line_end(&mut self) -> Flow {
+        if let Some(line) = self.prose.line.filter(|_| !self.prose.is_blank) {
+            let end = self.pos.min(line + LINE_START);
+            self.prose.lists.pass(self.held.slice(line, end));
+        }
+        self.pos += 1;
+        self.prose.line = Some(self.pos);
+        self.prose.is_blank = true;
+        Flow::On
+    }
+
+    fn byte_order_mark(&mut self) -> Flow {
+        let ahead = self.held.slice(0, 3);
+        if ahead == b"\xef\xbb\xbf" {
+            (self.pos, self.prose.line) = (3, Some(3));
+        } else if ahead.len() < 3 && self.stop.is_none() {
+            return Flow::More;
+        } else {
+            self.pass(1);
+        }
+        Flow::On
+    }
+
+    /// Backticks or tildes: a fence, code in a line, or text.
+    fn signs(&mut self, sign: u8) -> Flow {
+        let at_end = self.stop.is_some();
+        let from = self.prose.probe.max(self.pos);
+        let found = self.held.find(from, |byte| byte != sign);
+        let Some(end) = found.or_else(|| at_end.then(|| self.held.end())) else {
+            self.prose.probe = self.held.end();
+            return Flow::More;
+        };
+        self.prose.probe = end;
+        let length = end - self.pos;
+        let quotes = self.prose.line.filter(|line| self.pos - line <= LINE_START && length >= 3);
+        let quotes = quotes.and_then(|line| before_fence(self.held.slice(line, self.pos), &self.prose.lists));
+        if let Some(quotes) = quotes {
+            // A fence of backticks has none in the rest of its line.
+            let rest = self.held.find(end.max(self.prose.tail), |byte| byte == b'\n' || byte == sign);
+            match rest.map(|at| self.held.get(at)) {
+                None if !at_end && sign == b'`' => {
+                    self.prose.tail = self.held.end();
+                    return Flow::More;
+                }
+                Some(Some(b'`')) if sign == b'`' => {}
+                _ => return self.begin_fence(Fence { sign, length, quotes }, end),
+            }
+        }
+        if sign == b'~' {
+            self.pass(end);
+            return Flow::On;
+        }
+        self.code(length, end)
+    }
+
+    /// Code in a line, if its backticks have another half.
+    fn code(&mut self, length: usize, end: usize) -> Flow {
+        let at_end = self.stop.is_some();
+        match self.prose.runs.other(&self.held, length, end, &self.prose.lists, at_end) {
+            Other::More => Flow::More,
+            // What was cut off may have been the other half.
+            Other::None if self.is_cut() && !self.has_paragraph_break() => {
+                self.pass(self.held.end());
+                Flow::On
+            }
+            Other::None => {
+                self.pass(end);
+                Flow::On
+            }
+            Other::Half(close) => {
+                let place = self.held.place(end);
+                let code = self.held.slice(end, close - length).to_vec();
+                let had_lines = code.iter().rposition(|byte| *byte == b'\n').map(|at| end + at + 1);
+                self.pass(close);
+                self.prose.line = had_lines.or(self.prose.line);
+                self.quoted(&code, place);
+                Flow::On
+            }
+        }
+    }
+
+    /// Whether the stream stopped before its end.
+    pub(super) fn is_cut(&self) -> bool {
+        self.stop.is_some_and(|stop| stop != Stop::End)
+    }
+
+    /// Whether the paragraph has ended with a whole line after it.
+    fn has_paragraph_break(&self) -> bool {
+        let over = self.prose.runs.over();
+        over.is_some_and(|over| self.held.find(over, |byte| byte == b'\n').is_some())
+    }
+
+    /// A `<`.
+    fn angle(&mut self) -> Flow {
+        let mut tag = match self.prose.tag.take() {
+            Some(tag) => tag,
+            None => {
+                if self.held.get(self.pos + 1) == Some(b'!') {
+                    return self.declaration();
+                }
+                match Tag::begin(&self.held, self.pos) {
+                    Ok(Some(tag)) => tag,
+                    Err(()) if self.stop.is_none() => return Flow::More,
+                    Ok(None) | Err(()) => {
+                        self.pass(self.pos + 1);
+                        return Flow::On;
+                    }
+                }
+            }
+        };
+        loop {
+            match tag.read(&self.held) {
+                Scan::More if self.stop.is_none() => {
+                    self.prose.tag = Some(tag);
+                    return Flow::More;
+                }
+                Scan::More => {
+                    self.unended_tag(&tag);
+                    return Flow::On;
+                }
+                Scan::Named => tag.one_line = self.meant(&tag) == Meant::Unknown,
+                Scan::Broken(at) => {
+                    self.broken_tag(&tag);
+                    // No `<` stands in between, so nothing is read a third time.
+                    self.pass(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
+                    return Flow::On;
+                }
+                Scan::Whole(end) if tag.closes => return self.end_tag(&tag, end),
+                Scan::Whole(end) => return self.start_tag(&tag, end),
+            }
+        }
+    }
+
+    /// What the name of a tag means. Part of a word, as in `Vec<Search>`, it means what it says or nothing.
+    fn meant(&mut self, tag: &Tag) -> Meant {
+        let name = local(tag.name(&self.held));
+        let meant = match self.meanings.get(name) {
+            Some(meant) => meant.clone(),
+            None => {
+                let meant = std::str::from_utf8(name).map_or(Meant::Unknown, |name| self.names.meant(name));
+                if self.meanings.len() >= MEANINGS {
+                    self.meanings.clear();
+                }
+                self.meanings.insert(name.to_vec(), meant.clone());
+                meant
+            }
+        };
+        let before = tag.at.checked_sub(1).and_then(|at| self.held.get(at));
+        let in_word = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        match meant {
+            Meant::Group { misspelt: false, .. } => meant,
+            _ if in_word => Meant::Unknown,
+            _ => meant,
+        }
+    }
+
+    fn declaration(&mut self) -> Flow {
+        let ahead = self.held.slice(self.pos, self.pos + 9);
+        let (ending, begin): (&'static [u8], usize) = if ahead == b"<![CDATA[" {
+            (b"]]>", 9)
+        } else if ahead.starts_with(b"<!--") {
+            (b"-->", 4)
+        } else if self.stop.is_none() && (b"<![CDATA[".starts_with(ahead) || b"<!--".starts_with(ahead)) {
+            return Flow::More;
+        } else {
+            self.pass(self.pos + 1);
+            return Flow::On;
+        };
+        let start = self.held.place(self.pos);
+        self.note(self.pos, self.pos + begin);
+        self.prose.is_blank = false;
+        self.pos += begin;
+        self.mode = Mode::Aside(Box::new(Aside { ending, seen: 0, start }));
+        Flow::Turn
+    }
+
+    /// The stream stopped in a tag.
+    fn unended_tag(&mut self, tag: &Tag) {
+        let is_name_whole = tag.name_end > tag.at + 1 + usize::from(tag.closes);
+        let is_known = is_name_whole && self.meant(tag) != Meant::Unknown && !tag.closes;
+        let place = self.held.place(tag.at);
+        if is_known {
+            let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+            let slug = if self.is_cut() { Slug::TruncatedStructure } else { Slug::Malformed };
+            let problem = Problem::new(slug, place, format!("the start tag of <{name}> does not end"));
+            self.block_begins();
+            self.emit(problem.element(&name).fix("write the whole element, up to its end tag").into());
+            self.left = Some((name, place));
+            self.pos = self.held.end();
+        } else if self.is_cut() {
+            // It may have been the beginning of a block: it is left over, and no prose.
+            let begun = String::from_utf8_lossy(self.held.from(tag.at + 1)).into_owned();
+            self.left = Some((begun, place));
+            self.pos = self.held.end();
+        } else {
+            self.pass(self.held.end());
+        }
+    }
+
+    /// What looked like a tag is none.
+    fn broken_tag(&mut self, tag: &Tag) {
+        let Meant::Group { .. } = self.meant(tag) else { return };
+        if tag.closes || !(self.prose.is_blank || tag.has_value) {
+            return;
+        }
+        let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+        let place = self.held.place(tag.at);
+        let message = format!("the start tag of <{name}> is broken off by a <");
+        let problem = Problem::new(Slug::Malformed, place, message).element(&name);
+        self.note(tag.at, tag.at + 1);
+        self.emit(problem.fix("end the tag with >, and write &lt; for < in a value").into());
+    }
+
+    fn start_tag(&mut self, tag: &Tag, end: usize) -> Flow {
+        match self.meant(tag) {
+            Meant::Unknown => {
+                self.unknown_start(tag, end);
+                Flow::On
+            }
+            Meant::Wrapper => self.begin_block(tag, end, None),
+            Meant::Group { local, .. } => {
+                let role = self.names.role(&local);
+                self.begin_block(tag, end, role)
+            }
+        }
+    }
+
+    fn unknown_start(&mut self, tag: &Tag, end: usize) {
+        let name = tag.name(&self.held);
+        let is_void = VOID.iter().any(|void| void.eq_ignore_ascii_case(name));
+        let (mark, begins) = (mark(name), self.prose.is_blank);
+        if tag.empty {
+            if let Some(open) = self.open.last_mut() {
+                open.has_child = true;
+            }
+        } else if !is_void && (begins || !self.open.is_empty()) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let place = self.held.place(tag.at);
+            let prose = (self.prose.first, self.prose.last);
+            let waiting = self.waiting.len();
+            self.open.push(Open { mark, name, place, begins, has_child: false, waiting, prose });
+        }
+        self.pass(end);
+    }
+
+    fn end_tag(&mut self, tag: &Tag, end: usize) -> Flow {
+        let mark = mark(tag.name(&self.held));
+        let reach = self.open.len().saturating_sub(REACH);
+        let found = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| open.mark == mark);
+        let Some((depth, _)) = found else {
+            self.stray_end(tag, end);
+            return Flow::On;
+        };
+        self.open.truncate(depth + 1);
+        let Some(closed) = self.open.pop() else { return Flow::On };
+        if let Some(around) = self.open.last_mut() {
+            around.has_child = true;
+        }
+        self.pass(end);
+        if closed.begins && closed.has_child {
+            self.waiting.truncate(closed.waiting);
+            (self.prose.first, self.prose.last) = closed.prose;
+            self.end_prose();
+            let problem = super::words::unknown_action(&self.names, &closed.name, closed.place);
+            self.emit(problem.into());
+        }
+        if self.open.is_empty() {
+            self.events.append(&mut self.waiting);
+        }
+        Flow::On
+    }
+
+    /// An end tag without its start tag.
+    fn stray_end(&mut self, tag: &Tag, end: usize) {
+        let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+        let is_wrapper = WRAPPERS.contains(&name.as_str());
+        let place = self.held.place(tag.at);
+        let is_known = !is_wrapper && matches!(self.meant(tag), Meant::Group { misspelt: false, .. });
+        self.pass(end);
+        if is_known {
+            let problem =
+                Problem::new(Slug::Malformed, place, format!("</{name}> closes nothing that is open"));
+            self.emit(problem.element(&name).fix("leave it out, or write the whole element").into());
+        }
+    }
+
+    /// A block begins here, or something else that is no prose.
+    pub(super) fn block_begins(&mut self) {
+        self.quoted_fence();
+        self.end_prose();
+    }
+
+    /// Prose ends here: what there was of it becomes an event.
+    pub(super) fn end_prose(&mut self) {
+        if let Some(start) = self.prose.first.take() {
+            self.emit(Event::Prose(Span { start, end: self.prose.last }));
+        }
+        self.prose.last = 0;
+    }
+
+    /// Thinking and thoughts may stand beside a fence that is taken for the action; all else may not.
+    pub(super) fn role_begins(&mut self, role: Option<Role>) {
+        if matches!(role, Some(Role::Thinking | Role::Thought)) {
+            self.end_prose();
+        } else {
+            self.is_only_fence = false;
+            self.block_begins();
+        }
+    }
+
+    /// After a block the text goes on in the middle of a line.
+    pub(super) fn after_block(&mut self, end: usize) {
+        self.pos = end;
+        self.prose.line = None;
+        self.prose.is_blank = false;
+        self.prose.probe = 0;
+        self.mode = Mode::Prose;
+    }
+}

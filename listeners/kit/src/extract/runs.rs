@@ -1,0 +1,115 @@
+//! Looks ahead for the other half of backticks in prose: code in a line goes on to the next run of as many, unless
+//! its paragraph ends first.
+//!
+//! Never looks at a byte twice, however many runs have no other half. Held text comes in; where the code ends goes out.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::held::Held;
+use super::lines::{Lists, ends_paragraph};
+
+/// What the look ahead has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Other {
+    /// The text that has come does not say.
+    More,
+    /// The code ends before this offset.
+    Half(usize),
+    /// The paragraph ends without it.
+    None,
+}
+
+/// What is known of the runs ahead.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    /// Up to where has been looked.
+    scanned: usize,
+    /// Where the run began that is being read.
+    run: Option<usize>,
+    /// The runs ahead, with their lengths.
+    ahead: VecDeque<(usize, usize)>,
+    /// Where the last run of a length stands.
+    last: HashMap<usize, usize>,
+    /// A line that is to be looked at as a whole, and up to where its end has been looked for.
+    line: Option<(usize, usize)>,
+    /// Where the paragraph has ended.
+    over: Option<usize>,
+}
+
+impl Runs {
+    /// The other half of a run of `length`, from `after` on.
+    pub(super) fn other(
+        &mut self,
+        held: &Held,
+        length: usize,
+        after: usize,
+        lists: &Lists,
+        at_end: bool,
+    ) -> Other {
+        if self.scanned < after || self.over.is_some_and(|over| over < after) {
+            *self = Self { scanned: after, ..Self::default() };
+        }
+        loop {
+            if self.last.get(&length).is_some_and(|last| *last >= after) {
+                while let Some((at, found)) = self.ahead.pop_front() {
+                    if at >= after && found == length {
+                        return Other::Half(at + found);
+                    }
+                }
+            }
+            if self.over.is_some() {
+                return Other::None;
+            }
+            if !self.look(held, lists, at_end) {
+                return Other::More;
+            }
+        }
+    }
+
+    /// Where the paragraph has ended, if the look ahead came so far.
+    pub(super) fn over(&self) -> Option<usize> {
+        self.over
+    }
+
+    /// Looks on, up to the end of a run or a line. `false` where the text that has come ends first.
+    fn look(&mut self, held: &Held, lists: &Lists, at_end: bool) -> bool {
+        if let Some((start, probe)) = self.line {
+            let end = held.find(probe, |byte| byte == b'\n');
+            let Some(end) = end.or_else(|| at_end.then(|| held.end())) else {
+                self.line = Some((start, held.end()));
+                return false;
+            };
+            self.line = None;
+            if ends_paragraph(held.slice(start, end), lists) {
+                self.over = Some(start);
+            }
+            return true;
+        }
+        for (at, byte) in (self.scanned..).zip(held.from(self.scanned)) {
+            if *byte == b'`' {
+                self.run = self.run.or(Some(at));
+                continue;
+            }
+            if *byte == b'\n' {
+                self.line = Some((at + 1, at + 1));
+            }
+            if self.end_run(at) || self.line.is_some() {
+                self.scanned = at + 1;
+                return true;
+            }
+        }
+        self.scanned = held.end();
+        if at_end {
+            self.end_run(held.end());
+            self.over = Some(held.end());
+        }
+        at_end
+    }
+
+    fn end_run(&mut self, at: usize) -> bool {
+        let Some(start) = self.run.take() else { return false };
+        self.ahead.push_back((start, at - start));
+        self.last.insert(at - start, start);
+        true
+    }
+}

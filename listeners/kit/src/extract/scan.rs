@@ -1,0 +1,289 @@
+//! Finds where a block ends: an element whose content may be anything that a model writes.
+//!
+//! Tags are matched by name, comments and CDATA sections passed over, and the end tag of the block itself does not
+//! count inside code. Never judges: what is not well-formed has an end too, and the gate says what is wrong with it.
+//! Bytes come in, each once; where the block ends goes out.
+
+use super::events::Stop;
+use super::held::Held;
+use super::shield::Shield;
+use super::tag::{Scan, Tag, mark};
+
+/// How far down an end tag looks for its start tag. What is nested deeper is refused in any case.
+const REACH: usize = 64;
+
+#[derive(Debug, Clone)]
+enum State {
+    Text,
+    Tag(Tag),
+    /// In a comment or a CDATA section, after so many bytes of what ends it.
+    Passing(&'static [u8], usize),
+    /// After an end tag of the block itself that follows an odd backtick: it counts if the line has no other half.
+    Doubt {
+        at: usize,
+        end: usize,
+        run: usize,
+    },
+}
+
+/// The search for the end of one block.
+#[derive(Debug, Clone)]
+pub(super) struct Scanner {
+    pos: usize,
+    state: State,
+    /// The marks of the names of the open elements, that of the block itself first.
+    open: Vec<u64>,
+    shield: Shield,
+    /// Where its first end tag stands that did not count because it is in code.
+    quoted: Option<usize>,
+    /// Whether the content is text in which only the block's own tags and CDATA sections count.
+    plain: bool,
+}
+
+impl Scanner {
+    /// A search that begins after the start tag of an element of that name.
+    pub(super) fn new(name: &[u8], from: usize, plain: bool) -> Self {
+        let open = vec![name_mark(name, plain)];
+        Self { pos: from, state: State::Text, open, shield: Shield::new(), quoted: None, plain }
+    }
+
+    /// Passes over text without signs that follows at once on what has been read.
+    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
+        let follows = self.pos == end && matches!(self.state, State::Text) && self.shield.is_calm();
+        self.pos += if follows { length } else { 0 };
+        follows
+    }
+
+    /// Up to where the content is settled, so that it can be shown.
+    pub(super) fn settled(&self) -> usize {
+        match &self.state {
+            State::Tag(tag) => tag.at,
+            State::Doubt { at, .. } => *at,
+            State::Text | State::Passing(..) => self.pos,
+        }
+    }
+
+    /// Where the block's own end tag first stands in code.
+    pub(super) fn quoted(&self) -> Option<usize> {
+        self.quoted
+    }
+
+    /// Whether a fence is open at this point.
+    pub(super) fn is_fenced(&self) -> bool {
+        self.shield.is_fenced()
+    }
+
+    /// Reads on, and gives where the block has ended. `stop` says that no more text comes.
+    pub(super) fn read(&mut self, held: &Held, stop: Option<Stop>) -> Option<usize> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Text) {
+                State::Text => {
+                    if !self.text(held) {
+                        return None;
+                    }
+                }
+                State::Tag(tag) => {
+                    if let Some(end) = self.tag(tag, held)? {
+                        return Some(end);
+                    }
+                }
+                State::Passing(ending, seen) => self.passing(ending, seen, held)?,
+                State::Doubt { at, end, run } => {
+                    if self.doubt(at, end, run, held, stop)? {
+                        return Some(end);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads text up to something that may be markup. `false` where the chunk ends first.
+    fn text(&mut self, held: &Held) -> bool {
+        let depth = self.open.len();
+        let mut at = self.pos;
+        for byte in held.from(self.pos) {
+            if *byte == b'<' {
+                self.pos = at;
+                return self.less(held);
+            }
+            if !self.shield.is_calm() {
+                self.shield.feed(*byte, depth);
+            } else if matches!(byte, b'`' | b'\n') {
+                self.shield.follows(at.checked_sub(1).and_then(|before| held.get(before)));
+                self.shield.feed(*byte, depth);
+            }
+            at += 1;
+        }
+        self.pos = at;
+        false
+    }
+
+    /// At a `<`.
+    fn less(&mut self, held: &Held) -> bool {
+        if let Some(b'!') = held.get(self.pos + 1) {
+            let ahead = held.slice(self.pos, self.pos + 9);
+            if ahead == b"<![CDATA[" {
+                self.pass(b"]]>", 9);
+            } else if ahead.starts_with(b"<!--") && !self.plain {
+                self.pass(b"-->", 4);
+            } else if b"<![CDATA[".starts_with(ahead) || (b"<!--".starts_with(ahead) && !self.plain) {
+                return false;
+            } else {
+                self.literal();
+            }
+            return true;
+        }
+        match Tag::begin(held, self.pos) {
+            Err(()) => return false,
+            Ok(None) => self.literal(),
+            Ok(Some(tag)) => self.state = State::Tag(tag),
+        }
+        true
+    }
+
+    /// The `<` was text.
+    fn literal(&mut self) {
+        self.shield.feed(b'<', self.open.len());
+        self.pos += 1;
+    }
+
+    fn pass(&mut self, ending: &'static [u8], length: usize) {
+        self.shield.before_tag();
+        self.pos += length;
+        self.state = State::Passing(ending, 0);
+    }
+
+    fn passing(&mut self, ending: &'static [u8], mut seen: usize, held: &Held) -> Option<()> {
+        for byte in held.from(self.pos) {
+            self.pos += 1;
+            // Both endings are two equal signs and a `>`: a third equal one keeps two.
+            seen = match (seen, ending.get(seen) == Some(byte)) {
+                (_, true) => seen + 1,
+                (2, false) if ending.first() == Some(byte) => 2,
+                _ => usize::from(ending.first() == Some(byte)),
+            };
+            if seen == ending.len() {
+                self.shield.amid_line();
+                return Some(());
+            }
+        }
+        self.state = State::Passing(ending, seen);
+        None
+    }
+
+    /// Reads a tag: `None` where the chunk ends first, the end of the block where this is it.
+    fn tag(&mut self, mut tag: Tag, held: &Held) -> Option<Option<usize>> {
+        loop {
+            match tag.read(held) {
+                Scan::More => {
+                    self.state = State::Tag(tag);
+                    return None;
+                }
+                Scan::Named if self.plain && self.mark_of(&tag, held) != self.own() => {
+                    return self.back_to_text(&tag, tag.name_end, held);
+                }
+                Scan::Named => {}
+                Scan::Broken(at) => return self.back_to_text(&tag, at, held),
+                Scan::Whole(end) => return self.whole(&tag, end, held),
+            }
+        }
+    }
+
+    /// What was read from the tag's `<` on is text.
+    fn back_to_text(&mut self, tag: &Tag, to: usize, held: &Held) -> Option<Option<usize>> {
+        let depth = self.open.len();
+        for byte in held.slice(tag.at, to) {
+            self.shield.feed(*byte, depth);
+        }
+        self.pos = to;
+        Some(None)
+    }
+
+    fn own(&self) -> Option<u64> {
+        self.open.first().copied()
+    }
+
+    fn mark_of(&self, tag: &Tag, held: &Held) -> Option<u64> {
+        Some(name_mark(tag.name(held), self.plain))
+    }
+
+    fn whole(&mut self, tag: &Tag, end: usize, held: &Held) -> Option<Option<usize>> {
+        let name = self.mark_of(tag, held);
+        let was_at_edge = self.shield.is_at_edge();
+        self.shield.before_tag();
+        self.pos = end;
+        if tag.closes {
+            match self.matching(name) {
+                Some(0) if self.shield.is_fenced() => {
+                    self.shown_only(tag.at);
+                    return Some(None);
+                }
+                Some(0) if self.shield.ticks() > 0 => {
+                    self.state = State::Doubt { at: tag.at, end, run: 0 };
+                    return Some(None);
+                }
+                Some(0) => return Some(Some(end)),
+                Some(depth) => self.open.truncate(depth),
+                None => {}
+            }
+        } else if !tag.empty && (!self.plain || was_at_edge) {
+            // In plain text only a tag that begins a line opens another one; elsewhere it is talked about.
+            self.open.extend(name);
+        }
+        self.shield.after_tag(self.open.len());
+        Some(None)
+    }
+
+    /// Which of the open elements an end tag closes.
+    fn matching(&self, name: Option<u64>) -> Option<usize> {
+        let reach = self.open.len().saturating_sub(REACH);
+        let near = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| Some(**open) == name);
+        near.map(|(depth, _)| depth).or_else(|| (self.own() == name).then_some(0))
+    }
+
+    /// Looks for the other half of an odd backtick in the rest of the line. `true` where there is none, so that the
+    /// block has ended.
+    fn doubt(
+        &mut self,
+        at: usize,
+        end: usize,
+        mut run: usize,
+        held: &Held,
+        stop: Option<Stop>,
+    ) -> Option<bool> {
+        for byte in held.from(self.pos) {
+            if *byte == b'`' {
+                run += 1;
+            } else if run == self.shield.ticks() {
+                return Some(self.shown_only(at));
+            } else if matches!(byte, b'\n' | b'<') {
+                return Some(true);
+            } else {
+                run = 0;
+            }
+            self.pos += 1;
+        }
+        match stop {
+            Some(_) if run == self.shield.ticks() => Some(self.shown_only(at)),
+            // What was cut off might have been the other half.
+            Some(Stop::End) => Some(true),
+            _ => {
+                self.state = State::Doubt { at, end, run };
+                None
+            }
+        }
+    }
+
+    /// An end tag of the block stands in code: it does not end it.
+    fn shown_only(&mut self, at: usize) -> bool {
+        self.quoted = self.quoted.or(Some(at));
+        self.shield.close_ticks();
+        self.shield.amid_line();
+        false
+    }
+}
+
+/// The mark of a name; in plain text case makes no difference.
+fn name_mark(name: &[u8], plain: bool) -> u64 {
+    if plain { mark(&name.to_ascii_lowercase()) } else { mark(name) }
+}

@@ -1,0 +1,189 @@
+//! Code in the content of a block, as far as it keeps the block from ending: fences, and backticks in one line.
+//!
+//! What is quoted there stays what it is for XML; only the end tag of the block itself does not count. Code belongs to
+//! the element in whose text it begins and ends with it, so that a fence that is only half in a value shields nothing
+//! around it. Never takes text away. Bytes come in; whether code is open goes out.
+
+/// An open fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fence {
+    sign: u8,
+    length: usize,
+    /// How many elements are open around its text.
+    depth: usize,
+}
+
+/// How far a line has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    /// Nothing but so many blanks.
+    Start(usize),
+    /// So many signs of which a fence may be made.
+    Run { sign: u8, length: usize },
+    /// What follows three signs or more.
+    Tail { sign: u8, length: usize, is_blank: bool },
+    /// Text.
+    Line,
+}
+
+/// What code is open at this point of a block.
+#[derive(Debug, Clone)]
+pub(super) struct Shield {
+    edge: Edge,
+    fence: Option<Fence>,
+    /// A fence whose element has ended before it. A bare line of its signs is its other half and opens none.
+    orphan: Option<(u8, usize)>,
+    /// Backticks in a row just now.
+    run: usize,
+    /// Whether a letter or digit stands right before them.
+    in_word: bool,
+    /// With how many backticks the code opened that is open in this line; 0 for none.
+    ticks: usize,
+}
+
+impl Shield {
+    /// At the beginning of a text.
+    pub(super) fn new() -> Self {
+        Self { edge: Edge::Start(0), fence: None, orphan: None, run: 0, in_word: false, ticks: 0 }
+    }
+
+    /// Whether the next bytes say nothing until a backtick or a line break comes.
+    pub(super) fn is_calm(&self) -> bool {
+        self.edge == Edge::Line && self.run == 0
+    }
+
+    /// Whether nothing but blanks stands between here and the beginning of the line or the tag before.
+    pub(super) fn is_at_edge(&self) -> bool {
+        matches!(self.edge, Edge::Start(_))
+    }
+
+    /// Whether a fence is open.
+    pub(super) fn is_fenced(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    /// With how many backticks the code in this line is open; 0 for none.
+    pub(super) fn ticks(&self) -> usize {
+        self.ticks
+    }
+
+    /// Takes a byte of text that has so many elements around it.
+    pub(super) fn feed(&mut self, byte: u8, depth: usize) {
+        match self.edge {
+            Edge::Line => self.line(byte),
+            Edge::Start(blanks) => match byte {
+                b' ' if blanks < 3 => self.edge = Edge::Start(blanks + 1),
+                b'`' | b'~' => self.edge = Edge::Run { sign: byte, length: 1 },
+                b'\n' => self.edge = Edge::Start(0),
+                b'\r' => {}
+                _ => self.line(byte),
+            },
+            Edge::Run { sign, length } if byte == sign => {
+                self.edge = Edge::Run { sign, length: length + 1 };
+            }
+            Edge::Run { sign, length } if length < 3 => {
+                self.run = if sign == b'`' { length } else { 0 };
+                self.line(byte);
+            }
+            Edge::Run { sign, length } => self.tail(sign, length, true, byte, depth),
+            Edge::Tail { sign, length, is_blank } => self.tail(sign, length, is_blank, byte, depth),
+        }
+    }
+
+    fn line(&mut self, byte: u8) {
+        self.edge = Edge::Line;
+        if byte == b'`' {
+            self.run += 1;
+            return;
+        }
+        // A backtick between two letters is an apostrophe.
+        if self.run == 1 && self.in_word && byte.is_ascii_alphanumeric() {
+            self.run = 0;
+        }
+        self.end_run();
+        self.in_word = byte.is_ascii_alphanumeric();
+        if byte == b'\n' {
+            (self.edge, self.ticks) = (Edge::Start(0), 0);
+        }
+    }
+
+    /// Says what stands before the next byte, where bytes were passed over that say nothing.
+    pub(super) fn follows(&mut self, byte: Option<u8>) {
+        self.in_word = byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    }
+
+    fn end_run(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        if run > 0 && self.ticks == 0 {
+            self.ticks = run;
+        } else if run == self.ticks {
+            self.ticks = 0;
+        }
+    }
+
+    fn tail(&mut self, sign: u8, length: usize, is_blank: bool, byte: u8, depth: usize) {
+        match byte {
+            b'\n' => {
+                self.settle(sign, length, is_blank, depth);
+                (self.edge, self.ticks) = (Edge::Start(0), 0);
+            }
+            // A fence of backticks has none after them: this is code in a line.
+            b'`' if sign == b'`' => {
+                self.run = length;
+                self.end_run();
+                self.line(byte);
+            }
+            _ => {
+                let is_blank = is_blank && byte.is_ascii_whitespace();
+                self.edge = Edge::Tail { sign, length, is_blank };
+            }
+        }
+    }
+
+    /// A line has been a fence.
+    fn settle(&mut self, sign: u8, length: usize, is_blank: bool, depth: usize) {
+        let ends = |of: u8, least: usize| is_blank && of == sign && length >= least;
+        match (self.fence, self.orphan) {
+            (Some(fence), _) => self.fence = Some(fence).filter(|it| !ends(it.sign, it.length)),
+            (None, Some((of, least))) if ends(of, least) => self.orphan = None,
+            (None, _) => (self.fence, self.orphan) = (Some(Fence { sign, length, depth }), None),
+        }
+    }
+
+    /// A tag begins. A fence may close right before it.
+    pub(super) fn before_tag(&mut self) {
+        let (sign, length) = match self.edge {
+            Edge::Run { sign, length } | Edge::Tail { sign, length, is_blank: true } => (sign, length),
+            _ => {
+                self.end_run();
+                return;
+            }
+        };
+        if self.fence.is_some_and(|fence| fence.sign == sign && length >= fence.length) {
+            self.fence = None;
+        } else if sign == b'`' {
+            self.run = length;
+            self.end_run();
+        }
+        self.edge = Edge::Line;
+    }
+
+    /// A tag has ended, and so many elements are open.
+    pub(super) fn after_tag(&mut self, depth: usize) {
+        (self.edge, self.run, self.ticks) = (Edge::Start(0), 0, 0);
+        if let Some(fence) = self.fence.filter(|fence| depth < fence.depth) {
+            self.orphan = Some((fence.sign, fence.length));
+            self.fence = None;
+        }
+    }
+
+    /// What looked like a quoted end tag, or like a tag at all, was text in a line.
+    pub(super) fn amid_line(&mut self) {
+        (self.edge, self.run) = (Edge::Line, 0);
+    }
+
+    /// The code in this line has closed.
+    pub(super) fn close_ticks(&mut self) {
+        self.ticks = 0;
+    }
+}

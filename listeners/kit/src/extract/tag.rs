@@ -1,0 +1,155 @@
+//! Reads one tag byte by byte, wherever its chunks end: the name, then all up to the `>` outside of quotes.
+//!
+//! Never judges attributes: the gate does. A `<` is in no tag, quoted or not, so one that comes means that what was
+//! read before it was no tag. Bytes come in; where the name and the tag end goes out.
+
+use super::held::Held;
+
+/// The longest name that is read as one.
+const NAME_BYTES: usize = 256;
+
+/// What became of a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scan {
+    /// The chunk ended first.
+    More,
+    /// The name has ended; told once.
+    Named,
+    /// The tag has ended before this offset.
+    Whole(usize),
+    /// It is no tag; what follows it begins here.
+    Broken(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Name,
+    Inside,
+    Quoted(u8),
+}
+
+/// A tag that is being read.
+#[derive(Debug, Clone)]
+pub(super) struct Tag {
+    /// Where its `<` stands.
+    pub(super) at: usize,
+    /// Whether it is an end tag.
+    pub(super) closes: bool,
+    /// Where its name ends, once it has.
+    pub(super) name_end: usize,
+    /// Whether it ends with `/>`.
+    pub(super) empty: bool,
+    /// Whether an attribute has begun.
+    pub(super) has_value: bool,
+    /// Whether it may not go beyond its line, as markup in prose.
+    pub(super) one_line: bool,
+    state: State,
+    /// Whether the last byte but white space was an `=`: only then a quote opens a value.
+    equals: bool,
+    pos: usize,
+}
+
+impl Tag {
+    /// The tag that begins at `at`, if what stands there may be one. `Err` where the chunk ended too early to say.
+    pub(super) fn begin(held: &Held, at: usize) -> Result<Option<Self>, ()> {
+        let first = held.get(at + 1).ok_or(())?;
+        let closes = first == b'/';
+        let letter = if closes { held.get(at + 2).ok_or(())? } else { first };
+        let state = State::Name;
+        let pos = at + 1 + usize::from(closes);
+        Ok(begins_name(letter).then_some(Self {
+            at,
+            closes,
+            name_end: pos,
+            empty: false,
+            has_value: false,
+            one_line: false,
+            state,
+            equals: false,
+            pos,
+        }))
+    }
+
+    /// Its name as written, prefix and all.
+    pub(super) fn name<'h>(&self, held: &'h Held) -> &'h [u8] {
+        held.slice(self.at + 1 + usize::from(self.closes), self.name_end)
+    }
+
+    /// Reads on.
+    pub(super) fn read(&mut self, held: &Held) -> Scan {
+        while let Some(byte) = held.get(self.pos) {
+            match self.state {
+                State::Name if continues_name(byte) => {
+                    if self.pos - self.at > NAME_BYTES {
+                        return Scan::Broken(self.pos);
+                    }
+                    self.pos += 1;
+                }
+                State::Name => {
+                    self.name_end = self.pos;
+                    self.state = State::Inside;
+                    return if byte == b'>' || byte == b'/' || byte.is_ascii_whitespace() {
+                        Scan::Named
+                    } else {
+                        Scan::Broken(self.pos)
+                    };
+                }
+                _ if byte == b'<' || (self.one_line && byte == b'\n') => return Scan::Broken(self.pos),
+                State::Inside => {
+                    if byte == b'>' {
+                        return Scan::Whole(self.pos + 1);
+                    }
+                    if self.one_line && byte == b'`' {
+                        return Scan::Broken(self.pos);
+                    }
+                    self.inside(byte);
+                }
+                State::Quoted(quote) => {
+                    if byte == quote {
+                        self.state = State::Inside;
+                    }
+                    self.pos += 1;
+                }
+            }
+        }
+        Scan::More
+    }
+
+    fn inside(&mut self, byte: u8) {
+        match byte {
+            b'"' | b'\'' if self.equals => self.state = State::Quoted(byte),
+            b'=' => (self.equals, self.has_value) = (true, true),
+            b'/' => (self.empty, self.equals) = (true, false),
+            _ if byte.is_ascii_whitespace() => {}
+            _ => (self.empty, self.equals) = (false, false),
+        }
+        if matches!(self.state, State::Quoted(_)) {
+            (self.equals, self.empty) = (false, false);
+        }
+        self.pos += 1;
+    }
+}
+
+/// Whether an element's name may begin with this byte; beyond ASCII the gate decides.
+pub(super) fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether an element's name, prefix and all, may go on with this byte.
+pub(super) fn continues_name(byte: u8) -> bool {
+    begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+}
+
+/// The local part of a name as written.
+pub(super) fn local(name: &[u8]) -> &[u8] {
+    match name.iter().position(|byte| *byte == b':') {
+        Some(colon) => name.get(colon + 1..).unwrap_or_default(),
+        None => name,
+    }
+}
+
+/// A number that stands for a name: equal names have equal numbers.
+pub(super) fn mark(name: &[u8]) -> u64 {
+    name.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,491 @@
+//! Makes events of a block that is complete: an action, a completion, the own tag with what it holds, a wrapper.
+//!
+//! Never guesses beyond the mends, and each is told. What cannot be taken becomes a problem with its place, and
+//! nothing of that element is sent. Markup with its place comes in; events go out.
+
+use std::ops::Range;
+
+use super::events::{Action, Completion, Event, Mend, Mended, Problem, Slug, Span, Thought};
+use super::graft::{Graft, Scope};
+use super::names::{Known, Meant, Names, Role};
+use super::outline::{Head, Part, inside, parts};
+use super::words::{ambiguous, malformed, unknown_action};
+use crate::gate::{self, Gate, Step};
+use crate::place::Ruler;
+use crate::{Limits, Payload, Place, characters, namespaces};
+
+/// The taking apart of one block.
+pub(super) struct Taking<'n> {
+    pub(super) names: &'n Names,
+    pub(super) limits: &'n Limits,
+    pub(super) events: Vec<Event>,
+}
+
+/// Markup of one element, and where it stands.
+#[derive(Clone)]
+pub(super) struct Piece<'r> {
+    pub(super) raw: &'r str,
+    pub(super) start: Place,
+    /// The declarations around it.
+    pub(super) scope: Scope,
+}
+
+impl Piece<'_> {
+    /// The place of an offset in it.
+    pub(super) fn at(&self, offset: usize) -> Place {
+        self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
+    }
+
+    fn span(&self) -> Span {
+        Span { start: self.start, end: self.start.offset + self.raw.len() }
+    }
+}
+
+/// The element beside the one it stands in: how deep the own tag may hold itself.
+const OWN_DEPTH: usize = 4;
+
+impl Taking<'_> {
+    /// Takes a block whose root is a known element or a wrapper.
+    pub(super) fn block(&mut self, piece: &Piece<'_>) {
+        self.element(piece, &Addressed::default(), 0);
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        self.events.push(problem.into());
+    }
+
+    fn element(&mut self, piece: &Piece<'_>, addressed: &Addressed, depth: usize) {
+        let Some(head) = Head::read(piece.raw) else { return self.unreadable(piece, &start_name(piece.raw)) };
+        match self.names.meant(head.local) {
+            Meant::Wrapper => self.wrapper(piece, &head, depth),
+            Meant::Unknown => self.unknown(piece, &head),
+            Meant::Group { local, misspelt } => {
+                if let Some(known) = self.resolve(piece, &head, &local, addressed) {
+                    let slip = misspelt.then_some(&*local);
+                    self.known(piece, &head, &known, slip, addressed, depth);
+                }
+            }
+        }
+    }
+
+    fn known(
+        &mut self,
+        piece: &Piece<'_>,
+        head: &Head<'_>,
+        known: &Known,
+        slip: Option<&str>,
+        addressed: &Addressed,
+        depth: usize,
+    ) {
+        let before = self.events.len();
+        if let Some(meant) = slip {
+            self.mended(Mend::Name, piece.start, head.written, meant);
+        }
+        let taken = match known.role {
+            Role::Thinking => self.thinking(piece),
+            Role::Thought => self.thought(piece),
+            Role::Completion => self.completion(piece, head),
+            Role::Own => self.own(piece, head, depth),
+            Role::Message => self.message(piece, head, depth),
+            Role::Peer | Role::Returns | Role::Primitive | Role::Plan => {
+                self.action(piece, head, known, slip, addressed)
+            }
+        };
+        if let Err(problem) = taken {
+            // What was mended on the way to a problem was for nothing.
+            self.events.truncate(before);
+            self.problem(*problem);
+        }
+    }
+
+    fn mended(&mut self, mend: Mend, place: Place, written: &str, meant: &str) {
+        let (written, meant) = (written.to_owned(), meant.to_owned());
+        self.events.push(Event::Mend(Box::new(Mended { mend, place, written, meant })));
+    }
+
+    /// Which of the elements of one name is meant; where none can be told, that is a problem.
+    fn resolve(
+        &mut self,
+        piece: &Piece<'_>,
+        head: &Head<'_>,
+        local: &str,
+        addressed: &Addressed,
+    ) -> Option<Known> {
+        let group = self.names.group(local);
+        let by_name_alone = group.iter().find(|known| known.ns.is_empty());
+        if let Some(known) = by_name_alone {
+            return Some(known.clone());
+        }
+        let written = head.namespace().or_else(|| piece.scope.namespace(head.prefix));
+        if let Some(ns) = written {
+            let found = group.iter().find(|known| known.ns == ns).cloned();
+            if found.is_none() {
+                let right: Vec<String> = group.iter().map(|known| known.ns.clone()).collect();
+                let place =
+                    if ns.is_empty() { "no namespace".to_owned() } else { format!("the namespace {ns}") };
+                let message = format!("nothing named <{}> is known in {place}", head.local);
+                let problem = Problem::new(Slug::UnknownAction, piece.start, message)
+                    .element(head.written)
+                    .expected(format!("the namespace {}", right.join(" or ")))
+                    .fix(format!("write <{local}> without a namespace"));
+                self.problem(problem.near(vec![local.to_owned()]));
+            }
+            return found.and_then(|known| self.for_one(piece, head, known, addressed));
+        }
+        let to = addressed.to.clone().or_else(|| head.attribute("to"));
+        let takes = |known: &&Known| to.as_ref().is_some_and(|to| known.takers.contains(to));
+        let one_named = group.iter().filter(takes).count() == 1;
+        let found = group.iter().find(takes).filter(|_| one_named);
+        match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
+            Some(known) => self.for_one(piece, head, known.clone(), addressed),
+            None => {
+                self.problem(ambiguous(piece, head, group));
+                None
+            }
+        }
+    }
+
+    /// An element that several peers take must say which one is meant, unless it goes to a thread, or nowhere by
+    /// itself.
+    fn for_one(
+        &mut self,
+        piece: &Piece<'_>,
+        head: &Head<'_>,
+        known: Known,
+        addressed: &Addressed,
+    ) -> Option<Known> {
+        let is_said = addressed.is_inner || addressed.to.is_some() || addressed.thread.is_some();
+        let is_said = is_said || (!known.has_to && head.attribute("to").is_some());
+        if known.takers.len() > 1 && !is_said {
+            self.problem(ambiguous(piece, head, std::slice::from_ref(&known)));
+            return None;
+        }
+        Some(known)
+    }
+
+    fn unknown(&mut self, piece: &Piece<'_>, head: &Head<'_>) {
+        let problem = unknown_action(self.names, head.written, piece.start);
+        self.problem(problem);
+    }
+
+    fn unreadable(&mut self, piece: &Piece<'_>, name: &str) {
+        let problem = malformed(piece, self.limits, name);
+        self.problem(problem);
+    }
+
+    /// One wrapper with one action.
+    fn wrapper(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) {
+        let Some(parts) = parts(piece.raw) else { return self.unreadable(piece, head.written) };
+        let inner = match parts.as_slice() {
+            [Part::Element(range)] => piece.raw.get(range.clone()),
+            _ => None,
+        };
+        let is_action = |raw: &&str| {
+            let role = Head::read(raw).and_then(|head| match self.names.meant(head.local) {
+                Meant::Group { local, .. } => self.names.role(&local),
+                Meant::Wrapper | Meant::Unknown => None,
+            });
+            role.is_some_and(|role| !matches!(role, Role::Thinking | Role::Thought))
+        };
+        let (Some(raw), Some(Part::Element(range))) = (inner.filter(is_action), parts.first()) else {
+            let message = format!("<{}> is no action, and does not hold exactly one", head.written);
+            let known: Vec<String> = self.names.actions().map(str::to_owned).collect();
+            let problem = Problem::new(Slug::WrapperAsTool, piece.start, message)
+                .element(head.written)
+                .expected(format!("one of <{}>", known.join(">, <")))
+                .fix(format!("write the action itself, without <{}> around it", head.written));
+            return self.problem(problem);
+        };
+        let inner = Piece { raw, start: piece.at(range.start), scope: piece.scope.inside(head) };
+        let before = self.events.len();
+        self.mended(Mend::Wrapper, piece.start, head.written, &element_name(raw));
+        self.element(&inner, &Addressed::default(), depth + 1);
+        if self.events.iter().skip(before).any(|event| matches!(event, Event::Problem(_))) {
+            let taken = self.events.split_off(before);
+            self.events.extend(taken.into_iter().filter(|event| !matches!(event, Event::Mend(_))));
+        }
+    }
+
+    fn thinking(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
+        let span = inside(piece.raw).map_or(piece.span(), |range| part_span(piece, &range));
+        self.events.push(Event::Thinking(span));
+        Ok(())
+    }
+
+    fn thought(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
+        let range = inside(piece.raw).unwrap_or(piece.raw.len()..piece.raw.len());
+        let text = decoded(piece.raw.get(range.clone()).unwrap_or_default());
+        self.events.push(Event::Thought(Box::new(Thought { span: part_span(piece, &range), text })));
+        Ok(())
+    }
+
+    fn completion(&mut self, piece: &Piece<'_>, head: &Head<'_>) -> Result<(), Box<Problem>> {
+        if let Err(fault) = gate::check(piece.raw.as_bytes(), self.limits) {
+            let offset = fault.place.offset;
+            let place = piece.at(offset);
+            return Err(Box::new(Problem::refused(fault, place, head.written, offset >= head.end)));
+        }
+        let parts = parts(piece.raw).unwrap_or_default();
+        let missing = |place, message: &str| {
+            let fix = "write <attempt_completion><result>…</result></attempt_completion>";
+            Problem::new(Slug::ContentMissing, place, message).element(head.written).fix(fix)
+        };
+        let mut result = None;
+        for part in &parts {
+            match part {
+                Part::Element(range) if result.is_none() && is_named(piece, range, "result") => {
+                    result = Some(range.clone());
+                }
+                Part::Element(range) | Part::Text(range) => {
+                    let message = "<attempt_completion> holds something beside one <result>";
+                    return Err(Box::new(missing(piece.at(range.start), message)));
+                }
+            }
+        }
+        let Some(result) = result else {
+            return Err(Box::new(missing(piece.start, "<attempt_completion> holds no <result>")));
+        };
+        let raw = piece.raw.get(result.clone()).unwrap_or_default();
+        let within = inside(raw).unwrap_or(raw.len()..raw.len());
+        let markup = raw.get(within.clone()).unwrap_or_default().to_owned();
+        if super::names::is_blank(&markup) {
+            return Err(Box::new(missing(piece.at(result.start), "<result> is empty")));
+        }
+        let text = text_of(raw);
+        let inside = part_span(piece, &(result.start + within.start..result.start + within.end));
+        let completion = Completion { span: piece.span(), inside, markup, text };
+        self.events.push(Event::Completion(Box::new(completion)));
+        Ok(())
+    }
+
+    /// The own root tag: thoughts, plans and actions.
+    fn own(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
+        let limits = Limits { message_bytes: self.limits.reply_bytes, ..*self.limits };
+        let found = parts(piece.raw).filter(|_| depth < OWN_DEPTH);
+        let Some(parts) = found else {
+            return Err(Box::new(malformed(piece, &limits, head.written)));
+        };
+        let scope = piece.scope.inside(head).without_default();
+        let mut ruler = Ruler::new(piece.raw.as_bytes());
+        for part in parts {
+            match part {
+                Part::Text(range) => {
+                    let raw = piece.raw.get(range.clone()).unwrap_or_default();
+                    let lead = raw.len() - raw.trim_start_matches(characters::is_white).len();
+                    let start = beyond(piece.start, ruler.place(range.start + lead));
+                    let end = start.offset + raw.trim_matches(characters::is_white).len();
+                    self.events.push(Event::Prose(Span { start, end }));
+                }
+                Part::Element(range) => {
+                    let start = beyond(piece.start, ruler.place(range.start));
+                    let raw = piece.raw.get(range).unwrap_or_default();
+                    let child = Piece { raw, start, scope: scope.clone() };
+                    self.element(&child, &Addressed::default(), depth + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `<message><meta><to>…</to><thread>…</thread></meta>payload</message>`.
+    fn message(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
+        let limits = Limits { message_bytes: self.limits.reply_bytes, ..*self.limits };
+        let Some(parts) = parts(piece.raw) else {
+            return Err(Box::new(malformed(piece, &limits, head.written)));
+        };
+        let mut addressed = Addressed::default();
+        let mut payload = None;
+        let mut is_right = head.attributes.iter().all(|(name, ..)| name.starts_with("xmlns"));
+        for part in parts {
+            match part {
+                Part::Element(range) if is_named(piece, &range, "meta") => {
+                    addressed = Addressed::read(piece.raw.get(range).unwrap_or_default());
+                }
+                Part::Element(range) if payload.is_none() => payload = Some(range),
+                Part::Element(_) | Part::Text(_) => is_right = false,
+            }
+        }
+        let Some(range) = payload.filter(|_| is_right) else {
+            let message = "a <message> holds <meta> and one payload, and has no attributes";
+            let fix = "write <message><meta><to>…</to></meta>, then the payload, then </message>";
+            let problem = Problem::new(Slug::ToolPayloadInvalid, piece.start, message);
+            return Err(Box::new(problem.element(head.written).fix(fix)));
+        };
+        let scope = piece.scope.inside(head).without_default();
+        let raw = piece.raw.get(range.clone()).unwrap_or_default();
+        let inner = Piece { raw, start: piece.at(range.start), scope };
+        self.element(&inner, &addressed, depth + 1);
+        Ok(())
+    }
+
+    fn action(
+        &mut self,
+        piece: &Piece<'_>,
+        head: &Head<'_>,
+        known: &Known,
+        slip: Option<&str>,
+        addressed: &Addressed,
+    ) -> Result<(), Box<Problem>> {
+        let mut graft = Graft::new(piece.raw, head, &piece.scope);
+        if let Some(local) = slip {
+            graft.rename(local);
+        }
+        if graft.declare(known) {
+            self.mended(Mend::Namespace, piece.start, head.written, &known.ns);
+        }
+        let to = if known.has_to { None } else { graft.take_out("to") };
+        if known.role == Role::Primitive && known.ns == namespaces::CORE && known.local == "spawn-thread" {
+            self.initial_payload(piece, &mut graft)?;
+        }
+        let origin = graft.finish(piece.start);
+        let payload = Payload::read(origin.edited().as_bytes(), self.limits).map_err(|fault| {
+            let place = origin.of_edited(fault.place.offset);
+            let is_inside = place.offset >= piece.start.offset + head.end;
+            Box::new(Problem::refused(fault, place, head.written, is_inside))
+        })?;
+        let action = Action {
+            role: known.role,
+            written: head.written.to_owned(),
+            span: piece.span(),
+            raw: origin.raw(),
+            to: addressed.to.clone().or(to),
+            thread: addressed.thread.clone(),
+            origin: origin.of(&payload),
+            payload,
+        };
+        let event = if known.role == Role::Plan { Event::Plan } else { Event::Action };
+        self.events.push(event(Box::new(action)));
+        Ok(())
+    }
+
+    /// The payload that a new thread begins with is resolved like an action, but stays where it is.
+    fn initial_payload(&mut self, piece: &Piece<'_>, graft: &mut Graft<'_>) -> Result<(), Box<Problem>> {
+        let elements = |raw: &str| -> Vec<Range<usize>> {
+            let all = parts(raw).unwrap_or_default();
+            all.into_iter()
+                .filter_map(|part| if let Part::Element(it) = part { Some(it) } else { None })
+                .collect()
+        };
+        let around = elements(piece.raw).into_iter().find(|range| is_named(piece, range, "initial-payload"));
+        let Some(around) = around else { return Ok(()) };
+        let outer = piece.raw.get(around.clone()).unwrap_or_default();
+        let within = elements(outer);
+        let [inner] = within.as_slice() else { return Ok(()) };
+        let from = around.start + inner.start;
+        let raw = piece.raw.get(from..around.start + inner.end).unwrap_or_default();
+        let Some(head) = Head::read(raw) else { return Ok(()) };
+        if head.namespace().is_some() || !head.prefix.is_empty() {
+            return Ok(());
+        }
+        let place = piece.at(from);
+        let child = Piece { raw, start: place, scope: Scope::default() };
+        let (local, misspelt) = match self.names.meant(head.local) {
+            Meant::Group { local, misspelt } => (local, misspelt),
+            Meant::Wrapper | Meant::Unknown => {
+                return Err(Box::new(unknown_action(self.names, head.written, place)));
+            }
+        };
+        let before = self.events.len();
+        let inner_payload = Addressed { is_inner: true, ..Addressed::default() };
+        let Some(known) = self.resolve(&child, &head, &local, &inner_payload) else {
+            let told = self.events.pop();
+            self.events.truncate(before);
+            return match told {
+                Some(Event::Problem(problem)) => Err(problem),
+                _ => Ok(()),
+            };
+        };
+        let mut inner = Graft::new(raw, &head, &child.scope);
+        if misspelt {
+            inner.rename(&local);
+            self.mended(Mend::Name, place, head.written, &local);
+        }
+        if inner.declare(&known) {
+            self.mended(Mend::Namespace, place, head.written, &known.ns);
+        }
+        graft.adopt(inner, from);
+        Ok(())
+    }
+}
+
+/// Whom a message names.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Addressed {
+    to: Option<String>,
+    thread: Option<String>,
+    /// Whether the element is the payload of a new thread, which is sent by the pump.
+    is_inner: bool,
+}
+
+impl Addressed {
+    fn read(meta: &str) -> Self {
+        let value = |name: &str| {
+            let parts = parts(meta)?;
+            let found = parts.into_iter().find_map(|part| match part {
+                Part::Element(range) => {
+                    let raw = meta.get(range)?;
+                    Head::read(raw).filter(|head| head.local == name).and_then(|_| text_of(raw))
+                }
+                Part::Text(_) => None,
+            });
+            found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        Self { to: value("to"), thread: value("thread"), is_inner: false }
+    }
+}
+
+fn is_named(piece: &Piece<'_>, range: &Range<usize>, local: &str) -> bool {
+    let raw = piece.raw.get(range.clone()).unwrap_or_default();
+    Head::read(raw).is_some_and(|head| head.local == local)
+}
+
+/// The name with which markup begins, though its start tag cannot be read.
+fn start_name(raw: &str) -> String {
+    raw.chars().skip(1).take_while(|c| !characters::is_white(*c) && !matches!(c, '>' | '/')).collect()
+}
+
+fn element_name(raw: &str) -> String {
+    Head::read(raw).map(|head| head.written.to_owned()).unwrap_or_default()
+}
+
+fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> Span {
+    let start = piece.start.after(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
+    Span { start, end: piece.start.offset + range.end }
+}
+
+/// The place that lies as far beyond `start` as `within` lies beyond the start of a document.
+fn beyond(start: Place, within: Place) -> Place {
+    let column = if within.line == 1 { start.column + within.column - 1 } else { within.column };
+    Place { line: start.line + within.line - 1, column, offset: start.offset + within.offset }
+}
+
+/// The text of an element that holds nothing else, entities decoded.
+fn text_of(raw: &str) -> Option<String> {
+    let mut gate = Gate::strict(raw.as_bytes(), &Limits::FROM_PUMP).ok()?;
+    let Step::Open(_) = gate.step().ok()? else { return None };
+    gate.text_inside().ok()
+}
+
+/// Text with its entities decoded once; an `&` that begins none is text.
+pub(super) fn decoded(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((before, after)) = rest.split_once('&') {
+        text.push_str(before);
+        // The longest reference has ten characters; what is further away belongs to another.
+        let name =
+            after.char_indices().take(12).find(|(_, c)| *c == ';').and_then(|(end, _)| after.get(..end));
+        match name.and_then(|name| Some((characters::reference(name)?, name.len()))) {
+            Some((character, length)) => {
+                text.push(character);
+                rest = after.get(length + 1..).unwrap_or_default();
+            }
+            None => {
+                text.push('&');
+                rest = after;
+            }
+        }
+    }
+    text.push_str(rest);
+    text
+}

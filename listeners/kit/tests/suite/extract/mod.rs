@@ -1,0 +1,209 @@
+//! The extractor: a corpus of answers with the events that they hold, and what is true of every split of each.
+
+mod corpus;
+mod entities;
+mod events;
+mod long;
+mod mends;
+mod page;
+mod splits;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use systole_kit::extract::{Action, Event, Extractor, Known, Left, Live, Names, Role, Span, Stop};
+use systole_kit::schema::Model;
+use systole_kit::{Limits, Place};
+
+const SEARCH: &str = "https://xml-pipeline.org/ns/search/v1";
+const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
+const COMMANDS: &str = "https://xml-pipeline.org/ns/commands/v1";
+const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
+const OWN: &str = "https://xml-pipeline.org/ns/researcher/v1";
+
+/// What the agent of the corpus may write: it is called `researcher` and answers with `<answer>`.
+fn names() -> Arc<Names> {
+    static NAMES: LazyLock<Arc<Names>> = LazyLock::new(|| {
+        let peer = |ns: &str, local: &str, peer: &str| Known::new(Role::Peer, ns, local).taken_by(peer);
+        let primitive = |local: &str| Known::new(Role::Primitive, CORE, local);
+        Names::new()
+            .with(Known::new(Role::Own, OWN, "researcher"))
+            .with(peer(SEARCH, "search", "finder"))
+            .with(peer(TALK, "ask", "critic"))
+            .with(peer(TALK, "ask", "planner"))
+            .with(peer(COMMANDS, "shell", "workspace"))
+            .with(peer(COMMANDS, "create_file", "workspace"))
+            .with(peer(COMMANDS, "str_replace", "workspace"))
+            .with(peer("urn:books", "lookup", "library"))
+            .with(peer("urn:words", "lookup", "dictionary"))
+            .with(peer("urn:mail", "send-mail", "post").with_own_to())
+            .with(peer("urn:old", "old-order", "shop").unqualified())
+            .with(Known::new(Role::Returns, TALK, "answer"))
+            .with(primitive("spawn-thread"))
+            .with(primitive("set-timer"))
+            .into()
+    });
+    NAMES.clone()
+}
+
+/// The schemas by which a mend of an end tag is judged.
+fn is_valid(event: &Event) -> bool {
+    static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+        ["search", "talk", "commands"]
+            .map(|name| {
+                let path = folder().join("schemas").join(name).with_extension("xsd");
+                Model::read(&std::fs::read(path).expect("the schema is there")).expect("the schema is fit")
+            })
+            .into()
+    });
+    let payload = match event {
+        Event::Action(action) | Event::Plan(action) => &action.payload,
+        Event::Completion(completion) => return completion.text.is_some(),
+        _ => return false,
+    };
+    let name = payload.name();
+    let judge = MODELS.iter().find(|model| model.declares(&name.ns, &name.local));
+    judge.is_some_and(|model| model.explain(payload.bytes()).is_none())
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/corpus")
+}
+
+/// An answer of the corpus.
+struct Answer {
+    name: String,
+    text: Vec<u8>,
+    stop: Stop,
+}
+
+/// The answers in the order of their names. One whose name ends with `-length` was cut off at the limit of its
+/// length, one that ends with `-broken` otherwise.
+fn answers() -> Vec<Answer> {
+    let read = |path: PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let stop = match name.rsplit('-').next() {
+            Some("length") => Stop::Length,
+            Some("broken") => Stop::Broken,
+            _ => Stop::End,
+        };
+        Answer { text: std::fs::read(&path).expect("the answer can be read"), name, stop }
+    };
+    let entries = std::fs::read_dir(folder().join("answers")).expect("the corpus is there");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut answers: Vec<Answer> =
+        paths.filter(|path| path.extension().is_some_and(|it| it == "txt")).map(read).collect();
+    answers.sort_by(|a, b| a.name.cmp(&b.name));
+    answers
+}
+
+/// The events of a text that comes in these chunks, and what is left.
+fn extracted<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, stop: Stop) -> (Vec<Event>, Option<Left>) {
+    let mut extractor = Extractor::new(names(), Limits::default());
+    let mut events = Vec::new();
+    for chunk in chunks {
+        extractor.push(chunk, &mut events);
+    }
+    let left = extractor.finish(stop, &mut is_valid, &mut events);
+    (events, left)
+}
+
+/// The events of a text that comes at once and ends of itself.
+fn whole(text: &str) -> Vec<Event> {
+    settled(extracted([text.as_bytes()], Stop::End).0)
+}
+
+/// The events that do not depend on how the text was split.
+fn settled(events: Vec<Event>) -> Vec<Event> {
+    events.into_iter().filter(|event| !matches!(event, Event::Live(_))).collect()
+}
+
+/// The thinking that was shown while it came, and whether its beginning and its end were told.
+fn shown(text: &[u8], events: &[Event]) -> String {
+    let mut shown = String::new();
+    for event in events {
+        match event {
+            Event::Live(Live::Begun(_)) => shown.push('('),
+            Event::Live(Live::Piece(range)) => {
+                shown.push_str(std::str::from_utf8(&text[range.clone()]).expect("whole characters"));
+            }
+            Event::Live(Live::Ended) => shown.push(')'),
+            _ => {}
+        }
+    }
+    shown
+}
+
+fn at(place: Place) -> String {
+    format!("{}:{}", place.line, place.column)
+}
+
+fn quoted(text: &[u8], span: Span) -> String {
+    let part = text.get(span.start.offset..span.end).unwrap_or_else(|| panic!("{span:?} is in the text"));
+    format!("{:?}", String::from_utf8_lossy(part))
+}
+
+/// Events as a person reads them.
+fn written(text: &[u8], events: &[Event], left: Option<&Left>) -> String {
+    let mut out = String::new();
+    for event in events {
+        match event {
+            Event::Live(_) => Ok(()),
+            Event::Thinking(span) => writeln!(out, "thinking {} {}", at(span.start), quoted(text, *span)),
+            Event::Prose(span) => writeln!(out, "prose {} {}", at(span.start), quoted(text, *span)),
+            Event::Thought(thought) => {
+                writeln!(out, "thought {} {:?}", at(thought.span.start), thought.text)
+            }
+            Event::Plan(action) => writeln!(out, "plan {}", action_words(text, action)),
+            Event::Action(action) => writeln!(out, "action {}", action_words(text, action)),
+            Event::Completion(it) => {
+                let span = quoted(text, it.span);
+                assert!(
+                    span.starts_with("\"<")
+                        && text[it.inside.start.offset..].starts_with(it.markup.as_bytes())
+                );
+                let words = (at(it.span.start), at(it.inside.start));
+                writeln!(
+                    out,
+                    "completion {} inside {}\n  {:?}\n  text {:?}",
+                    words.0, words.1, it.markup, it.text
+                )
+            }
+            Event::Mend(it) => {
+                writeln!(out, "mend {:?} {} {:?} -> {:?}", it.mend, at(it.place), it.written, it.meant)
+            }
+            Event::Problem(it) => {
+                let element = it.element.as_deref().map(|name| format!(" <{name}>")).unwrap_or_default();
+                let mut words = format!("problem {} {}{element}: {}", it.slug, at(it.place), it.message);
+                let mut add = |what: &str, words_of: &Option<String>| {
+                    if let Some(it) = words_of {
+                        words.push_str(&format!("\n  {what}: {it}"));
+                    }
+                };
+                add("expected", &it.expected);
+                add("fix", &it.fix);
+                if !it.near.is_empty() {
+                    add("near", &Some(it.near.join(", ")));
+                }
+                writeln!(out, "{words}")
+            }
+        }
+        .expect("a text takes text");
+    }
+    if let Some(left) = left {
+        writeln!(out, "left <{}> {}", left.element, at(left.span.start)).expect("a text takes text");
+    }
+    out
+}
+
+fn action_words(text: &[u8], action: &Action) -> String {
+    let part = &text[action.span.start.offset..action.span.end];
+    assert_eq!(part, action.raw.as_bytes(), "the raw markup is what stands at its span");
+    let said = |what: &str, who: &Option<String>| {
+        who.as_ref().map(|who| format!(" {what}={who}")).unwrap_or_default()
+    };
+    let whom = said("to", &action.to) + &said("thread", &action.thread);
+    let payload = String::from_utf8(action.payload.bytes().to_vec()).expect("a payload is text");
+    format!("{} {:?} {}{whom}\n  {payload:?}", at(action.span.start), action.role, action.written)
+}
