@@ -32,7 +32,7 @@ fn a_stream_with_usage_is_written_event_by_event() {
     ];
     assert_eq!(heard.text(), wanted.concat());
     assert!(heard.whole);
-    // Each event went out alone, as it does where a model takes its time.
+    // Each event is a chunk of its own, as it is where a model takes its time.
     let pieces: Vec<String> =
         heard.pieces.iter().map(|piece| String::from_utf8(piece.clone()).unwrap()).collect();
     assert_eq!(pieces, wanted);
