@@ -40,8 +40,8 @@ enum What {
 struct Show {
     #[command(flatten)]
     place: Place,
-    /// An element, or a schema as the file names it; without one, what
-    /// `payloads` means
+    /// An element, or a schema as the file names it, or talk, which comes
+    /// with the house; without one, what `payloads` means
     element: Option<String>,
 }
 
@@ -71,10 +71,7 @@ impl Show {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let schema = match &self.element {
-            Some(element) => match schemas.named(element) {
-                Some(schema) => schema,
-                None => schemas.declaring(screen, element)?.schema,
-            },
+            Some(element) => schemas.meant(screen, element)?,
             None => schemas.payloads().ok_or_else(|| nothing(screen, &schemas))?,
         };
         let hash = Digest::of(&schema.text).to_string();

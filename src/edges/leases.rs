@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::words::ids::{CallPath, ThreadId};
-use crate::words::ports::{Lease, Leases, Token, Tokens};
+use crate::words::ports::{CallMark, Lease, Leases, Token, Tokens};
 
 /// Leases that are over and still known, so that a late reply is refused in its own thread.
 const REMEMBERED: usize = 4096;
@@ -52,7 +52,7 @@ impl Leases for LeaseTable {
     }
 }
 
-/// Tokens as an HMAC over what they name, under a secret that is kept beside the log.
+/// Tokens and marks as an HMAC over what they name, under a secret that is kept beside the log.
 pub struct HmacTokens {
     keyed: Hmac<Sha256>,
 }
@@ -67,16 +67,29 @@ impl HmacTokens {
     }
 }
 
-impl Tokens for HmacTokens {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+impl HmacTokens {
+    /// The code of these fields, none of which has a line break in it.
+    fn code(&self, fields: &[&str]) -> [u8; 32] {
         let mut mac = self.keyed.clone();
-        for field in [thread.as_str(), call.as_str(), &turn.to_string(), &attempt.to_string()] {
+        for field in fields {
             mac.update(field.as_bytes());
             mac.update(b"\n");
         }
-        let hash = mac.finalize().into_bytes();
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl Tokens for HmacTokens {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+        let hash = self.code(&[thread.as_str(), call.as_str(), &turn.to_string(), &attempt.to_string()]);
         let hex = hash.iter().take(16).flat_map(|b| [b >> 4, b & 15]).map(|d| char::from_digit(d.into(), 16));
         Token(hex.flatten().collect::<String>().into())
+    }
+
+    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+        // No thread is called so: what is shown of a mark says nothing about any token.
+        let [a, b, c, d, ..] = self.code(&["mark", thread.as_str(), call.as_str()]);
+        CallMark([a, b, c, d])
     }
 }
 
@@ -93,5 +106,24 @@ mod tests {
         assert_ne!(first, tokens.token(&thread, &CallPath::top(1), 1, 2));
         assert_ne!(first, HmacTokens::new(&[2; 32]).token(&thread, &CallPath::top(1), 1, 1));
         assert_eq!(first.0.len(), 32);
+    }
+
+    #[test]
+    fn a_mark_is_that_of_one_call_under_one_secret() {
+        let [root, child] =
+            ["sess-1f0c9a2b77d1", "sess-1f0c9a2b77d1.a"].map(|id| ThreadId::parse(id).unwrap());
+        let tokens = HmacTokens::new(&[1; 32]);
+        let mark = tokens.mark(&root, &CallPath::top(1));
+        assert_eq!(mark, HmacTokens::new(&[1; 32]).mark(&root, &CallPath::top(1)));
+        let others = [
+            tokens.mark(&root, &CallPath::top(2)),
+            tokens.mark(&root, &CallPath::top(1).item(1, 0)),
+            tokens.mark(&child, &CallPath::top(1)),
+            HmacTokens::new(&[2; 32]).mark(&root, &CallPath::top(1)),
+        ];
+        assert!(others.iter().all(|other| *other != mark), "{mark} {others:?}");
+        // A token of the call does not begin with it.
+        assert!(!tokens.token(&root, &CallPath::top(1), 1, 1).0.starts_with(&mark.to_string()));
+        assert_eq!(CallMark([0, 0, 0x0a, 0xff]).to_string(), "00000aff");
     }
 }

@@ -8,6 +8,7 @@ use systole_kit::journal::{Entry, Label, Outcome};
 use systole_kit::payload::Payload;
 use systole_kit::told::Answer;
 
+use super::clearing;
 use super::draft::{Draft, Fact};
 use super::event::{Effect, Recall};
 use super::replying::Turn;
@@ -122,15 +123,22 @@ pub(super) fn asked(
             let seqs = past.iter().skip(skipped).copied().collect();
             return d.effect(Effect::Recall(Recall { lease: lease.clone(), id, from, seqs }));
         }
-        Ok(question) => {
-            showing::answer(d, turn, &question).map_err(|refusal| Refused { refusal, kept: None })
+        Ok(Question::View { .. } | Question::Blob { .. }) => clearing::answer_of(turn, 0).map_err(unkept),
+        Ok(Question::Schema { name, element, from }) => {
+            showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
         }
+        Ok(Question::PutBlob { text }) => Ok(showing::put(d, &text)),
         Err(refused) => Err(refused),
     };
     match answered {
         Ok(body) => answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
         Err(refused) => refuse(d, turn, lease, id, refused),
     }
+}
+
+/// A question that is refused is not worth keeping.
+fn unkept(refusal: Refusal) -> Refused {
+    Refused { refusal, kept: None }
 }
 
 /// Answers with a refusal, which is recorded in the call, or only counted where its sender makes too many.

@@ -118,20 +118,23 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
             let failing = Failing { code, words };
             failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
         }
-        Said::Again { code, words } => {
-            let refusal = Refusal::new(Code::ListenerFailed, words);
-            let body = core_payload::system_error_coded(&code, &refusal);
-            d.record(
-                turn.thread,
-                turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender),
-            );
-            after_turn(d, &turn, Some(refusal));
-        }
+        Said::Again { code, words } => again(d, &turn, &code, words),
         Said::Notice { code, words } => notice(d, &turn, &code, words),
         Said::Progress { .. } => {}
         Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
         Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
     }
+}
+
+/// Records why the output was of no use: that answers the reply, and the next turn shows it. Where there is none, the
+/// caller is told the same as of a failure.
+fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
+    let for_caller = Refusal::new(Code::ListenerFailed, [code, ": ", &words].concat());
+    let refusal = Refusal::new(Code::ListenerFailed, words);
+    let body = core_payload::system_error_coded(code, &refusal);
+    let fact = turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender);
+    d.record(turn.thread, fact);
+    after_turn(d, turn, Some(for_caller));
 }
 
 /// Keeps a notice for the next turn. The one that passes the limit is answered in its place by a word

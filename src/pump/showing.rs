@@ -1,12 +1,11 @@
-//! Answering questions about what a delivery entitles its listener to: its view, documents that this names, and
-//! the schemas of itself and its peers. Nothing is recorded of a question that is answered. What stands in the
-//! log was looked up before, as for a recall.
+//! Answering questions that need no look into the log: the schemas of a listener and its peers, and texts that it
+//! has kept. Nothing is recorded of a question that is answered. The view of a call, and documents that this
+//! names, are answered where a recall is.
 
 use std::sync::Arc;
 
-use systole_kit::ask::{Kept, Question, Whose};
+use systole_kit::ask::{Kept, Put, Whose};
 
-use super::clearing;
 use super::draft::Draft;
 use super::replying::Turn;
 use crate::rules::view_payload;
@@ -16,16 +15,11 @@ use crate::words::ids::Name;
 use crate::words::limits;
 use crate::words::refusal::Refusal;
 
-/// What answers a question, or why nothing does.
-pub(super) fn answer(d: &Draft<'_>, turn: &Turn<'_>, question: &Question) -> Result<Arc<[u8]>, Refusal> {
-    match question {
-        Question::View { .. } | Question::Blob { .. } => clearing::answer_of(turn, 0),
-        Question::Schema { name, element, from } => schema(d, turn, name, element.as_deref(), *from),
-        Question::PutBlob { .. } | Question::Journal { .. } => {
-            let words = ["<", question.name(), "> is not built yet"].concat();
-            Err(Refusal::new(Code::NotBuilt, words))
-        }
-    }
+/// Keeps a text, and answers with its hash. No record names it yet, and no view: so nobody can ask for it. It is
+/// on disk before this answer goes out, and what names it, such as a journal entry, comes after.
+pub(super) fn put(d: &mut Draft<'_>, text: &str) -> Arc<[u8]> {
+    let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
+    Put { hash, total: text.len() as u64 }.payload().bytes().clone()
 }
 
 /// Whose schemas a listener is shown. It may be a peer of its own.
@@ -36,7 +30,7 @@ fn shown(own: &Listener) -> Vec<&str> {
 
 /// The schema of the listener itself or of a peer, by the configuration that the call began with. A name that
 /// nothing has and one that is no peer's are told apart by nobody.
-fn schema(
+pub(super) fn schema(
     d: &Draft<'_>,
     turn: &Turn<'_>,
     name: &str,

@@ -6,15 +6,18 @@
 //! this one, in the order in which they were asked for. Then the request, and for each turn its items, their
 //! answers in order of ordinal, and the inbox as the next turn showed it. So the order in which parallel
 //! answers came moves nothing, and a number once given stays. Each message is one record: a refused item is
-//! the refusal that answers it.
+//! the refusal that answers it. What models said in a turn stands before what was made of it, and has no number.
 
 mod reading;
+mod spoken;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub use reading::{Seen, Wanted, Wish, look};
+pub use reading::{Page, Seen, Wanted, Wish, look};
+pub use spoken::Spoken;
 
+use spoken::{Bought, Placing};
 use systole_kit::ask::Spot;
 
 use super::compose;
@@ -24,6 +27,7 @@ use crate::rules::view_payload;
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Header, Kind, Mark, Record, Role};
+use crate::words::time::Millis;
 
 /// Whose view it is, and as of when.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +67,10 @@ pub struct View {
     messages: Vec<Message>,
     /// The number of the request of the call itself.
     request: u64,
+    /// What models said, by the number of the message that it stands before.
+    spoken: BTreeMap<u64, Spoken>,
+    /// When the thread began.
+    began: Millis,
 }
 
 impl View {
@@ -81,6 +89,16 @@ impl View {
         self.messages.len() as u64
     }
 
+    /// What a model said that stands before that message.
+    pub fn spoken_before(&self, number: u64) -> Option<Spoken> {
+        self.spoken.get(&number).copied()
+    }
+
+    /// When the thread began.
+    pub fn began(&self) -> Millis {
+        self.began
+    }
+
     /// Those from one number to another, with their numbers.
     pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
         let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -92,6 +110,7 @@ impl View {
 struct Told {
     caller: Name,
     turns: Vec<Turn>,
+    bought: Bought,
 }
 
 /// The records of a turn in the order of the view.
@@ -119,13 +138,14 @@ pub struct Reading {
     /// The listener's calls that belong to the view, in the order of the view.
     calls: BTreeMap<Key, Told>,
     noted: HashMap<u64, Noted>,
+    began: Millis,
 }
 
 impl Reading {
     /// A view of which nothing was read yet.
     pub fn of(whose: Whose) -> Reading {
         let thread = Thread::blank(whose.thread.clone());
-        Reading { whose, thread, calls: BTreeMap::new(), noted: HashMap::new() }
+        Reading { whose, thread, calls: BTreeMap::new(), noted: HashMap::new(), began: Millis(0) }
     }
 
     /// The record that comes next; none once all that count were taken.
@@ -138,10 +158,14 @@ impl Reading {
         let h = &record.header;
         let (path, turn) = speaker(h);
         if let Some(path) = path.filter(|path| self.is_watched(path))
-            && let Some(turns) = self.thread.calls.get(&path).and_then(|call| ends_of_turns(call, h, turn))
+            && let Some(call) = self.thread.calls.get(&path)
             && let Some(told) = self.calls.get_mut(&key(&path))
         {
-            told.turns.extend(turns);
+            told.bought.take(call, h, turn);
+            told.turns.extend(ends_of_turns(call, h, turn).into_iter().flatten());
+        }
+        if h.seq == 1 {
+            self.began = h.time;
         }
         wake::fold_next(&mut self.thread, record, position)?;
         self.watch(h);
@@ -159,7 +183,7 @@ impl Reading {
         let told = self.calls.get_mut(&key(&self.whose.call))?;
         told.turns.push(turn_before(own, true));
         let mut messages = Vec::new();
-        let mut request = 0;
+        let (mut request, mut placing) = (0, Placing::default());
         for ((_, path), told) in &self.calls {
             let is_own = *path == self.whose.call;
             if is_own {
@@ -175,10 +199,12 @@ impl Reading {
                     let (seq, spot, leaf) = (*seq, *spot, *leaf);
                     let (characters, names) = (*characters, *names);
                     messages.push(Message { seq, from, spot, leaf, characters, names, begins });
+                    placing.message(messages.len() as u64, spot, &told.bought);
                 }
             }
+            placing.end(&told.bought);
         }
-        Some(View { messages, request })
+        Some(View { messages, request, spoken: placing.placed(), began: self.began })
     }
 
     fn is_watched(&self, path: &CallPath) -> bool {
@@ -198,7 +224,8 @@ impl Reading {
         let is_earlier = || call.listener == self.whose.listener && path.precedes(&self.whose.call);
         let is_inside = || self.calls.keys().any(|(_, other)| path.is_within(other));
         if is_own || is_earlier() && !is_inside() {
-            let told = Told { caller: call.caller.clone(), turns: Vec::new() };
+            let bought = Bought::default();
+            let told = Told { caller: call.caller.clone(), turns: Vec::new(), bought };
             self.calls.insert(key(&path), told);
         }
     }

@@ -211,6 +211,18 @@ impl std::borrow::Borrow<str> for Token {
     }
 }
 
+/// The sign by which a listener tells in one call what the core said from what others say it did. It is equal over
+/// the turns, attempts and restarts of the call, and cannot be guessed by whoever has neither log nor call. It
+/// entitles to nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CallMark(pub [u8; 4]);
+
+impl std::fmt::Display for CallMark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
+    }
+}
+
 /// One attempt to hand a turn to its listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
@@ -346,10 +358,12 @@ pub trait Leases: Send + Sync {
     fn retire(&self, token: &Token);
 }
 
-/// Makes tokens that nobody can guess.
+/// Makes tokens and marks that nobody can guess.
 pub trait Tokens: Send + Sync {
     /// The token of an attempt; the same for the same attempt, also after a restart.
     fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> Token;
+    /// The mark of a call; the same for the same call, also after a restart.
+    fn mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
 }
 
 /// Where askers wait.

@@ -19,6 +19,11 @@ impl Millis {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// Its day in UTC, as `2026-11-20`.
+    pub fn date(self) -> String {
+        self.text().iter().take(10).map(|digit| char::from(*digit)).collect()
+    }
+
     /// Reads an RFC 3339 moment.
     pub fn parse(text: &str) -> Option<Millis> {
         let stamp: jiff::Timestamp = text.parse().ok()?;

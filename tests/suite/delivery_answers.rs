@@ -46,7 +46,7 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
     let listener = conversing(|_, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
         let refused = line.journal(start()).await.unwrap_err();
-        let asked = line.ask(Question::View { from_seq: 0 }).await.unwrap();
+        let asked = line.ask(Question::View { from_seq: 0, words: false }).await.unwrap();
         said(&format!("{number}; {refused}; {}", asked.unwrap().name().local))
     });
     let mut stage = inline(listener).start().joined().await;
@@ -61,6 +61,43 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
     stage.expect("said <ask", "id=\"3\" delivery=\"d1\"><view from-seq=\"0\"/>").await;
     answers(&stage, answer("d1", 3, Some("<seen xmlns='u'/>")));
     stage.expect("said <reply", "1; budget.tokens: all used; seen").await;
+}
+
+#[tokio::test]
+async fn what_a_rust_listener_remarks_goes_out_before_its_reply_and_is_not_answered() {
+    let listener = conversing(|_, line: Arc<dyn Line>| async move {
+        line.progress("reading page 3 of 9").await.unwrap();
+        line.notice("agent.second-action", "one & no more").await.unwrap();
+        said("done")
+    });
+    let mut stage = inline(listener).start().joined().await;
+    stage.hand("d1");
+    stage.expect("said <progress", "delivery=\"d1\">reading page 3 of 9</progress>").await;
+    let notice = "delivery=\"d1\" code=\"agent.second-action\">one &amp; no more</notice>";
+    stage.expect("said <notice", notice).await;
+    stage.expect("said <reply", "done").await;
+}
+
+#[tokio::test]
+async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
+    let listener = conversing(|_, line: Arc<dyn Line>| async move {
+        let hash = line.put_blob("a prompt").await.unwrap();
+        let odd = line.put_blob("another").await.unwrap_err();
+        said(&format!("{hash}; {odd}"))
+    });
+    let mut stage = inline(listener).start().joined().await;
+    stage.hand("d1");
+    stage.expect("said <ask", "id=\"1\" delivery=\"d1\"><put-blob>a prompt</put-blob>").await;
+    let blob = "<blob xmlns='urn:systole:listener:v1' hash='ab' total='8'/>";
+    answers(&stage, answer("d1", 1, Some(blob)));
+    stage.expect("said <ask", "id=\"2\"").await;
+    answers(&stage, answer("d1", 2, Some("<seen xmlns='u'/>")));
+    stage
+        .expect(
+            "said <reply",
+            "ab; the answer of the pump cannot be read: the payload says of no text that it is kept",
+        )
+        .await;
 }
 
 #[tokio::test]
@@ -98,6 +135,7 @@ async fn a_line_is_dead_once_its_delivery_is_over() {
     stage.expect("said <reply", "d1").await;
     let line = kept.lock().unwrap().take().unwrap();
     assert_eq!(line.journal(start()).await, Err(NotTaken::Over));
+    assert_eq!(line.notice("c", "w").await, Err(NotTaken::Over));
 }
 
 /// Journals twice and says in its reply what it was answered.

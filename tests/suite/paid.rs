@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Signal, kill_process};
 use systole::edges::log::sqlite;
+use systole::words::ids::Digest;
 use systole::words::ports::{LogReader as _, Position};
+use systole_kit::journal::{Entry, Recalled};
 
 use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::{PATIENCE, Ran, Running, ask, run_file, systole};
@@ -50,7 +52,15 @@ def bought(stamp, prompt):
     found = [e.text for e in past if (e.get("attempt"), e.get("of")) in starts]
     return found[0] if found else None
 
-def buy(delivery, prompt):
+def put(delivery, text):
+    blob = ET.Element(L + "put-blob")
+    blob.text = text
+    tell("ask", [blob], id="4", delivery=delivery)
+    return answered()[0].get("hash")
+
+def buy(delivery, prompt, text):
+    assert put(delivery, text) == prompt
+    visit("put")
     tell("journal", id="2", delivery=delivery, kind="model-started", model="counting", prompt=prompt)
     assert len(answered()) == 0
     visit("started")
@@ -65,8 +75,9 @@ def buy(delivery, prompt):
 while line := sys.stdin.readline():
     message = ET.fromstring(line)
     stamp = message.find(".//{urn:systole:stamp:v1}stamp")
-    prompt = hashlib.sha256(ET.tostring(message[1])).hexdigest()
-    words = bought(stamp, prompt) or buy(stamp.get("delivery"), prompt)
+    text = ET.tostring(message[1], encoding="unicode")
+    prompt = hashlib.sha256(text.encode()).hexdigest()
+    words = bought(stamp, prompt) or buy(stamp.get("delivery"), prompt, text)
     said = ET.Element("{https://xml-pipeline.org/ns/echo/v1}said")
     ET.SubElement(said, "{https://xml-pipeline.org/ns/echo/v1}text").text = words
     tell("reply", [said], delivery=stamp.get("delivery"))
@@ -222,6 +233,7 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
     }
     organism.interrupt();
     judged(&folder.path().join("hello.db"));
+    prompts_are_kept(&folder.path().join("hello.db"));
     let calls = *model.calls.lock().unwrap();
     Came { calls, codes: codes(folder.path()), ran }
 }
@@ -232,6 +244,19 @@ fn judged(log: &Path) {
     let terms = systole_checker::Terms { tokens: Some(200_000), ..systole_checker::Terms::default() };
     let report = systole_checker::check_under(&log, &[], &terms);
     assert!(report.is_clean(), "{report}");
+}
+
+/// The whole log verifies, and every prompt that its journal names lies in it.
+fn prompts_are_kept(log: &Path) {
+    sqlite::verify_all(log).unwrap();
+    let log = sqlite::open_reading(log).unwrap();
+    for (_, record) in log.after(Position(0), 10_000).unwrap() {
+        if let Ok(Recalled { entry: Entry::Started(started), .. }) = Recalled::read(&record.body) {
+            let prompt = log.document(Digest::parse(&started.prompt).unwrap()).unwrap();
+            let prompt = prompt.expect("the prompt was put before the start");
+            assert!(String::from_utf8_lossy(&prompt).contains("hello"), "{prompt:?}");
+        }
+    }
 }
 
 /// Every point of a call, and who dies there.
@@ -292,4 +317,23 @@ fn e18_eight_kills_and_a_person_says_whether_it_is_begun_again() {
             assert_eq!(came.calls, 1, "what was bought is used");
         }
     });
+}
+
+#[test]
+fn e18_a_death_between_a_prompt_and_the_start_that_names_it_costs_nothing() {
+    for policy in ["retry", "fail"] {
+        for victim in [Victim::Listener, Victim::Organism] {
+            let came = trial(policy, "put", victim);
+            let words = format!("{policy}, {victim:?}: {:?} {:?}", came.codes, came.ran);
+            assert_eq!(came.count("model.unknown-outcome"), 0, "{words}");
+            let answered = came.ran.code == Some(0);
+            // Where attempts are not repeated the call fails, but as one in which no model was called.
+            assert_eq!(answered, policy == "retry", "{words}");
+            assert_eq!(
+                (came.calls, came.count("model-started")),
+                if answered { (1, 1) } else { (0, 0) },
+                "{words}"
+            );
+        }
+    }
 }

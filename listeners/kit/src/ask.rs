@@ -6,8 +6,8 @@
 mod kept;
 mod viewed;
 
-pub use kept::{Kept, Whose};
-pub use viewed::{Shown, Spot, Viewed};
+pub use kept::{Kept, Put, Whose};
+pub use viewed::{Message, Shown, Spot, Viewed, Words};
 
 use crate::gate::{Gate, Tag};
 use crate::journal::count;
@@ -22,6 +22,8 @@ pub enum Question {
     View {
         /// The number of the first that is wanted; 0 like 1 is all of them.
         from_seq: u64,
+        /// Whether what models said is shown between them.
+        words: bool,
     },
     /// The schema of a listener.
     Schema {
@@ -39,9 +41,9 @@ pub enum Question {
         /// The first byte that is wanted, from 0.
         from: u64,
     },
-    /// Bytes to be kept.
+    /// A text to be kept under its hash.
     PutBlob {
-        /// The text of them.
+        /// The text.
         text: String,
     },
     /// The journal of this turn's earlier attempts.
@@ -70,7 +72,10 @@ impl Question {
     pub(crate) fn write(&self, writer: &mut Writer) {
         let start = writer.open(self.name());
         match self {
-            Self::View { from_seq } => start.number("from-seq", *from_seq).empty(),
+            Self::View { from_seq, words } => {
+                let words = words.then_some("true");
+                start.number("from-seq", *from_seq).attr_if("words", words).empty();
+            }
             Self::Schema { name, element, from } => {
                 since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
             }
@@ -98,7 +103,10 @@ impl Question {
     fn one<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
         let is_own = gate.ns(tag) == Some(namespaces::LISTENER);
         let question = match tag.local {
-            "view" if is_own => Self::View { from_seq: count(gate, tag, "from-seq")?.unwrap_or(0) },
+            "view" if is_own => Self::View {
+                from_seq: count(gate, tag, "from-seq")?.unwrap_or(0),
+                words: flag(gate, tag, "words")?,
+            },
             "schema" if is_own => Self::Schema {
                 name: super::reply::attribute(gate, tag, "name")?,
                 element: gate.attribute("element").map(std::borrow::Cow::into_owned),
@@ -127,6 +135,18 @@ impl Question {
 /// Closes a question that begins somewhere, which is said where that is not the beginning.
 fn since(start: Start<'_, '_>, from: u64) {
     if from == 0 { start.empty() } else { start.number("from", from).empty() }
+}
+
+/// An attribute that is true or false, and false where it is left out.
+fn flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<bool, Fault> {
+    match gate.attribute(name).as_deref() {
+        None | Some("false" | "0") => Ok(false),
+        Some("true" | "1") => Ok(true),
+        Some(other) => {
+            let message = format!("attribute {name} of <{}> is neither true nor false", tag.local);
+            Err(gate.fault(codes::INVALID, message, tag.offset).received(other))
+        }
+    }
 }
 
 fn start<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {

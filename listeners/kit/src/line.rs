@@ -1,15 +1,15 @@
 //! The line from a listener that is at work to the pump: what it says on it is answered.
 //!
-//! Whoever carries deliveries gives a listener one line for each. Entries and questions go in; what the pump answers
-//! comes out, once whatever it confirms is on disk.
+//! Whoever carries deliveries gives a listener one line for each. It judges nothing. Entries, questions and remarks go
+//! in; what the pump answers to the first two comes out, once whatever it confirms is on disk.
 
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::Payload;
-use crate::ask::{Question, Shown, Viewed};
+use crate::ask::{Put, Question, Viewed};
 use crate::journal::{Entry, Past};
 use crate::told::Answer;
+use crate::{Fault, Payload, Place, codes};
 
 /// An answer that is waited for.
 pub type Pending<'l, T> = Pin<Box<dyn Future<Output = T> + Send + 'l>>;
@@ -28,21 +28,44 @@ pub enum NotTaken {
     /// Nobody answers any more: the delivery is over, or the organism stops.
     #[error("the delivery is over")]
     Over,
+    /// The pump answered something else than what was asked for.
+    #[error("the answer of the pump cannot be read: {0}")]
+    Unreadable(Fault),
 }
 
 /// The line of one delivery.
 pub trait Line: Send + Sync {
     /// Says something that is answered. Numbers of entries and of questions are one count, in one delivery.
     fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>>;
+
+    /// Says something that is not answered: it is on its way once this is ready, before whatever is said next.
+    fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>>;
 }
 
-/// What is said on a line.
+/// What is said on a line and answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saying {
     /// An entry for the journal.
     Journal(Entry),
     /// A question.
     Ask(Question),
+}
+
+/// What is said on a line and not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remark {
+    /// Feedback that is recorded and shown in the next turn.
+    Notice {
+        /// What happened, such as `agent.second-action`.
+        code: String,
+        /// The feedback.
+        words: String,
+    },
+    /// A sign of life, for whoever watches.
+    Progress {
+        /// What is being done.
+        words: String,
+    },
 }
 
 impl dyn Line + '_ {
@@ -62,21 +85,61 @@ impl dyn Line + '_ {
         Ok(taken(self.say(Saying::Ask(question)).await?)?.payload)
     }
 
-    /// The messages of its own view, from that number on: what is kept of them, in one piece.
+    /// Leaves feedback that is recorded and shown in the next turn. It is on disk before the reply is.
+    ///
+    /// # Errors
+    /// When the delivery is over.
+    pub async fn notice(&self, code: &str, words: &str) -> Result<(), NotTaken> {
+        self.tell(Remark::Notice { code: code.to_owned(), words: words.to_owned() }).await
+    }
+
+    /// Says what is being done. It is shown to whoever watches, and renews the idle timeout.
+    ///
+    /// # Errors
+    /// When the delivery is over.
+    pub async fn progress(&self, words: &str) -> Result<(), NotTaken> {
+        self.tell(Remark::Progress { words: words.to_owned() }).await
+    }
+
+    /// Has a text kept, and gives its hash once it is on disk: SHA-256 in 64 small hex digits. So a prompt is kept
+    /// before the entry that names it.
+    ///
+    /// # Errors
+    /// When the pump refuses it, or nobody answers.
+    pub async fn put_blob(&self, text: impl Into<String>) -> Result<String, NotTaken> {
+        let answer = self.ask(Question::PutBlob { text: text.into() }).await?;
+        Ok(read(answer.as_ref(), Put::read)?.hash)
+    }
+
+    /// Its own view from that message on: what is kept of it, in one piece.
     ///
     /// # Errors
     /// When the pump refuses to answer, or nobody does.
-    pub async fn view(&self, from_seq: u64) -> Result<Vec<Shown>, NotTaken> {
+    pub async fn view(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+        self.whole_view(from_seq, false).await
+    }
+
+    /// The same, and between the messages what its models said: before what was made of it.
+    ///
+    /// # Errors
+    /// When the pump refuses to answer, or nobody does.
+    pub async fn view_with_words(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+        self.whole_view(from_seq, true).await
+    }
+
+    async fn whole_view(&self, from_seq: u64, words: bool) -> Result<Viewed, NotTaken> {
         let mut all = Vec::new();
-        let mut from = Some(from_seq);
-        while let Some(first) = from {
-            let answer = self.ask(Question::View { from_seq: first }).await?;
-            let page = answer.as_ref().and_then(|payload| Viewed::read(payload).ok()).unwrap_or_default();
-            all.extend(page.messages);
+        let mut from = from_seq;
+        loop {
+            let answer = self.ask(Question::View { from_seq: from, words }).await?;
+            let page = read(answer.as_ref(), Viewed::read)?;
+            all.extend(page.shown);
             // A page that does not lead on is the last, whatever it says.
-            from = page.next.filter(|after| *after > first);
+            match page.next.filter(|after| *after > from) {
+                Some(next) => from = next,
+                None => return Ok(Viewed { next: None, shown: all, ..page }),
+            }
         }
-        Ok(all)
     }
 
     /// The whole journal of this turn's earlier attempts. Whoever was given a stamp without `journal` need not ask.
@@ -88,12 +151,20 @@ impl dyn Line + '_ {
         let mut from = Some(0);
         while let Some(next) = from {
             let answer = self.ask(Question::Journal { from: next }).await?;
-            let page = answer.as_ref().and_then(|payload| Past::read(payload).ok()).unwrap_or_default();
+            let page = read(answer.as_ref(), Past::read)?;
             all.entries.extend(page.entries);
             // A page that does not lead on is the last, whatever it says.
             from = page.next.filter(|after| *after > next);
         }
         Ok(all)
+    }
+}
+
+/// What an answer holds. To take one that cannot be read for an empty one would hide what was said or paid.
+fn read<T>(answer: Option<&Payload>, as_what: impl Fn(&Payload) -> Result<T, Fault>) -> Result<T, NotTaken> {
+    match answer {
+        Some(payload) => as_what(payload).map_err(NotTaken::Unreadable),
+        None => Err(NotTaken::Unreadable(Fault::new(codes::INVALID, "the answer is empty", Place::START))),
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Declared {
     /// Whether the file says anything of budgets.
     pub(super) has_budgets: bool,
     pub(super) log: String,
+    /// Where the file says so; none where it leaves it out.
+    pub(super) log_at: Option<Span>,
     pub(super) listen: SocketAddr,
     pub(super) broadcasts: Vec<broadcast::Declaration>,
     pub(super) clients: Vec<clients::Declaration>,
@@ -85,6 +87,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         loops: Loops::default(),
         has_budgets: false,
         log: "./organism.db".to_owned(),
+        log_at: None,
         listen: LISTEN,
         broadcasts: Vec::new(),
         clients: Vec::new(),
@@ -98,7 +101,10 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
     }
     if let Some((node, path)) = top.need(desk, "listeners", SMALLEST) {
         if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-            let mend = "a name, and its keys below it";
+            let mend = match desk.is_set(node.span) {
+                true => "listeners={NAME: {run: [PROGRAM], accepts: [ELEMENT]}}, or leave it out",
+                false => "a name, and its keys below it",
+            };
             desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
         }
         for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {
@@ -159,7 +165,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         && let Some((node, path)) = section.get("path")
         && let Some(found) = value::text(desk, node, &path)
     {
-        declared.log = found.value;
+        (declared.log, declared.log_at) = (found.value, Some(found.at));
     }
     if let Some((node, path)) = top.get("console")
         && let Some(section) = fields(desk, node, node.span, "console", &path)

@@ -6,10 +6,10 @@ use systole_kit::ask::Question;
 
 use super::{Heart, Input, Lookup};
 use crate::pump::event::Happening;
-use crate::pump::view::{Seen, Wanted, Whose, Wish};
+use crate::pump::view::{Page, Seen, Wanted, Whose, Wish};
 use crate::words::flow::{Item, Judged, Said, What};
 use crate::words::ids::{Digest, ThreadId};
-use crate::words::ports::Token;
+use crate::words::ports::{CallMark, Token};
 use crate::words::primitive::Primitive;
 use crate::words::refusal::Refusal;
 
@@ -22,7 +22,8 @@ impl Heart {
             Said::Items(items) => of_items(items),
             Said::Ask { question: Ok(question), .. } => {
                 let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
-                of_question(question, call.cleared)
+                let mark = || self.ports.tokens.mark(&lease.thread, &lease.call);
+                of_question(question, call.cleared, mark)
             }
             _ => None,
         };
@@ -70,9 +71,11 @@ fn of_items(items: &[Item]) -> Option<Wanted> {
 }
 
 /// What a question wants of the view, of which so much is cleared.
-fn of_question(question: &Question, cleared: u64) -> Option<Wanted> {
+fn of_question(question: &Question, cleared: u64, mark: impl FnOnce() -> CallMark) -> Option<Wanted> {
     let wish = match question {
-        Question::View { from_seq } => Wish::Page { from: *from_seq, cleared },
+        Question::View { from_seq, words } => {
+            Wish::Page(Page { from: *from_seq, cleared, words: *words, mark: mark() })
+        }
         Question::Blob { hash, from } => Wish::Blob { hash: Digest::parse(hash).ok(), from: *from },
         Question::Schema { .. } | Question::PutBlob { .. } | Question::Journal { .. } => return None,
     };

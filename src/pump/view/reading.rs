@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_kit::ask::{self as asking, Kept, Shown, Viewed};
+use systole_kit::ask::{self as asking, Kept, Shown, Viewed, Words};
+use systole_kit::journal::{Entry, Outcome, Recalled};
 use systole_kit::payload::Payload;
 
 use super::text;
-use super::{Message, Reading, View, Whose};
+use super::{Reading, Spoken, View, Whose};
 use crate::rules::view_payload::{self, Part};
 use crate::words::ids::Digest;
 use crate::words::limits;
-use crate::words::ports::{LogFault, LogReader, Position};
+use crate::words::ports::{CallMark, LogFault, LogReader, Position};
 use crate::words::primitive::Recall;
 use crate::words::refusal::Refusal;
 
@@ -28,12 +29,7 @@ pub enum Wish {
     /// Messages, to be read again.
     Recall(Recall),
     /// A page of what is kept of it.
-    Page {
-        /// The first message.
-        from: u64,
-        /// The last message that was cleared.
-        cleared: u64,
-    },
+    Page(Page),
     /// A document that it names.
     Blob {
         /// The hash, if what was written is one.
@@ -41,6 +37,19 @@ pub enum Wish {
         /// The first byte.
         from: u64,
     },
+}
+
+/// A page of a view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// The first message.
+    pub from: u64,
+    /// The last message that was cleared.
+    pub cleared: u64,
+    /// Whether what models said is shown as well.
+    pub words: bool,
+    /// The mark of the call.
+    pub mark: CallMark,
 }
 
 /// A view, and what was wanted of it.
@@ -59,7 +68,7 @@ pub fn look(reader: &dyn LogReader, whose: &Whose, wanted: &Wanted) -> Result<Se
     for (ordinal, wish) in wanted {
         let answer = match wish {
             Wish::Recall(recall) => recalled(reader, whose, &view, recall)?,
-            Wish::Page { from, cleared } => Ok(page(reader, whose, &view, *from, *cleared)?),
+            Wish::Page(wanted) => Ok(page(reader, whose, &view, wanted)?),
             Wish::Blob { hash, from } => blob(reader, &view, *hash, *from)?,
         };
         answers.insert(*ordinal, answer);
@@ -86,10 +95,10 @@ fn read(reader: &dyn LogReader, whose: &Whose) -> Result<View, LogFault> {
     reading.view().ok_or_else(|| gone(whose))
 }
 
-/// The body of a message. It was there a moment ago.
-fn body(reader: &dyn LogReader, whose: &Whose, message: &Message) -> Result<Arc<[u8]>, LogFault> {
-    let found = reader.of_thread(&whose.thread, message.seq, 1)?.pop();
-    match found.filter(|(_, record)| record.header.seq == message.seq) {
+/// The body of a record. It was there a moment ago.
+fn body(reader: &dyn LogReader, whose: &Whose, seq: u64) -> Result<Arc<[u8]>, LogFault> {
+    let found = reader.of_thread(&whose.thread, seq, 1)?.pop();
+    match found.filter(|(_, record)| record.header.seq == seq) {
         Some((_, record)) => Ok(record.body),
         None => Err(gone(whose)),
     }
@@ -103,7 +112,7 @@ fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall)
     let mut messages = Vec::with_capacity(cut.pieces.len());
     for piece in &cut.pieces {
         // What cannot be read as text was never written by this house.
-        let body = body(reader, whose, piece.message)?;
+        let body = body(reader, whose, piece.message.seq)?;
         messages.push((piece.number, piece.message.from.clone(), piece.of(&String::from_utf8_lossy(&body))));
     }
     let range = (wanted.from, wanted.to);
@@ -111,33 +120,40 @@ fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall)
     Ok(Ok(view_payload::recalled(&part)))
 }
 
-/// Messages from one on, of those that are kept: as many as a page holds, and one at least.
-fn page(
-    reader: &dyn LogReader,
-    whose: &Whose,
-    view: &View,
-    from: u64,
-    cleared: u64,
-) -> Result<Arc<[u8]>, LogFault> {
+/// Messages from one on, of those that are kept: as many as a page holds, and one at least. What a model said goes
+/// on the page of the message that it stands before.
+fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Result<Arc<[u8]>, LogFault> {
+    let Page { from, cleared, words, mark } = *wanted;
     let is_kept = |number: &u64| *number > cleared || *number == view.request();
-    let mut page = Viewed { count: view.count(), ..Viewed::default() };
+    let (mark, began) = (mark.to_string(), view.began().date());
+    let mut page = Viewed { count: view.count(), mark, began, ..Viewed::default() };
     let mut bytes = 0;
     for (number, message) in view.range(from, u64::MAX).filter(|(number, _)| is_kept(number)) {
-        let body = body(reader, whose, message)?;
-        bytes += body.len();
-        if bytes > limits::ANSWER_BYTES && !page.messages.is_empty() {
+        let spoken = view.spoken_before(number).filter(|spoken| words && spoken.with > cleared);
+        let said = spoken.map(|spoken| model_words(reader, whose, spoken)).transpose()?;
+        let body = body(reader, whose, message.seq)?;
+        bytes += body.len() + said.as_ref().map_or(0, |said| said.text.len());
+        if bytes > limits::ANSWER_BYTES && !page.shown.is_empty() {
             page.next = Some(number);
             break;
         }
+        page.shown.extend(said.map(Shown::Words));
         let payload = Payload::trusted(body).map_err(|_| gone(whose))?;
-        page.messages.push(Shown {
-            seq: number,
-            from: message.from.to_string(),
-            spot: message.spot,
-            payload,
-        });
+        let (from, spot) = (message.from.to_string(), message.spot);
+        page.shown.push(Shown::Message(asking::Message { seq: number, from, spot, payload }));
     }
     Ok(page.payload().bytes().clone())
+}
+
+/// What a model said, from the journal.
+fn model_words(reader: &dyn LogReader, whose: &Whose, spoken: Spoken) -> Result<Words, LogFault> {
+    match Recalled::read(&body(reader, whose, spoken.seq)?) {
+        Ok(Recalled { entry: Entry::Result(outcome), .. }) => {
+            let Outcome { stop, tokens_in, tokens_out, text, .. } = outcome;
+            Ok(Words { turn: spoken.turn, stop, tokens_in, tokens_out, text })
+        }
+        _ => Err(gone(whose)),
+    }
 }
 
 /// A document that a message of the view names. One that is named nowhere, one that is not stored and what is

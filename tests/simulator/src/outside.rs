@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use systole::words::flow::{Receipt, Ticket};
-use systole::words::ids::{CallPath, Name, ThreadId};
+use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{
-    Askers, CallBack, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
+    Askers, CallBack, CallMark, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
 };
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
@@ -135,6 +135,11 @@ impl Tokens for Outside {
     fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
         let (turn, attempt) = (turn.to_string(), attempt.to_string());
         Token([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
+    }
+
+    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+        let [a, b, c, d, ..] = Digest::of([thread.as_str(), " ", call.as_str()].concat().as_bytes()).0;
+        CallMark([a, b, c, d])
     }
 }
 

@@ -30,6 +30,32 @@ fn an_attempt_past_its_deadline_is_called_back_and_keeps_its_slot_until_it_is_ov
 }
 
 #[test]
+fn a_turn_after_again_shows_its_code_its_feedback_and_the_notices_before_it_in_order() {
+    let mut rig = Rig::new();
+    rig.asks(1, "k", "agent", None);
+    rig.settle();
+    let notice =
+        |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("mended <{n}> & \"so\"") };
+    rig.says("1 t1 a1", notice(1));
+    rig.says("1 t1 a1", notice(2));
+    rig.says("1 t1 a1", Said::Again { code: "agent.prose-only".into(), words: "No <action>.\nTry.".into() });
+    rig.settle();
+    let document = rig.documents().pop().unwrap();
+    let payload = systole_kit::envelope::read_delivered(document.as_bytes()).unwrap().payload;
+    let answers = systole_kit::answers::Answers::read(&payload).unwrap();
+    let told = |payload: &Payload| {
+        let word = |name| payload.attribute(name).unwrap_or_default();
+        (payload.name().local.to_string(), word("code"), word("message"))
+    };
+    let error = |code: &str, words: &str| ("system-error".to_owned(), code.to_owned(), words.to_owned());
+    let [item] = answers.items.as_slice() else { panic!("{document}") };
+    assert_eq!((item.ordinal, item.from.as_deref()), (0, Some("core")));
+    assert_eq!(told(item.payload.as_ref().unwrap()), error("agent.prose-only", "No <action>.\nTry."));
+    let inbox: Vec<_> = answers.inbox.iter().map(told).collect();
+    assert_eq!(inbox, [error("agent.n1", "mended <1> & \"so\""), error("agent.n2", "mended <2> & \"so\"")]);
+}
+
+#[test]
 fn row_45_a_clock_that_is_set_ends_no_attempt_and_no_pause() {
     let mut rig = Rig::new();
     rig.asks(1, "k", "tool", None);

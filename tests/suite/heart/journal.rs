@@ -35,10 +35,10 @@ fn an_answer_goes_out_only_when_what_it_says_is_on_disk() {
     rig.hand_over();
     assert!(rig.seen().is_empty(), "the writer has not said that it is stored");
     rig.write();
-    assert_eq!(rig.seen(), ["agent: answer 7 payload.not-built"]);
+    assert_eq!(rig.seen(), ["agent: answer 7 blob"]);
     rig.replies("1 t1 a1", vec![final_()]);
     rig.settle();
-    assert_eq!(rig.lines().last().map(String::as_str), Some("root 3 message/final agent -> operator 1 t1.0"));
+    assert_eq!(rig.lines().last().map(String::as_str), Some("root 2 message/final agent -> operator 1 t1.0"));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_delivery_may_ask_so_often_and_every_question_is_answered() {
     let seen = rig.seen();
     let last = seen.iter().rev().take(3).rev().map(String::as_str).collect::<Vec<_>>();
     let expected = [
-        "agent: answer 64 payload.not-built",
+        "agent: answer 64 blob",
         "agent: answer 65 reply.too-many-items",
         "agent: answer 66 reply.too-many-items",
     ];

@@ -4,8 +4,10 @@
 
 mod deliveries;
 mod drain;
+mod drained;
 mod holding;
 mod journal;
+mod keeping;
 mod memory;
 mod parking;
 mod recovery;
@@ -28,8 +30,8 @@ use systole::words::composition::Composition;
 use systole::words::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole::words::ports::{
-    Askers, Batch, CallBack, Carrier, Clock, Commit, Delivery, Leases, LogFault, LogReader, LogWriter,
-    Opening, Position, ReadBack, Row, Seed, Seeds, Step, Steps, Token, Tokens,
+    Askers, Batch, CallBack, CallMark, Carrier, Clock, Commit, Delivery, Leases, LogFault, LogReader,
+    LogWriter, Opening, Position, ReadBack, Row, Seed, Seeds, Step, Steps, Token, Tokens,
 };
 use systole::words::record::Record;
 use systole::words::refusal::Refusal;
@@ -76,6 +78,11 @@ impl Seeds for Outside {
 impl Tokens for Outside {
     fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
         Token(format!("{thread} {call} t{turn} a{attempt}").into())
+    }
+
+    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+        let [a, b, c, d, ..] = Digest::of([thread.as_str(), " ", call.as_str()].concat().as_bytes()).0;
+        CallMark([a, b, c, d])
     }
 }
 

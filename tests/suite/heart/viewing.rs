@@ -3,9 +3,10 @@
 
 use systole::rules::primitive::{read_cancel_thread, read_clear, read_recall};
 use systole::words::primitive::Primitive;
-use systole_kit::ask::{Question, Viewed};
+use systole_kit::ask::{Question, Shown, Viewed};
 
 use super::*;
+use crate::pump::journal::{journals, result, started};
 use crate::pump::{call, final_, note, primitive, refused, spawn};
 
 fn clear(keep: u64) -> Item {
@@ -53,10 +54,7 @@ fn answered(rig: &Rig) -> Vec<String> {
     rig.seen();
     std::mem::take(&mut *rig.outside.answers.lock().unwrap())
         .into_iter()
-        .map(|answer| {
-            let payload = answer.payload.expect("a question is answered with something");
-            String::from_utf8_lossy(payload.bytes()).into_owned()
-        })
+        .filter_map(|answer| Some(String::from_utf8_lossy(answer.payload?.bytes()).into_owned()))
         .collect()
 }
 
@@ -135,7 +133,7 @@ fn a_log_that_cannot_be_read_refuses_what_needed_it() {
             "the rest goes on"
         );
         rig.reader.deaf.store(false, Ordering::Relaxed);
-        rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0 }));
+        rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0, words: false }));
         rig.settle();
         assert!(answered(&rig)[0].contains("reply.stale-lease"), "and nobody is left waiting");
     }
@@ -158,7 +156,7 @@ fn b7_what_was_cleared_is_cleared_and_readable_after_a_restart() {
     let delivery =
         rig.seen().into_iter().rev().find(|line| line.starts_with("agent 1 t3")).expect("out again");
     let delivery = delivery.strip_prefix("agent ").unwrap().to_owned();
-    rig.says(&delivery, asks(1, Question::View { from_seq: 0 }));
+    rig.says(&delivery, asks(1, Question::View { from_seq: 0, words: false }));
     rig.settle();
     let shown = &answered(&rig)[0];
     assert!(
@@ -221,25 +219,119 @@ fn a_question_for_the_view_is_answered_in_pages() {
     let (mut from, mut read) = (Some(0), Vec::new());
     let mut pages = 0;
     while let Some(first) = from {
-        rig.says("1 t2 a1", asks(first, Question::View { from_seq: first }));
+        rig.says("1 t2 a1", asks(first, Question::View { from_seq: first, words: false }));
         rig.settle();
         let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
         let page = Viewed::read(&payload).unwrap();
         assert_eq!(page.count, 6);
         assert!(payload.bytes().len() < 300_000);
-        read.extend(page.messages.iter().map(|message| message.seq));
+        read.extend(page.messages().map(|message| message.seq));
         from = page.next;
         pages += 1;
     }
     assert_eq!((pages, read), (3, vec![1, 2, 3, 4, 5, 6]));
-    rig.says("1 t2 a1", asks(9, Question::View { from_seq: 7 }));
+    rig.says("1 t2 a1", asks(9, Question::View { from_seq: 7, words: false }));
     rig.settle();
     assert_eq!(
         answered(&rig),
-        ["<view xmlns=\"urn:systole:listener:v1\" count=\"6\"></view>"],
+        [
+            "<view xmlns=\"urn:systole:listener:v1\" count=\"6\" mark=\"04d47c40\" began=\"1970-01-01\"></view>"
+        ],
         "there is no more"
     );
     assert!(rig.lines().iter().all(|line| !line.contains("refusal")), "questions leave no record");
+}
+
+/// The view of a call, page by page, as whoever follows `next` reads it.
+fn pages(rig: &mut Rig, delivery: &str) -> Vec<Viewed> {
+    let (mut from, mut read) = (Some(0), Vec::new());
+    while let Some(first) = from {
+        rig.says(delivery, asks(first, Question::View { from_seq: first, words: true }));
+        rig.settle();
+        let payload = systole_kit::Payload::trusted(answered(rig)[0].clone().into_bytes().into()).unwrap();
+        let page = Viewed::read(&payload).unwrap();
+        from = page.next;
+        read.push(page);
+    }
+    read
+}
+
+#[test]
+fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
+    // Of a page words alone, a message alone or both together are too much.
+    for (words, message) in [(100_000, 1), (1, 100_000), (90_000, 90_000), (300_000, 10), (10, 300_000)] {
+        let mut rig = Rig::with(patient());
+        rig.asks(1, "k", "agent", None);
+        rig.settle();
+        let large = "x".repeat(message);
+        for turn in 1..=6 {
+            let delivery = format!("1 t{turn} a1");
+            rig.says(&delivery, journals(1, started()));
+            rig.says(&delivery, journals(2, result(1, &turn.to_string().repeat(words))));
+            let document = format!("<thought xmlns=\"urn:test\">{large}</thought>");
+            let payload =
+                systole_kit::Payload::read(document.as_bytes(), &systole_kit::Limits::default()).unwrap();
+            let note = Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)));
+            rig.replies(&delivery, vec![note]);
+            rig.settle();
+        }
+        rig.seen();
+        answered(&rig);
+        let pages = pages(&mut rig, "1 t7 a1");
+        assert!(pages.len() > 1, "{words} {message}");
+        let together = words + message;
+        for page in &pages {
+            let bytes = page.payload().bytes().len();
+            assert!(bytes < 256 * 1024 + 2_000 || bytes < together + 2_000, "{words} {message}: {bytes}");
+        }
+        let shown: Vec<String> = pages
+            .into_iter()
+            .flat_map(|page| page.shown)
+            .map(|shown| match shown {
+                Shown::Words(words) => format!("t{} {}", words.turn, &words.text[..1]),
+                Shown::Message(message) => message.seq.to_string(),
+            })
+            .collect();
+        let expected = ["1", "t1 1", "2", "t2 2", "3", "t3 3", "4", "t4 4", "5", "t5 5", "6", "t6 6", "7"];
+        assert_eq!(shown, expected, "{words} {message}");
+    }
+}
+
+#[test]
+fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
+    let mut rig = talking();
+    let told = |rig: &mut Rig, delivery: &str| {
+        rig.says(delivery, asks(1, Question::View { from_seq: 0, words: false }));
+        rig.settle();
+        let answer = answered(rig).pop().unwrap();
+        let payload = systole_kit::Payload::trusted(answer.into_bytes().into()).unwrap();
+        let page = Viewed::read(&payload).unwrap();
+        (page.mark, page.began)
+    };
+    let (mark, began) = told(&mut rig, "1 t2 a1");
+    assert_eq!((mark.len(), began.as_str()), (8, "1970-01-01"));
+    // A day later, in another turn, in another attempt after a death.
+    rig.passes(20_000);
+    rig.replies("1 t2 a1", vec![note()]);
+    rig.clock_set_forward(86_400_000);
+    rig.settle();
+    assert_eq!(told(&mut rig, "1 t3 a1"), (mark.clone(), began.clone()));
+    let mut rig = rig.killed_into(patient(), vec![]);
+    let again = rig.seen().into_iter().find_map(|line| line.strip_prefix("agent ").map(str::to_owned));
+    assert_eq!(told(&mut rig, &again.expect("out again")), (mark.clone(), began.clone()));
+    // Another call in the same thread has another, and one in a thread that began today has that day too.
+    let delivery = "1 t3 a2";
+    rig.replies(delivery, vec![call("agent"), spawn(Some("heat"), "agent")]);
+    rig.settle();
+    let (inner, day) = told(&mut rig, "1/3.0 t1 a1");
+    assert_ne!(inner, mark);
+    assert_eq!(day, began);
+    let heat = root().child("heat").unwrap();
+    rig.seen();
+    rig.says_in(&heat, "1 t1 a1", asks(1, Question::View { from_seq: 0, words: false }));
+    rig.settle();
+    let answer = answered(&rig).pop().unwrap();
+    assert!(answer.contains("began=\"1970-01-02\"") && !answer.contains(&mark), "{answer}");
 }
 
 #[test]
@@ -337,7 +429,6 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
     rig.settle();
     rig.says("1 t2 a1", asks(1, Question::Blob { hash: hash.clone(), from: 0 }));
     rig.says("1 t2 a1", asks(2, Question::Blob { hash: secret, from: 0 }));
-    rig.says("1 t2 a1", asks(3, Question::PutBlob { text: "x".into() }));
     rig.settle();
     let told = answered(&rig);
     let hex: String = kept.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -347,5 +438,4 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
         "{told:?}"
     );
     assert!(told.contains(&unknown), "{told:?}");
-    assert!(told.iter().any(|it| it.contains("payload.not-built")), "{told:?}");
 }

@@ -19,7 +19,7 @@ use crate::organism::{folder, start};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What every program begins with.
-const PRELUDE: &str = r#"import os, random, re, select, sqlite3, sys, time
+const PRELUDE: &str = r#"import hashlib, os, random, re, select, sqlite3, sys, time
 from xml.sax.saxutils import escape, unescape
 import xml.etree.ElementTree as ET
 CORE = "https://xml-pipeline.org/ns/core/v1"
@@ -69,6 +69,17 @@ def recall(first, last, **part):
 def ask(delivery, question, id=1):
     print(f'<ask xmlns="urn:systole:listener:v1" id="{id}" delivery="{delivery}">{question}</ask>', flush=True)
     return sys.stdin.readline().strip()
+def thinks(turn, text):
+    "Calls a model that says this, as a listener does that goes by the journal."
+    def entry(id, text="", **more):
+        more = "".join(f' {name}="{value}"' for name, value in more.items())
+        print(f'<journal xmlns="urn:systole:listener:v1" id="{id}" delivery="{turn.delivery}"{more}>{escape(text, {chr(10): "&#10;"})}</journal>', flush=True)
+        answer = sys.stdin.readline().strip()
+        assert answer.endswith(f'id="{id}" delivery="{turn.delivery}"/>'), answer
+    put = ask(turn.delivery, f"<put-blob>prompt of turn {turn.number}</put-blob>", 101)
+    prompt = re.search('hash="([0-9a-f]{64})"', put).group(1)
+    entry(102, kind="model-started", model="m", prompt=prompt)
+    entry(103, text, kind="model-result", of="102", stop="end", **{"in": "9", "out": "3"})
 def timer(text, **when):
     when = "".join(f' {name}="{value}"' for name, value in when.items())
     return f'<set-timer xmlns="{CORE}"{when}>{escape(text)}</set-timer>'

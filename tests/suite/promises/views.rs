@@ -10,7 +10,8 @@ use systole::edges::delivery::conversing;
 use systole::words::composition::Reach;
 use systole::words::ids::{Digest, Name};
 use systole::words::record::Record;
-use systole_kit::ask::{Kept, Question, Shown, Spot};
+use systole_kit::ask::{Kept, Message, Question, Shown, Spot};
+use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::Item;
 use systole_kit::{Limits, Payload, reply};
@@ -174,27 +175,36 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     let questions = "lambda turn: [said('|'.join(ask(turn.delivery, q, n) for n, q in enumerate([\
                      '<view from-seq=\"2\"/>', '<schema name=\"echo\"/>', '<schema name=\"hidden\"/>', '<schema name=\"never\"/>', \
                      '<blob hash=\"%s\"/>' % re.search('hash=\"([0-9a-f]+)\"', turn.line).group(1), '<blob hash=\"00\"/>', \
-                     '<put-blob>x</put-blob>'])))]";
+                     '<put-blob>a &amp; b&#10;</put-blob>', '<blob hash=\"%s\"/>' % hashlib.sha256(b'a & b\\n').hexdigest()])))]";
     let plan = format!("[[say('echo', 'a &lt; b'), '<nonsense xmlns=\"urn:x\"/>'], {questions}]");
     let (_, told) = house.ask("k", "boss", &plan).await;
     let answers: Vec<&str> = told.split('|').collect();
-    let [view, own, hidden, never, blob, no_blob, put] = answers[..] else { panic!("{told}") };
+    let [view, own, hidden, never, blob, no_blob, put, unshown] = answers[..] else { panic!("{told}") };
     assert!(view.contains("id=\"0\"") && view.contains("count=\"4\""), "{view}");
     assert!(view.contains("seq=\"2\" from=\"boss\" sort=\"said\" turn=\"1\" ordinal=\"0\">"), "{view}");
     assert!(view.contains("seq=\"3\" from=\"echo\" sort=\"answer\" turn=\"1\" ordinal=\"0\">"), "{view}");
     assert!(own.contains("name=\"echo\" total=") && own.contains("targetNamespace"), "{own}");
-    let words = |answer: &str| answer.split_once("<system-error").expect("refused").1.to_owned();
+    let words = |answer: &str| {
+        let (_, words) = answer.split_once("<system-error").expect("refused");
+        words.split("</system-error>").next().unwrap().to_owned()
+    };
     assert_eq!(words(hidden), words(never), "one that is hidden and one that never was");
     assert!(words(hidden).contains("route.not-a-peer"), "{hidden}");
     assert!(blob.contains("nonsense xmlns"), "{blob}");
     assert!(no_blob.contains("no document of this hash is named in your view"), "{no_blob}");
-    assert!(put.contains("payload.not-built"), "{put}");
-    house.close().await;
+    let hash = Digest::of(b"a & b\n").to_string();
+    assert!(put.ends_with(&format!(" hash=\"{hash}\" total=\"6\"/></answer>")), "{put}");
+    assert_eq!(words(unshown), words(no_blob), "what was put is shown to nobody");
+    assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
+    let folder = house.close().await;
+    // Whoever looks through the whole log finds a document that no record names in order.
+    let summary = systole::edges::log::sqlite::verify_all(&folder.path().join("hello.db")).unwrap();
+    assert!(summary.documents >= 2, "{summary:?}");
 }
 
 #[tokio::test]
 async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
-    let seen: Arc<Mutex<Vec<Shown>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Message>>> = Arc::default();
     let keeps = seen.clone();
     let listener = conversing(move |asked, line: Arc<dyn Line>| {
         let keeps = keeps.clone();
@@ -206,7 +216,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
             if turn == 1 {
                 return reply::Said::Items(vec![item(&format!("<inner {ns}>one</inner>"))]);
             }
-            *keeps.lock().unwrap() = line.view(0).await.unwrap();
+            *keeps.lock().unwrap() = line.view(0).await.unwrap().messages().cloned().collect();
             let schema =
                 line.ask(Question::Schema { name: "inner".into(), element: None, from: 0 }).await.unwrap();
             let schema = Kept::read(&schema.unwrap()).unwrap();
@@ -235,4 +245,107 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
         [(1, "boss".to_owned(), Spot::Request), (2, "inner".to_owned(), Spot::Said { turn: 1, ordinal: 0 })]
     );
     house.close().await;
+}
+
+#[tokio::test]
+async fn a_program_reads_back_what_its_models_said() {
+    let house =
+        House::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
+    let first = "lambda turn: (thinks(turn, '<say>a &\\n b</say>'), [say('echo', 'a')])[1]";
+    let second =
+        "lambda turn: [said(ask(turn.delivery, '<view words=\"true\"/>') + ask(turn.delivery, '<view/>'))]";
+    let (receipt, told) = house.ask("k", "boss", &format!("[{first}, {second}]")).await;
+    let (with, without) = told.split_once("</answer>").unwrap();
+    let words = "</message><words turn=\"1\" stop=\"end\" in=\"9\" out=\"3\">&lt;say&gt;a &amp;&#10; b&lt;/say&gt;</words>\
+                 <message seq=\"2\" from=\"boss\" sort=\"said\" turn=\"1\" ordinal=\"0\">";
+    assert!(with.contains(words), "{with}");
+    assert!(!without.contains("<words"), "{without}");
+    let records = house.records();
+    let began = records.iter().find(|r| r.header.thread == receipt.thread).unwrap().header.time;
+    assert!(with.contains(&format!(" began=\"{}\"", &began.to_string()[..10])), "{with}");
+    // The prompt that the journal names is in the log.
+    let started = records.iter().find(|r| code(r) == "model-started").unwrap();
+    let hash = body(started).split("prompt=\"").nth(1).unwrap().split('"').next().unwrap();
+    let prompt = house.organism.reader().document(Digest::parse(hash).unwrap()).unwrap().unwrap();
+    assert_eq!(&prompt[..], b"prompt of turn 1");
+    house.close().await;
+}
+
+/// What the listener below saw of its view in a call: its mark, and a line for each thing shown.
+type Seen = Arc<Mutex<Vec<(String, Vec<String>)>>>;
+
+/// A listener that thinks with a model: its first turn comes to nothing, its second answers.
+fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
+    let seen = seen.clone();
+    conversing(move |asked, line: Arc<dyn Line>| {
+        let seen = seen.clone();
+        async move {
+            let turn = asked.stamp.turn;
+            let view = line.view_with_words(0).await.unwrap();
+            seen.lock().unwrap().push((view.mark.clone(), view.shown.iter().map(shown_line).collect()));
+            line.progress("thinking").await.unwrap();
+            let prompt = line.put_blob(format!("prompt {turn}")).await.unwrap();
+            assert_eq!(prompt, Digest::of(format!("prompt {turn}").as_bytes()).to_string());
+            let (reserve_tokens, reserve_money) = (None, None);
+            let started = Started { model: "m".into(), prompt, reserve_tokens, reserve_money };
+            let of = line.journal(Entry::Started(started)).await.unwrap();
+            let (stop, text) = ("end".to_owned(), format!("words of turn {turn}"));
+            let outcome = Outcome { of, stop, tokens_in: None, tokens_out: None, money: None, text };
+            line.journal(Entry::Result(outcome)).await.unwrap();
+            line.notice("agent.mended", "a fence was taken away").await.unwrap();
+            if turn == 1 {
+                return reply::Said::Again { code: "agent.prose-only".into(), words: "No action.".into() };
+            }
+            let ns = "https://xml-pipeline.org/ns/inner/v1";
+            Payload::write(ns, "said", |inside| inside.open("text").text("done")).into()
+        }
+    })
+}
+
+fn shown_line(shown: &Shown) -> String {
+    match shown {
+        Shown::Words(words) => format!("words of {}: {}", words.turn, words.text),
+        Shown::Message(Message { seq, spot, payload, .. }) => {
+            let told = ["code", "message"].map(|name| payload.attribute(name).unwrap_or_default());
+            format!("{seq} {} {} {}", spot.parts().0, payload.name().local, told.join(" ")).trim().to_owned()
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_listener_in_this_process_that_thinks_reads_back_what_its_models_said() {
+    let seen = Seen::default();
+    let inner = Name::parse("inner").unwrap();
+    let mut folder =
+        cast(&[("boss", "peers: [inner], turns: 9, entry: true", BOSS), ("inner", "turns: 3", HANG)]);
+    // The second time in another process of the organism, as far as it can know.
+    let mut thread = None;
+    for key in ["one", "two"] {
+        let organism = crate::organism::start_with(folder.path(), |composition, inline| {
+            composition.listeners.get_mut(&inner).unwrap().reach = Reach::Inline;
+            *inline = BTreeMap::from([(inner.clone(), thinker(&seen))]);
+        })
+        .await;
+        let house = House { folder, organism };
+        let document = say("boss", "[[say('inner', 'x')], everything]");
+        let receipt = house.send(key, &document, None, thread.as_deref()).await.unwrap();
+        let outcome = house.outcomes(std::slice::from_ref(&receipt)).await.remove(0);
+        assert!(plain(&outcome).contains("<text>done</text>"), "{}", plain(&outcome));
+        thread = Some(receipt.thread.to_string());
+        folder = house.close().await;
+    }
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    let marks: Vec<&str> = seen.iter().map(|(mark, _)| mark.as_str()).collect();
+    let [one, again, other, _] = marks[..] else { panic!("{seen:?}") };
+    assert!(one == again && one != other && one.len() == 8, "{marks:?}");
+    let first = [
+        "1 request say",
+        "words of 1: words of turn 1",
+        "2 answer system-error agent.prose-only No action.",
+        "3 inbox system-error agent.mended a fence was taken away",
+    ];
+    assert_eq!(seen[0].1, first[..1]);
+    assert_eq!(seen[1].1, first);
+    let earlier = [&first[..], &["words of 2: words of turn 2", "4 said said", "5 request say"]].concat();
+    assert_eq!(seen[2].1, earlier);
 }

@@ -176,6 +176,28 @@ fn again_of_a_listener_with_one_turn_closes_the_call() {
     stage.asks("k", "tool", None);
     let again = Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
     assert_eq!(stage.says(&root(), "1", 1, again)[1], "root 3 outcome/listener.failed core -> operator 1");
+    // Its caller is told why in the same form as of a failure: the code is the listener's own.
+    assert!(bodies(&stage)[&3].contains("message=\"agent.prose-only: no action\""), "{:?}", bodies(&stage));
+}
+
+#[test]
+fn again_takes_one_turn_as_any_other_reply_does() {
+    let turns = |reply: &dyn Fn() -> Said| {
+        let mut stage = Stage::new();
+        stage.asks("k", "agent", None);
+        (1..=4).map(|turn| stage.says(&root(), "1", turn, reply()).pop().unwrap()).collect::<Vec<_>>()
+    };
+    let again = || Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
+    // Four turns, and the wrap-up turn after them.
+    let expected = ["=> agent 1 t2 a1", "=> agent 1 t3 a1", "=> agent 1 t4 a1", "=> agent 1 t5 a1"];
+    assert_eq!(turns(&again), expected);
+    assert_eq!(turns(&|| Said::Items(vec![note()])), expected);
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    (1..=3).for_each(|turn| assert_eq!(stage.says(&root(), "1", turn, again()).len(), 2, "{turn}"));
+    let last = stage.says(&root(), "1", 4, again());
+    assert!(last.iter().any(|line| line.contains("message/wrap-up")), "{last:?}");
+    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_wrapping_up());
 }
 
 #[test]

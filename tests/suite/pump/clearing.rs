@@ -37,14 +37,14 @@ pub(super) fn thinks(words: &str) -> Item {
 
 impl Stage {
     /// The log as it is.
-    fn log(&self) -> Memory {
+    pub(super) fn log(&self) -> Memory {
         let mut log = Memory::new();
         let records = self.records.iter().cloned().map(Arc::new).collect();
         let _position = log.commit(&Batch { records, ..Batch::default() });
         log
     }
 
-    fn whose(&self, thread: &ThreadId, path: &str) -> Whose {
+    pub(super) fn whose(&self, thread: &ThreadId, path: &str) -> Whose {
         let call = &self.state.thread(thread).unwrap().calls[path];
         let (listener, up_to) = (call.listener.clone(), call.ready_seq);
         Whose { thread: thread.clone(), call: CallPath::parse(path).unwrap(), listener, up_to }

@@ -20,6 +20,7 @@ mod meetings;
 mod models;
 mod outside;
 mod pauses;
+mod spoken;
 mod steering;
 mod threads;
 mod timers;

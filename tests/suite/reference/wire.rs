@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use systole_kit::answers::{self, Answers};
-use systole_kit::ask::{Kept, Question, Shown, Spot, Viewed, Whose};
+use systole_kit::ask::{Kept, Message, Put, Question, Shown, Spot, Viewed, Whose, Words};
 use systole_kit::envelope::{Address, Stamp, write_envelope};
 use systole_kit::journal::{Entry, Outcome, Past, Recalled, Started};
 use systole_kit::money::Money;
@@ -64,7 +64,7 @@ fn entries(whole: bool) -> [Entry; 2] {
 fn questions(whole: bool) -> Vec<Question> {
     let (from, element) = (u64::from(whole) * 3, Some(text("e")).filter(|_| whole));
     vec![
-        Question::View { from_seq: from },
+        Question::View { from_seq: from, words: whole },
         Question::Schema { name: text("l"), element, from },
         Question::Blob { hash: "ab".repeat(32), from },
         Question::PutBlob { text: text("words") },
@@ -119,6 +119,7 @@ fn answered() -> Vec<Vec<u8>> {
         let kept = Kept { total: 9, next, bytes };
         payloads.push(kept.payload(Whose::Schema("l")));
         payloads.push(kept.payload(Whose::Blob("ab")));
+        payloads.push(Put { hash: "ab".repeat(32), total: 9 }.payload());
         let recalled = |entry| Recalled { attempt: 1, id: 1, entry };
         payloads.push(Past { entries: entries(whole).map(recalled).to_vec(), next }.payload());
         let spots = [
@@ -127,8 +128,13 @@ fn answered() -> Vec<Vec<u8>> {
             Spot::Answer { turn: 1, ordinal: 0 },
             Spot::Inbox { turn: 1 },
         ];
-        let shown = |spot| Shown { seq: 1, from: text("l"), spot, payload: payload() };
-        payloads.push(Viewed { count: 4, next, messages: spots.map(shown).to_vec() }.payload());
+        let shown = |spot| Shown::Message(Message { seq: 1, from: text("l"), spot, payload: payload() });
+        let tokens = Some(7).filter(|_| whole);
+        let (stop, words) = (text("end"), text("words"));
+        let words = Words { turn: 1, stop, tokens_in: tokens, tokens_out: tokens, text: words };
+        let shown = spots.map(shown).into_iter().chain([Shown::Words(words)]).collect();
+        let (mark, began) = (text("00000aff"), text("2026-11-20"));
+        payloads.push(Viewed { count: 4, next, mark, began, shown }.payload());
     }
     let answer = |payload| Answer { delivery: text("d"), id: 1, payload }.document();
     let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();

@@ -1,5 +1,5 @@
 //! Bytes that the pump keeps, as the answers to `<ask><schema/></ask>` and `<ask><blob/></ask>` carry them: as text
-//! where they are one that XML can carry, else as hex digits.
+//! where they are one that XML can carry, else as hex digits. And the word that bytes which were put are kept.
 //!
 //! Never decides who may read them. Bytes come in and a payload goes out, or the other way round.
 
@@ -92,6 +92,44 @@ impl Kept {
         match bytes {
             Some(bytes) => Ok(Self { total, next, bytes }),
             None => Err(gate.fault(codes::INVALID, "these are no hex digits", tag.offset)),
+        }
+    }
+}
+
+/// The answer to `<ask><put-blob/></ask>`: a text is on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Put {
+    /// SHA-256 of it, in 64 small hex digits.
+    pub hash: String,
+    /// How many bytes it has.
+    pub total: u64,
+}
+
+impl Put {
+    /// The payload of the answer.
+    #[must_use]
+    pub fn payload(&self) -> Payload {
+        let mut writer = Writer::with_capacity(256);
+        let start = writer.open("blob").xmlns(namespaces::LISTENER);
+        start.attr("hash", &self.hash).number("total", self.total).empty();
+        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "blob"))
+    }
+
+    /// Reads it back.
+    ///
+    /// # Errors
+    /// When the payload says of nothing that it is kept.
+    pub fn read(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        match gate.step()? {
+            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" => {
+                let hash = crate::reply::attribute(&mut gate, &tag, "hash")?;
+                Ok(Self { hash, total: needed(&mut gate, &tag, "total")? })
+            }
+            _ => {
+                let fault = gate.fault(codes::INVALID, "the payload says of no text that it is kept", 0);
+                Err(fault.expected("<blob>"))
+            }
         }
     }
 }

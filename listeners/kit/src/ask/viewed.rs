@@ -1,10 +1,12 @@
-//! The messages of a listener's own view of its call, as the answer to `<ask><view/></ask>` carries them.
+//! The messages of a listener's own view of its call, as the answer to `<ask><view/></ask>` carries them, and between
+//! them what its models said.
 //!
 //! Never decides which there are or in what order. A value comes in and a payload goes out, or the other way round.
 
 use crate::gate::{Gate, Step, Tag};
 use crate::journal::{count, needed};
 use crate::place::Fault;
+use crate::reply::attribute;
 use crate::writer::Writer;
 use crate::{Limits, Payload, QName, codes, namespaces};
 
@@ -15,13 +17,27 @@ pub struct Viewed {
     pub count: u64,
     /// The first message of the next page, if this is not the last.
     pub next: Option<u64>,
-    /// The messages of this page.
-    pub messages: Vec<Shown>,
+    /// Eight hex digits: the same in every turn and attempt of the call, another in every other call, and not to be
+    /// guessed by whoever has neither.
+    pub mark: String,
+    /// The day on which the thread began, as `2026-11-20`, in UTC.
+    pub began: String,
+    /// What this page shows, in order.
+    pub shown: Vec<Shown>,
+}
+
+/// One thing that a view shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// A message.
+    Message(Message),
+    /// What a model said in a turn, where that was asked for: it stands before what was made of it.
+    Words(Words),
 }
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct Message {
     /// Its number in the view, from 1. It never changes.
     pub seq: u64,
     /// Who said it.
@@ -30,6 +46,21 @@ pub struct Shown {
     pub spot: Spot,
     /// What was said.
     pub payload: Payload,
+}
+
+/// The words of a model, as its listener's journal has them. They have no number and are no message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    /// The turn in whose reply they went, in the call whose messages they stand among.
+    pub turn: u32,
+    /// Why the model stopped.
+    pub stop: String,
+    /// Tokens it read, where that is known.
+    pub tokens_in: Option<u64>,
+    /// Tokens it wrote, where that is known.
+    pub tokens_out: Option<u64>,
+    /// The words, as they came.
+    pub text: String,
 }
 
 /// Where in its call a message stands. In a view the calls of a listener follow each other; each begins with its
@@ -72,10 +103,8 @@ impl Spot {
     }
 
     fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
-        let sort = crate::reply::attribute(gate, tag, "sort")?;
-        let number = |gate: &mut Gate<'d>, name| {
-            needed(gate, tag, name).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
-        };
+        let sort = attribute(gate, tag, "sort")?;
+        let number = |gate: &mut Gate<'d>, name| needed(gate, tag, name).map(small);
         match sort.as_str() {
             "request" => Ok(Self::Request),
             "said" => Ok(Self::Said { turn: number(gate, "turn")?, ordinal: number(gate, "ordinal")? }),
@@ -90,27 +119,24 @@ impl Spot {
 }
 
 impl Viewed {
+    /// The messages of this page alone.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.shown.iter().filter_map(|shown| match shown {
+            Shown::Message(message) => Some(message),
+            Shown::Words(_) => None,
+        })
+    }
+
     /// The payload of the answer that carries this page.
     #[must_use]
     pub fn payload(&self) -> Payload {
-        let bytes: usize = self.messages.iter().map(|message| message.payload.bytes().len() + 128).sum();
+        let bytes: usize = self.shown.iter().map(|shown| shown.bytes() + 128).sum();
         let mut writer = Writer::with_capacity(256 + bytes);
         let next = self.next.map(|next| next.to_string());
         let start = writer.open("view").xmlns(namespaces::LISTENER).number("count", self.count);
-        start.attr_if("next", next.as_deref()).content(|inside| {
-            for Shown { seq, from, spot, payload } in &self.messages {
-                let (sort, turn, ordinal) = spot.parts();
-                let (turn, ordinal) = (turn.map(|n| n.to_string()), ordinal.map(|n| n.to_string()));
-                inside
-                    .open("message")
-                    .number("seq", *seq)
-                    .attr("from", from)
-                    .attr("sort", sort)
-                    .attr_if("turn", turn.as_deref())
-                    .attr_if("ordinal", ordinal.as_deref())
-                    .payload(payload);
-            }
-        });
+        let start =
+            start.attr_if("next", next.as_deref()).attr("mark", &self.mark).attr("began", &self.began);
+        start.content(|inside| self.shown.iter().for_each(|shown| shown.write(inside)));
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "view"))
     }
 
@@ -120,27 +146,70 @@ impl Viewed {
     /// When the payload holds no view.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
-        let (count, next) = match gate.step()? {
-            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "view" => {
-                (needed(&mut gate, &tag, "count")?, count(&mut gate, &tag, "next")?)
-            }
+        let mut viewed = match gate.step()? {
+            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "view" => Self {
+                count: needed(&mut gate, &tag, "count")?,
+                next: count(&mut gate, &tag, "next")?,
+                mark: attribute(&mut gate, &tag, "mark")?,
+                began: attribute(&mut gate, &tag, "began")?,
+                shown: Vec::new(),
+            },
             _ => {
                 let fault = gate.fault(codes::INVALID, "the payload holds no view", 0);
                 return Err(fault.expected("<view>"));
             }
         };
-        let mut messages = Vec::new();
         while let Some(tag) = gate.child()? {
-            messages.push(Shown::read(&mut gate, &tag)?);
+            let shown = match tag.local {
+                "message" => Shown::Message(Message::read(&mut gate, &tag)?),
+                "words" => Shown::Words(Words::read(&mut gate, &tag)?),
+                other => {
+                    let message = format!("a view shows no <{other}>");
+                    let fault = gate.fault(codes::INVALID, message, tag.offset);
+                    return Err(fault.expected("<message> or <words>"));
+                }
+            };
+            viewed.shown.push(shown);
         }
-        Ok(Self { count, next, messages })
+        Ok(viewed)
     }
 }
 
 impl Shown {
+    /// About how many bytes it has: those of its payload or its text.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Message(message) => message.payload.bytes().len(),
+            Self::Words(words) => words.text.len(),
+        }
+    }
+
+    fn write(&self, writer: &mut Writer) {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        match self {
+            Self::Message(Message { seq, from, spot, payload }) => {
+                let (sort, turn, ordinal) = spot.parts();
+                let start = writer.open("message").number("seq", *seq).attr("from", from).attr("sort", sort);
+                start
+                    .attr_if("turn", number(turn.map(u64::from)).as_deref())
+                    .attr_if("ordinal", number(ordinal.map(u64::from)).as_deref())
+                    .payload(payload);
+            }
+            Self::Words(Words { turn, stop, tokens_in, tokens_out, text }) => writer
+                .open("words")
+                .number("turn", u64::from(*turn))
+                .attr("stop", stop)
+                .attr_if("in", number(*tokens_in).as_deref())
+                .attr_if("out", number(*tokens_out).as_deref())
+                .text(text),
+        }
+    }
+}
+
+impl Message {
     fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
         let seq = needed(gate, tag, "seq")?;
-        let from = crate::reply::attribute(gate, tag, "from")?;
+        let from = attribute(gate, tag, "from")?;
         let spot = Spot::read(gate, tag)?;
         let Some(inside) = gate.child()? else {
             return Err(gate.fault(codes::INVALID, "the message holds no payload", tag.offset));
@@ -151,4 +220,20 @@ impl Shown {
         }
         Ok(Self { seq, from, spot, payload })
     }
+}
+
+impl Words {
+    fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        Ok(Self {
+            turn: small(needed(gate, tag, "turn")?),
+            stop: attribute(gate, tag, "stop")?,
+            tokens_in: count(gate, tag, "in")?,
+            tokens_out: count(gate, tag, "out")?,
+            text: gate.text_inside()?,
+        })
+    }
+}
+
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
 //! What questions to the pump are answered with: pages of a view, and bytes that are text or are not.
 
 use proptest::prelude::*;
-use systole_kit::ask::{Kept, Shown, Spot, Viewed, Whose};
+use systole_kit::ask::{Kept, Message, Put, Shown, Spot, Viewed, Whose, Words};
 use systole_kit::{Limits, Payload};
 
 fn payload(document: &str) -> Payload {
@@ -10,47 +10,70 @@ fn payload(document: &str) -> Payload {
 
 #[test]
 fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
-    let shown = |seq, spot, document| Shown { seq, from: "search".into(), spot, payload: payload(document) };
+    let shown = |seq, spot, document| {
+        Shown::Message(Message { seq, from: "search".into(), spot, payload: payload(document) })
+    };
+    let words = |turn, tokens, text: &str| {
+        let (stop, text) = ("end".to_owned(), text.to_owned());
+        Shown::Words(Words { turn, stop, tokens_in: tokens, tokens_out: tokens, text })
+    };
     let page = Viewed {
         count: 9,
         next: Some(5),
-        messages: vec![
+        mark: "00000aff".into(),
+        began: "2026-11-20".into(),
+        shown: vec![
             shown(1, Spot::Request, "<q xmlns='u'>a &lt; b</q>"),
+            words(1, Some(7), "<thinking>\r\n a & b"),
             shown(2, Spot::Said { turn: 1, ordinal: 0 }, "<p:q xmlns:p='u'/>"),
             shown(3, Spot::Answer { turn: 1, ordinal: 0 }, "<q xmlns='u'><q/></q>"),
             shown(4, Spot::Inbox { turn: 2 }, "<q xmlns='u'/>"),
+            words(2, None, ""),
         ],
     };
     let written = page.payload();
     assert_eq!(
         String::from_utf8_lossy(written.bytes()),
-        "<view xmlns=\"urn:systole:listener:v1\" count=\"9\" next=\"5\">\
+        "<view xmlns=\"urn:systole:listener:v1\" count=\"9\" next=\"5\" mark=\"00000aff\" began=\"2026-11-20\">\
          <message seq=\"1\" from=\"search\" sort=\"request\"><q xmlns='u'>a &lt; b</q></message>\
+         <words turn=\"1\" stop=\"end\" in=\"7\" out=\"7\">&lt;thinking&gt;&#13;\n a &amp; b</words>\
          <message seq=\"2\" from=\"search\" sort=\"said\" turn=\"1\" ordinal=\"0\"><p:q xmlns:p='u'/></message>\
          <message seq=\"3\" from=\"search\" sort=\"answer\" turn=\"1\" ordinal=\"0\"><q xmlns='u'><q/></q></message>\
-         <message seq=\"4\" from=\"search\" sort=\"inbox\" turn=\"2\"><q xmlns='u'/></message></view>"
+         <message seq=\"4\" from=\"search\" sort=\"inbox\" turn=\"2\"><q xmlns='u'/></message>\
+         <words turn=\"2\" stop=\"end\"></words></view>"
     );
-    assert_eq!(Viewed::read(&written), Ok(page));
-    let empty = Viewed { count: 3, ..Viewed::default() };
+    assert_eq!(page.messages().map(|message| message.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(Viewed::read(&written), Ok(page.clone()));
+    let empty = Viewed { count: 3, next: None, shown: Vec::new(), ..page };
     assert_eq!(Viewed::read(&empty.payload()), Ok(empty));
 }
 
 #[test]
 fn what_is_no_view_is_told_so() {
     for (document, words) in [
-        ("<view xmlns='u' count='1'/>", "holds no view"),
+        ("<view xmlns='u' count='1' mark='m' began='d'/>", "holds no view"),
         ("<view xmlns='urn:systole:listener:v1'/>", "count"),
         ("<view xmlns='urn:systole:listener:v1' count='x'/>", "no whole number"),
+        ("<view xmlns='urn:systole:listener:v1' count='1' began='d'/>", "no attribute mark"),
+        ("<view xmlns='urn:systole:listener:v1' count='1' mark='m'/>", "no attribute began"),
         (
-            "<view xmlns='urn:systole:listener:v1' count='1'><message seq='1' from='a' sort='x'/></view>",
+            "<view xmlns='urn:systole:listener:v1' count='1' mark='m' began='d'><words turn='1'/></view>",
+            "no attribute stop",
+        ),
+        (
+            "<view xmlns='urn:systole:listener:v1' count='1' mark='m' began='d'><other/></view>",
+            "a view shows no <other>",
+        ),
+        (
+            "<view xmlns='urn:systole:listener:v1' count='1' mark='m' began='d'><message seq='1' from='a' sort='x'/></view>",
             "no sort",
         ),
         (
-            "<view xmlns='urn:systole:listener:v1' count='1'><message seq='1' from='a' sort='request'/></view>",
+            "<view xmlns='urn:systole:listener:v1' count='1' mark='m' began='d'><message seq='1' from='a' sort='request'/></view>",
             "holds no payload",
         ),
         (
-            "<view xmlns='urn:systole:listener:v1' count='1'><message seq='1' from='a' sort='request'>\
+            "<view xmlns='urn:systole:listener:v1' count='1' mark='m' began='d'><message seq='1' from='a' sort='request'>\
              <a xmlns='u'/><b xmlns='u'/></message></view>",
             "more than one payload",
         ),
@@ -72,6 +95,23 @@ fn bytes_are_shown_as_text_where_they_are_text() {
     assert_eq!(shown(b""), [start, " total=\"0\"></schema>"].concat());
     assert_eq!(Kept::page(b"abc", 3, 2), None);
     assert_eq!(Kept::page(b"abc", u64::MAX, 2), None);
+}
+
+#[test]
+fn that_a_text_is_kept_is_said_without_it() {
+    let put = Put { hash: "ab".repeat(32), total: 9 };
+    let written = put.payload();
+    let told = format!("<blob xmlns=\"urn:systole:listener:v1\" hash=\"{}\" total=\"9\"/>", put.hash);
+    assert_eq!(String::from_utf8_lossy(written.bytes()), told);
+    assert_eq!(Put::read(&written), Ok(put));
+    for (document, words) in [
+        ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "no text"),
+        ("<blob xmlns='urn:systole:listener:v1' total='1'/>", "no attribute hash"),
+        ("<blob xmlns='urn:systole:listener:v1' hash='a'/>", "no attribute total"),
+    ] {
+        let fault = Put::read(&payload(document)).expect_err(document);
+        assert!(fault.to_string().contains(words), "{document}: {fault}");
+    }
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use proptest::prelude::*;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Label, Outcome, Past, Recalled, Standing, Started};
-use systole_kit::line::{Line, NotTaken, Pending, Saying};
+use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
 use systole_kit::money::Money;
 use systole_kit::reply::Word;
 use systole_kit::told::{Answer, Told, cancel};
@@ -68,8 +68,10 @@ fn what_is_not_known_of_a_use_is_not_made_up() {
 #[test]
 fn every_question_is_read() {
     for (inside, question) in [
-        ("<view from-seq='12'/>", Question::View { from_seq: 12 }),
-        ("<view/>", Question::View { from_seq: 0 }),
+        ("<view from-seq='12'/>", Question::View { from_seq: 12, words: false }),
+        ("<view/>", Question::View { from_seq: 0, words: false }),
+        ("<view from-seq='2' words='1'/>", Question::View { from_seq: 2, words: true }),
+        ("<view words='false'/>", Question::View { from_seq: 0, words: false }),
         ("<schema name='search'/>", Question::Schema { name: "search".into(), element: None, from: 0 }),
         (
             "<schema name='search' element='find' from='9'/>",
@@ -141,6 +143,7 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
         (ask("<journal>all</journal>"), "<journal> stands with text, and has none"),
         (ask("<schema/>"), "<schema> has no attribute name"),
         (ask("<view from-seq='first'/>"), "attribute from-seq of <view> is no whole number"),
+        (ask("<view words='yes'/>"), "attribute words of <view> is neither true nor false"),
         (ask("stray"), "text stands where only elements are allowed"),
     ] {
         let (id, fault) = refused(&document);
@@ -269,6 +272,10 @@ impl Line for Script {
         let answer = if inside.0.is_empty() { Err(NotTaken::Over) } else { Ok(inside.0.remove(0)) };
         Box::pin(async move { answer })
     }
+
+    fn tell(&self, _: Remark) -> Pending<'_, Result<(), NotTaken>> {
+        Box::pin(async { Err(NotTaken::Over) })
+    }
 }
 
 fn now<T>(future: impl Future<Output = T>) -> T {
@@ -297,9 +304,30 @@ fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
     assert_eq!(now(line.journal(start_of(PROMPT))), Err(refused));
     let past = now(line.past()).expect("two pages");
     assert_eq!(past.entries.iter().map(|entry| entry.attempt).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(now(line.ask(Question::View { from_seq: 0 })), Err(NotTaken::Over));
+    assert_eq!(now(line.ask(Question::View { from_seq: 0, words: false })), Err(NotTaken::Over));
     let asked = script.0.into_inner().expect("one thread").1;
     assert_eq!(asked[2..4], [0, 1].map(|from| Saying::Ask(Question::Journal { from })));
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let page = Past { entries: vec![recalled(1, 1, start_of(PROMPT))], next: None }.payload();
+    let answer = |payload| Answer { delivery: "d".into(), id: 1, payload };
+    let answers = vec![answer(None), answer(Some(page.clone())), answer(None), answer(Some(page))];
+    let script = Script(Mutex::new((answers, Vec::new())));
+    let line: &dyn Line = &script;
+    let unreadable = |told: Result<String, NotTaken>| match told {
+        Err(NotTaken::Unreadable(fault)) => fault.message.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let count = |view: systole_kit::ask::Viewed| view.count.to_string();
+    assert_eq!(unreadable(now(line.view(0)).map(count)), "the answer is empty");
+    assert_eq!(unreadable(now(line.view(0)).map(count)), "the payload holds no view");
+    assert_eq!(
+        unreadable(now(line.past()).map(|past| past.entries.len().to_string())),
+        "the answer is empty"
+    );
+    assert_eq!(unreadable(now(line.put_blob("x"))), "the payload says of no text that it is kept");
 }
 
 fn money() -> impl Strategy<Value = Option<Money>> {
@@ -330,7 +358,7 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
 /// Any question.
 pub(crate) fn question() -> impl Strategy<Value = Question> {
     prop_oneof![
-        any::<u64>().prop_map(|from_seq| Question::View { from_seq }),
+        (any::<u64>(), any::<bool>()).prop_map(|(from_seq, words)| Question::View { from_seq, words }),
         ("[a-z.]{1,9}", proptest::option::of("[a-z&\"-]{0,4}"), any::<u64>())
             .prop_map(|(name, element, from)| Question::Schema { name, element, from }),
         ("[0-9a-f]{1,64}", any::<u64>()).prop_map(|(hash, from)| Question::Blob { hash, from }),

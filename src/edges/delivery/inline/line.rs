@@ -1,14 +1,14 @@
 //! The line of one delivery to a listener in this process: what it says goes out as its word, and the answer is
 //! brought back to whoever waits for it.
 //!
-//! It never judges and never answers by itself. In: entries and questions, and the pump's answers by way of the
-//! desk. Out: words in the listener's queue of reports.
+//! It never judges and never answers by itself. In: entries, questions and remarks, and the pump's answers by way of
+//! the desk. Out: words in the listener's queue of reports.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use systole_kit::line::{Line, NotTaken, Pending, Saying};
+use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
 use systole_kit::reply::Word;
 use systole_kit::told::Answer;
 use tokio::sync::oneshot;
@@ -82,6 +82,22 @@ impl Line for Wire {
             };
             self.post.said(Speech::Word(word)).await;
             rung.await.map_err(|_| NotTaken::Over)
+        })
+    }
+
+    fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>> {
+        Box::pin(async move {
+            if !self.board.waiting().contains_key(&self.token.0) {
+                return Err(NotTaken::Over);
+            }
+            let delivery = self.token.0.to_string();
+            self.post
+                .said(Speech::Word(match what {
+                    Remark::Notice { code, words } => Word::Notice { delivery, code, words },
+                    Remark::Progress { words } => Word::Progress { delivery, words },
+                }))
+                .await;
+            Ok(())
         })
     }
 }

@@ -1,0 +1,235 @@
+//! What models said, between the messages of a view: of which turn, of which attempt, and before what.
+
+use systole::pump::view::{Page, Wish, look};
+use systole::words::ports::CallMark;
+use systole_kit::ask::{Message, Shown, Spot, Viewed, Words};
+use systole_kit::journal::{Entry, Outcome};
+
+use super::clearing::{calls, clear, ends, thinks};
+use super::journal::{journals, result, started};
+use super::*;
+
+impl Stage {
+    /// A page of the view of a call of the root, as a question for it is answered.
+    fn page(&self, path: &str, from: u64, words: bool) -> Viewed {
+        let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
+        let page = Page { from, cleared, words, mark: CallMark([1, 2, 3, 4]) };
+        let seen = look(&self.log(), &self.whose(&root(), path), &vec![(0, Wish::Page(page))]).unwrap();
+        let answer = seen.answers[&0].clone().unwrap();
+        Viewed::read(&Payload::trusted(answer).unwrap()).unwrap()
+    }
+
+    /// What such a page shows, a line each.
+    fn shows(&self, path: &str) -> Vec<String> {
+        self.page(path, 0, true).shown.iter().map(line).collect()
+    }
+
+    /// The model of a call says something under the attempt that is due, after what it said under these numbers.
+    fn buys(&mut self, path: &str, turn: u32, id: u64, text: &str) {
+        self.says(&root(), path, turn, journals(id, started()));
+        self.says(&root(), path, turn, journals(id + 1, result(id, text)));
+    }
+}
+
+fn line(shown: &Shown) -> String {
+    match shown {
+        Shown::Words(words) => format!("t{} {}", words.turn, words.text),
+        Shown::Message(Message { seq, spot, payload, .. }) => {
+            let (sort, turn, ordinal) = spot.parts();
+            let place = [turn, ordinal].into_iter().flatten().map(|n| format!(" {n}")).collect::<String>();
+            format!("{seq} {sort}{place} {} {}", payload.name().local, payload.text())
+        }
+    }
+}
+
+fn again(words: &str) -> Said {
+    Said::Again { code: "agent.prose-only".into(), words: words.into() }
+}
+
+#[test]
+fn what_a_model_said_stands_before_what_was_made_of_it() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.buys("1", 1, 1, "I ask <two>.");
+    stage.replies("1", 1, vec![thinks("so"), calls("tool", "a"), calls("other", "b")]);
+    stage.replies("1/1.2", 1, vec![ends("second")]);
+    stage.replies("1/1.1", 1, vec![ends("first")]);
+    stage.buys("1", 2, 1, "only prose");
+    stage.says(
+        &root(),
+        "1",
+        2,
+        Said::Notice { code: "agent.thinking-missing".into(), words: "think".into() },
+    );
+    stage.says(&root(), "1", 2, again("No action."));
+    // A turn without a model.
+    stage.replies("1", 3, vec![thinks("alone")]);
+    let expected = [
+        "1 request agent ",
+        "t1 I ask <two>.",
+        "2 said 1 0 thought so",
+        "3 said 1 1 tool a",
+        "4 said 1 2 other b",
+        "5 answer 1 1 done first",
+        "6 answer 1 2 done second",
+        "t2 only prose",
+        "7 answer 2 0 system-error ",
+        "8 inbox 3 system-error ",
+        "9 said 3 0 thought alone",
+    ];
+    assert_eq!(stage.shows("1"), expected);
+    // They have no number, and are there for whoever asks for them alone.
+    let plain = stage.page("1", 0, false);
+    assert!(plain.shown.iter().all(|shown| matches!(shown, Shown::Message(_))), "{plain:?}");
+    assert_eq!(plain.count, 9);
+    assert!(plain.messages().eq(stage.page("1", 0, true).messages()));
+    // What the due turn has bought so far is the journal's alone.
+    stage.buys("1", 4, 1, "not replied yet");
+    assert_eq!(stage.shows("1"), expected);
+}
+
+#[test]
+fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    let notice = |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("mended {n}") };
+    stage.says(&root(), "1", 1, notice(1));
+    stage.says(&root(), "1", 1, notice(2));
+    stage.says(&root(), "1", 1, again("No action."));
+    let page = stage.page("1", 0, true);
+    let told: Vec<(Spot, String, String)> = page
+        .messages()
+        .skip(1)
+        .map(|it| {
+            let word = |name| it.payload.attribute(name).unwrap_or_default();
+            (it.spot, word("code"), word("message"))
+        })
+        .collect();
+    let told_as = |spot, code: &str, words: &str| (spot, code.to_owned(), words.to_owned());
+    let expected = [
+        told_as(Spot::Answer { turn: 1, ordinal: 0 }, "agent.prose-only", "No action."),
+        told_as(Spot::Inbox { turn: 2 }, "agent.n1", "mended 1"),
+        told_as(Spot::Inbox { turn: 2 }, "agent.n2", "mended 2"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
+    let out = || {
+        let mut stage = Stage::new();
+        stage.asks("k", "agent", None);
+        stage.buys("1", 1, 1, "lost");
+        stage.buys("1", 1, 3, "lost too");
+        stage.loses("1", 1, 1, Code::ListenerLost);
+        stage
+    };
+    let words = |mut stage: Stage| {
+        stage.replies("1", 1, vec![thinks("so")]);
+        let shown = stage.shows("1");
+        shown.into_iter().find_map(|line| line.strip_prefix("t1 ").map(str::to_owned))
+    };
+    // It bought again, and then once more.
+    let mut stage = out();
+    stage.buys("1", 1, 1, "first");
+    stage.buys("1", 1, 3, "second");
+    assert_eq!(words(stage).as_deref(), Some("second"));
+    // It used what the one before it had bought.
+    assert_eq!(words(out()).as_deref(), Some("lost too"));
+    let mut stage = out();
+    stage.loses("1", 1, 2, Code::ListenerLost);
+    assert_eq!(words(stage).as_deref(), Some("lost too"), "and so did the third");
+    // It began a call of its own and replied without its end: what an earlier one had bought was not used.
+    let mut stage = out();
+    stage.says(&root(), "1", 1, journals(1, started()));
+    assert_eq!(words(stage), None);
+    // A call that came to nothing has words too, or none.
+    let mut stage = out();
+    stage.says(&root(), "1", 1, journals(1, started()));
+    let (stop, text) = ("error".to_owned(), String::new());
+    let nothing = Outcome { of: 1, stop, tokens_in: Some(3), tokens_out: None, money: None, text };
+    stage.says(&root(), "1", 1, journals(2, Entry::Result(nothing)));
+    stage.replies("1", 1, vec![thinks("so")]);
+    let page = stage.page("1", 0, true);
+    let spoken: Vec<&Words> = page
+        .shown
+        .iter()
+        .filter_map(|shown| match shown {
+            Shown::Words(words) => Some(words),
+            Shown::Message(_) => None,
+        })
+        .collect();
+    let (stop, text) = ("error".to_owned(), String::new());
+    assert_eq!(spoken, [&Words { turn: 1, stop, tokens_in: Some(3), tokens_out: None, text }]);
+}
+
+#[test]
+fn what_was_said_in_earlier_calls_stands_before_their_finals_and_at_their_ends() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    stage.buys("1", 1, 1, "I note and end.");
+    stage.replies("1", 1, vec![thinks("so"), ends("done")]);
+    stage.asks("k2", "agent", Some(&root()));
+    stage.buys("2", 1, 1, "I note.");
+    stage.replies("2", 1, vec![thinks("first")]);
+    stage.buys("2", 2, 1, "I end.");
+    stage.replies("2", 2, vec![ends("done")]);
+    stage.asks("k3", "agent", Some(&root()));
+    let expected = [
+        "1 request agent ",
+        "t1 I note and end.",
+        "2 said 1 0 thought so",
+        "3 said 1 1 done done",
+        "4 request agent ",
+        "t1 I note.",
+        "5 said 1 0 thought first",
+        "t2 I end.",
+        "6 said 2 0 done done",
+        "7 request agent ",
+    ];
+    assert_eq!(stage.shows("3"), expected);
+    // One that owes no answer ends without a message of its own.
+    let mut stage = Stage::new();
+    stage.asks("k", "quiet", None);
+    stage.buys("1", 1, 1, "I keep quiet.");
+    stage.replies("1", 1, vec![]);
+    stage.asks("k2", "quiet", Some(&root()));
+    assert_eq!(stage.shows("2"), ["1 request quiet ", "t1 I keep quiet.", "2 request quiet "]);
+}
+
+#[test]
+fn what_was_said_is_cleared_with_its_turn() {
+    let mut stage = Stage::new();
+    stage.asks("k", "agent", None);
+    for turn in 1..=2 {
+        stage.buys("1", turn, 1, &format!("turn {turn}"));
+        stage.replies("1", turn, vec![thinks("so")]);
+    }
+    stage.looks("1", 3, vec![clear(1)]);
+    let expected = [
+        "1 request agent ",
+        "t2 turn 2",
+        "3 said 2 0 thought so",
+        "4 said 3 0 clear-context ",
+        "5 answer 3 0 context-cleared ",
+    ];
+    assert_eq!(stage.shows("1"), expected);
+}
+
+#[test]
+fn what_a_quiet_call_said_is_cleared_with_it_and_not_with_the_one_after() {
+    let mut composition = composition();
+    composition.listeners.get_mut("quiet").unwrap().turns = 4;
+    let mut stage = Stage::under(composition);
+    stage.asks("k", "quiet", None);
+    stage.buys("1", 1, 1, "I keep quiet.");
+    stage.replies("1", 1, vec![]);
+    stage.asks("k2", "quiet", Some(&root()));
+    stage.replies("2", 1, vec![thinks("so")]);
+    let before = ["1 request quiet ", "t1 I keep quiet.", "2 request quiet ", "3 said 1 0 thought so"];
+    assert_eq!(stage.shows("2"), before);
+    stage.looks("2", 2, vec![clear(2)]);
+    // The request of the call stays, though it lies behind what was cleared.
+    let shown = stage.shows("2");
+    assert_eq!(shown[..2], ["2 request quiet ", "3 said 1 0 thought so"], "{shown:?}");
+}
