@@ -1,6 +1,8 @@
-//! `systole listener`: a listener is written, or tried alone. What each does stands in its own file.
+//! `systole listener`: a listener is written, or tried alone, or what an agent asks is answered. What each does stands
+//! in its own file.
 
 mod inserted;
+mod mock_model;
 mod new;
 mod seen;
 mod trial;
@@ -16,6 +18,8 @@ pub(super) enum Listener {
     New(new::New),
     /// Send one request to a listener alone, and judge what it says
     Try(trial::Trial),
+    /// Answer as a provider of models does, from a script
+    MockModel(mock_model::Mock),
 }
 
 impl Listener {
@@ -23,6 +27,7 @@ impl Listener {
         match self {
             Listener::New(new) => new.run(),
             Listener::Try(trial) => trial.run(),
+            Listener::MockModel(mock) => mock.run(),
         }
     }
 }

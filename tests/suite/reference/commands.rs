@@ -81,8 +81,7 @@ fn sections() -> Vec<(Vec<String>, String)> {
             let (heading, text) = section.split_once('\n').unwrap();
             let codes = heading.split('`').skip(1).step_by(2);
             let words = |code: &str| {
-                let words =
-                    code.split_whitespace().take_while(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+                let words = code.split_whitespace().take_while(|word| is_command(word));
                 words.collect::<Vec<_>>().join(" ")
             };
             let of: Vec<String> = codes.map(words).collect();
@@ -93,6 +92,12 @@ fn sections() -> Vec<(Vec<String>, String)> {
     }
     found.retain(|(of, _)| !of.is_empty());
     found
+}
+
+/// Whether a word may be one of a command's name, `mock-model` too.
+fn is_command(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.chars().all(|c| c.is_ascii_lowercase() || c == '-')
 }
 
 /// Whether a section is of a command: of itself, or of the group that it is in.

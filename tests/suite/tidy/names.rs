@@ -10,7 +10,9 @@ const EMPTY: [&str; 10] =
     ["utils", "util", "common", "helpers", "helper", "manager", "handler", "context", "data", "info"];
 
 /// Names that stand although they have such a word: the thing they speak of is called so.
-const CALLED_SO: [&str; 2] = ["src/audit/context.rs", "src/cli/context.rs"];
+/// The last has a function by whose name a foreign trait asks for it.
+const CALLED_SO: [&str; 3] =
+    ["src/audit/context.rs", "src/cli/context.rs", "listeners/mock-model/src/wire.rs"];
 
 /// Codes of the table that nothing gives out yet, because what would give them out is not built. A code
 /// leaves this list with the change that uses it.
@@ -96,7 +98,8 @@ fn nothing_is_left_behind() {
             ["todo!", "unimplemented!", "dbg!", "#[ignore]", "#[allow(", "thread::sleep", "time::sleep"]
         {
             // The machine's own time may be waited for in the sources, never in a test.
-            let waits = left.ends_with("sleep") && source.path.starts_with("src/");
+            let is_source = source.path.starts_with("src/") || source.path.contains("/src/");
+            let waits = left.ends_with("sleep") && is_source;
             for (at, _) in code.match_indices(left).filter(|_| !waits) {
                 breaches.push(format!("{}:{}: {left}", source.path, line_of(&source.text, at)));
             }

@@ -1,0 +1,98 @@
+//! The four wires. Which one a request speaks is said by its path; each has a room of its own that judges its
+//! requests and writes its answers.
+
+use crate::asked::{Asked, Mode, Rules, Wanted};
+use crate::refusal::Refusal;
+use crate::turn::{Frames, Turn};
+use crate::{anthropic, gemini, ollama, openai};
+
+/// A wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    OpenAi,
+    Anthropic,
+    Ollama,
+    Gemini,
+}
+
+impl Form {
+    /// The wire that a request speaks. A path that nobody has is refused by the one that it is nearest to.
+    pub(crate) fn of(asked: &Asked) -> Form {
+        let path = asked.path();
+        let anthropic = asked.header("anthropic-version").is_some() || asked.header("x-api-key").is_some();
+        match path {
+            openai::PATH => Form::OpenAi,
+            anthropic::PATH => Form::Anthropic,
+            _ if path.starts_with("/api/") => Form::Ollama,
+            _ if path.starts_with("/v1beta/") || asked.header("x-goog-api-key").is_some() => Form::Gemini,
+            _ if anthropic => Form::Anthropic,
+            _ => Form::OpenAi,
+        }
+    }
+
+    /// Judges a request as the provider would.
+    pub(crate) fn judge(self, asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
+        match self {
+            Form::OpenAi => openai::judge(asked, rules),
+            Form::Anthropic => anthropic::judge(asked, rules),
+            Form::Ollama => ollama::judge(asked, rules),
+            Form::Gemini => gemini::judge(asked, rules),
+        }
+    }
+
+    /// A turn as the provider writes it.
+    pub(crate) fn answer(self, turn: &Turn, mode: Mode) -> Frames {
+        match (self, mode) {
+            (Form::OpenAi, Mode::Whole) => openai::whole(turn),
+            (Form::OpenAi, _) => openai::stream(turn),
+            (Form::Anthropic, Mode::Whole) => anthropic::whole(turn),
+            (Form::Anthropic, _) => anthropic::stream(turn),
+            (Form::Ollama, Mode::Whole) => ollama::whole(turn),
+            (Form::Ollama, _) => ollama::stream(turn),
+            (Form::Gemini, Mode::Whole) => gemini::whole(turn),
+            (Form::Gemini, mode) => gemini::stream(turn, mode),
+        }
+    }
+
+    /// The body of a refusal, in the provider's shape.
+    pub(crate) fn refused(self, refusal: &Refusal, number: u64, asked: &Asked) -> String {
+        match self {
+            Form::OpenAi => openai::refused(refusal).line(),
+            Form::Anthropic => anthropic::refused(refusal, number).line(),
+            Form::Ollama => ollama::refused(refusal),
+            Form::Gemini if gemini::wants_array(asked) => {
+                ["[", &gemini::refused(refusal).line(), "]"].concat()
+            }
+            Form::Gemini => gemini::refused(refusal).line(),
+        }
+    }
+
+    /// What the body is called where an answer comes in this mode.
+    pub(crate) fn media_type(self, mode: Mode) -> &'static str {
+        match (self, mode) {
+            (Form::OpenAi | Form::Anthropic, Mode::Whole) => "application/json",
+            (Form::OpenAi | Form::Anthropic, _) => "text/event-stream; charset=utf-8",
+            (Form::Ollama, Mode::Whole) => "application/json; charset=utf-8",
+            (Form::Ollama, _) => "application/x-ndjson",
+            (Form::Gemini, Mode::Stream) => "text/event-stream",
+            (Form::Gemini, _) => "application/json; charset=UTF-8",
+        }
+    }
+
+    /// What the body of a refusal is called.
+    pub(crate) fn refusal_type(self, refusal: &Refusal) -> &'static str {
+        match self {
+            Form::Ollama if ollama::is_plain(refusal) => "text/plain",
+            _ => self.media_type(Mode::Whole),
+        }
+    }
+
+    /// The header in which the provider numbers its answers.
+    pub(crate) fn request_id(self) -> Option<&'static str> {
+        match self {
+            Form::OpenAi => Some("x-request-id"),
+            Form::Anthropic => Some("request-id"),
+            Form::Ollama | Form::Gemini => None,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What was asked, in order, and how each answer ended. A request stands here, and in the file if there is one,
+//! before the first byte of its answer: whoever is killed then can still be counted.
+//!
+//! It never keeps a whole key. In: requests and the ends of answers. Out: the list, the counts.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::asked::{Asked, Wanted};
+use crate::refusal::Refusal;
+use crate::reply::Reply;
+use crate::script::Script;
+
+/// A request, and what came of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// The number of the request, from 1, in the order of time.
+    pub number: u64,
+    /// `POST` mostly.
+    pub method: String,
+    /// The path without its query, where a key may stand.
+    pub path: String,
+    /// The model that was asked for, where the request was taken.
+    pub model: Option<String>,
+    /// The last characters of the key: four, or half of a short one.
+    pub key: Option<String>,
+    /// The status of the answer.
+    pub status: u16,
+    /// Whether a reply of the script was used for it.
+    pub scripted: bool,
+    /// The body: JSON, or the text where it is none.
+    pub body: Value,
+    /// How the answer ended.
+    pub end: End,
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// It is still being given.
+    Open,
+    /// It was given to its end.
+    Sent,
+    /// The script had it cut.
+    Cut,
+    /// The client went away before the end.
+    Gone,
+    /// The mock was stopped.
+    Stopped,
+}
+
+/// How many there were.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Count {
+    /// Requests, all of them.
+    pub requests: u64,
+    /// Those for which a reply of the script was used: what a provider would have begun to be paid for.
+    pub scripted: u64,
+    /// Those that were refused before the script was looked at, or for which it had nothing.
+    pub refused: u64,
+    /// Those whose client went away before the end.
+    pub gone: u64,
+    /// Those that are being answered now.
+    pub open: u64,
+    /// The most that were being answered at once.
+    pub most_at_once: u64,
+    /// Replies of the script that can still be used.
+    pub left: u64,
+}
+
+/// What the mock remembers, and the place in its script.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    script: Script,
+    seen: Vec<Seen>,
+    most_at_once: u64,
+    file: Option<(PathBuf, File)>,
+    stopped: bool,
+}
+
+/// What is decided for a request.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    pub(crate) outcome: Result<(Wanted, Arc<Reply>), Refusal>,
+    pub(crate) ticket: Ticket,
+}
+
+/// The open end of a request. Dropping it says how the answer ended: if nothing else was said, the client went away.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    ledger: Arc<Ledger>,
+    number: u64,
+    pub(crate) end: End,
+}
+
+/// What is shown of a key: four characters, or half of a short one, and never all.
+pub(crate) fn last_of(key: &str) -> String {
+    let characters: Vec<char> = key.chars().collect();
+    let shown = 4.min(characters.len() / 2);
+    characters.iter().skip(characters.len() - shown).collect()
+}
+
+impl Ledger {
+    pub(crate) fn new(script: Script, file: Option<(PathBuf, File)>) -> Ledger {
+        let state = State { script, seen: Vec::new(), most_at_once: 0, file, stopped: false };
+        Ledger { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever panicked with it in hand had no half of a change to leave: each is one assignment.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request, draws the reply for it, and writes it into the file.
+    pub(crate) fn enter(self: &Arc<Ledger>, asked: &Asked, judged: Result<Wanted, Refusal>) -> Entry {
+        let mut state = self.state();
+        let number = u64::try_from(state.seen.len()).unwrap_or(u64::MAX).saturating_add(1);
+        let mut outcome = judged.and_then(|wanted| {
+            let raw = String::from_utf8_lossy(&asked.body);
+            let texts = [raw.as_ref(), wanted.texts.as_str()];
+            let reply = state.script.next(&wanted.model, &wanted.last, &texts);
+            reply.map(|reply| (wanted, reply)).map_err(|why| Refusal::unscripted(&why))
+        });
+        let mut seen = Seen {
+            number,
+            method: asked.method.to_string(),
+            path: asked.path().to_owned(),
+            model: outcome.as_ref().ok().map(|(wanted, _)| wanted.model.clone()),
+            key: asked.key().map(last_of),
+            status: match &outcome {
+                Ok((_, reply)) => reply.status(),
+                Err(refusal) => refusal.status,
+            },
+            scripted: outcome.is_ok(),
+            body: asked
+                .json()
+                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&asked.body).into_owned())),
+            end: End::Open,
+        };
+        if let Some((path, file)) = &mut state.file
+            && let Err(error) = append(file, &seen)
+        {
+            // An answer that nobody could count is worse than none.
+            let words = format!("{}: {error}; the request could not be noted", path.display());
+            outcome = Err(Refusal::new(500, words));
+            seen.status = 500;
+        }
+        state.seen.push(seen);
+        let open = state.open();
+        state.most_at_once = state.most_at_once.max(open);
+        drop(state);
+        self.changed.notify_all();
+        Entry { number, outcome, ticket: Ticket { ledger: self.clone(), number, end: End::Gone } }
+    }
+
+    fn close(&self, number: u64, end: End) {
+        let mut state = self.state();
+        let end = if state.stopped && end == End::Gone { End::Stopped } else { end };
+        let place = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
+        if let Some(seen) = state.seen.get_mut(place) {
+            seen.end = end;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// From here on an answer that breaks off was broken off by the mock.
+    pub(crate) fn stopping(&self) {
+        self.state().stopped = true;
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.state().seen.clone()
+    }
+
+    pub(crate) fn count(&self) -> Count {
+        let state = self.state();
+        let of = |fits: fn(&Seen) -> bool| {
+            u64::try_from(state.seen.iter().filter(|it| fits(it)).count()).unwrap_or(0)
+        };
+        Count {
+            requests: of(|_| true),
+            scripted: of(|seen| seen.scripted),
+            refused: of(|seen| !seen.scripted),
+            gone: of(|seen| seen.end == End::Gone),
+            open: state.open(),
+            most_at_once: state.most_at_once,
+            left: u64::try_from(state.script.left()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Waits until what was seen is as somebody wants it, or the time is over.
+    pub(crate) fn wait(
+        &self,
+        patience: Duration,
+        wanted: impl Fn(&[Seen]) -> bool,
+    ) -> Result<Vec<Seen>, Vec<Seen>> {
+        let unlike = |state: &mut State| !wanted(&state.seen);
+        let waited = self.changed.wait_timeout_while(self.state(), patience, unlike);
+        let (state, over) = waited.unwrap_or_else(PoisonError::into_inner);
+        if over.timed_out() { Err(state.seen.clone()) } else { Ok(state.seen.clone()) }
+    }
+}
+
+impl State {
+    fn open(&self) -> u64 {
+        u64::try_from(self.seen.iter().filter(|seen| seen.end == End::Open).count()).unwrap_or(u64::MAX)
+    }
+}
+
+/// One line, with the kernel when this returns: it outlives the process.
+fn append(file: &mut File, seen: &Seen) -> io::Result<()> {
+    let mut line = serde_json::to_vec(seen)?;
+    line.push(b'\n');
+    file.write_all(&line)?;
+    file.flush()
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.ledger.close(self.number, self.end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_is_shown_whole() {
+        for (key, shown) in
+            [("sk-12345678", "5678"), ("abcdef", "def"), ("ab", "b"), ("a", ""), ("", ""), ("äöüß", "üß")]
+        {
+            assert_eq!(last_of(key), shown);
+        }
+    }
+}
