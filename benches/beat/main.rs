@@ -1,6 +1,6 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `reopen`, `threads`, `fairness`, `hostile`, `validation`);
+//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`);
 //! `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -8,6 +8,7 @@
 
 mod child;
 mod cold;
+mod extraction;
 mod fairness;
 mod floors;
 mod grown;
@@ -27,7 +28,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in the order in which they run.
-const PARTS: [(&str, Measure); 12] = [
+const PARTS: [(&str, Measure); 13] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -40,6 +41,7 @@ const PARTS: [(&str, Measure); 12] = [
     ("fairness", fairness::beside_a_bad_one),
     ("hostile", hostile::refusals),
     ("validation", validation::cost),
+    ("extraction", extraction::cost),
 ];
 
 fn main() {

@@ -3,7 +3,7 @@
 //! It never guesses: what may mean two threads is refused with both. What a person typed comes in; an
 //! id of the log goes out.
 
-use crate::words::ids::ThreadId;
+use crate::words::ids::{ThreadId, one_line};
 use crate::words::ports::{LogFault, LogReader};
 
 /// Threads looked at for one beginning. More than this of one root's children may follow it; more
@@ -15,14 +15,17 @@ const NAMED: usize = 8;
 /// Why no thread was found.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotFound {
+    /// Nothing was typed, with which all of them begin.
+    #[error("the name of the thread is empty")]
+    Unnamed,
     /// The log has no thread yet.
     #[error("the log has no thread yet")]
     Empty,
     /// None begins like that.
-    #[error("no thread begins with {0:?}")]
+    #[error("no thread begins with \"{}\"", one_line(.0))]
     None(String),
     /// Several do.
-    #[error("{typed:?} is the beginning of {} threads{}", if *.more { "many" } else { "several" }, listed(.candidates))]
+    #[error("\"{}\" is the beginning of {} threads{}", one_line(.typed), if *.more { "many" } else { "several" }, listed(.candidates))]
     Ambiguous {
         /// What was typed.
         typed: String,
@@ -48,6 +51,9 @@ fn listed(candidates: &[ThreadId]) -> String {
 /// The thread that was meant. A root is meant rather than its children where all that begin like that
 /// are of one tree.
 pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
+    if typed.is_empty() {
+        return Err(NotFound::Unnamed);
+    }
     if typed == "@last" {
         return last(reader)?.ok_or(NotFound::Empty);
     }
@@ -55,8 +61,7 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
         return Ok(found);
     }
     // The hex digits alone, as somebody reads them off a screen.
-    if !typed.is_empty()
-        && !typed.starts_with("sess-")
+    if !typed.starts_with("sess-")
         && let Some(found) = beginning(reader, &["sess-", typed].concat())?
     {
         return Ok(found);

@@ -101,7 +101,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Timing(Timing::Cancel)) => "cancels a timer, item",
         Some(Mark::Timing(Timing::Fired)) => "a timer fired, inbox of call",
         Some(Mark::Timing(Timing::Opens)) => "a timer fired, opens call",
-        Some(Mark::Timing(Timing::Cancelled)) => "a timer is cancelled with call",
+        Some(Mark::Timing(Timing::Cancelled)) => "a timer is cancelled, set by call",
         Some(Mark::Timing(Timing::Wall)) => "time of call",
         _ => "",
     };

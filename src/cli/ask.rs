@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::exit::Exit;
 use super::here;
+use super::hindered;
 use super::place::Place;
 use super::run::Signals;
 use super::screen::Screen;
@@ -75,10 +76,26 @@ impl Ask {
 
 /// What came on stdin, without the line break at its end.
 fn piped(screen: Screen) -> Result<String, Exit> {
-    let mut text = String::new();
-    let most = limits::MESSAGE_BYTES as u64 + 1;
-    let read = std::io::stdin().lock().take(most).read_to_string(&mut text);
-    read.map_err(|error| screen.fail(Exit::Usage, ["stdin: ", &error.to_string()].concat()))?;
+    let mut bytes = Vec::new();
+    let most = limits::MESSAGE_BYTES;
+    let read = std::io::stdin().lock().take(most as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| {
+        hindered::unread(screen, Exit::Usage, std::path::Path::new("stdin"), "the question", &error)
+    })?;
+    let fail = |why: String, mend: &str| {
+        let exit = screen.fail(Exit::Usage, ["stdin, the question: ", &why].concat());
+        screen.say(["  try: ", mend].concat());
+        exit
+    };
+    // Before it is read as text: the limit may cut through a character.
+    if bytes.len() > most {
+        let why = ["it is longer than ", &most.to_string(), " bytes"].concat();
+        return Err(fail(why, "a shorter one, or a file that a listener reads"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to().saturating_add(1);
+        fail(["byte ", &at.to_string(), " is not UTF-8"].concat(), "the question as UTF-8")
+    })?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
@@ -88,7 +105,8 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
     let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, mend: &str| {
-        let exit = screen.fail(Exit::Payload, words);
+        // Nothing was asked of anybody yet: it is the command that names the wrong one.
+        let exit = screen.fail(Exit::Usage, words);
         screen.say(["  try: ", mend].concat());
         exit
     };
@@ -98,8 +116,13 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
             let words = ["nothing in the organism's file is called ", name.as_str()].concat();
             return Err(fail(&words, &names.join(", ")));
         };
-        if takes(listener) {
+        if takes(listener) && listener.entry {
             return Ok(name.clone());
+        }
+        if takes(listener) {
+            let words = [name.as_str(), " is not open to messages from outside"].concat();
+            let mend = ["entry: true at listeners.", name.as_str(), " in the organism's file"].concat();
+            return Err(fail(&words, &mend));
         }
         let elements: Vec<String> =
             listener.accepts.iter().map(|q| ["<", &q.name.local, ">"].concat()).collect();

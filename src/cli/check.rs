@@ -1,6 +1,6 @@
 //! `systole check`: everything that is wrong with an organism's file, or what the organism is. The check
 //! is the loader's, the one that `run` goes through; nothing is started, and neither the environment nor the
-//! log is looked at.
+//! log is looked into.
 
 use clap::Args;
 use serde_json::{Value, json};

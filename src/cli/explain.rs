@@ -87,11 +87,16 @@ fn as_json(code: Code) -> serde_json::Value {
 }
 
 fn unknown(screen: Screen, typed: &str) -> Exit {
-    let exit = screen.fail(Exit::Usage, ["there is no code `", typed, "`"].concat());
+    let exit = match typed {
+        "" => screen.fail(Exit::Usage, "the code is empty"),
+        _ => screen.fail(Exit::Usage, ["there is no code `", typed, "`"].concat()),
+    };
     let codes = || Code::ALL.iter().map(|code| code.as_str());
     // Whoever left the family out means the one that ends so.
     let name = |code: &'static str| code.split_once('.').map_or(code, |(_, name)| name);
-    let bare = nearest(typed, codes().map(name));
+    // A long name may well hold the letters of a short word, and has nothing to do with it.
+    let bare = nearest(typed, codes().map(name))
+        .filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
     let bare = codes().find(|code| Some(name(code)) == bare);
     let family = nearest(typed, Code::ALL.iter().map(|code| code.family()));
     let near = match typed.contains('.') {

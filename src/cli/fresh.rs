@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
+use super::hindered;
 use super::screen::Screen;
 
 /// A file that is to be written.
@@ -35,17 +36,15 @@ pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<()
         screen.say("  try: another name, or an empty folder");
         return Err(Exit::Usage);
     }
-    files.iter().try_for_each(|file| one(&folder.join(&file.path), &file.text)).map_err(|(path, error)| {
-        let words = [&path.display().to_string(), ": ", &error.to_string()].concat();
-        screen.fail(Exit::Unavailable, words)
-    })
+    files.iter().try_for_each(|file| one(screen, &folder.join(&file.path), &file.text))
 }
 
-fn one(path: &Path, text: &str) -> Result<(), (PathBuf, std::io::Error)> {
-    let told = |error| (path.to_owned(), error);
+fn one(screen: Screen, path: &Path, text: &str) -> Result<(), Exit> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(told)?;
+        fs::create_dir_all(folder)
+            .map_err(|error| hindered::no_folder(screen, folder, "a new folder", &error))?;
     }
+    let told = |error| hindered::unwritten(screen, path, "a new file", &error);
     let mode = if text.starts_with("#!") { 0o777 } else { 0o666 };
     // Somebody may have put a file there since we looked.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(told)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::exit::Exit;
+use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::graph::Graph as Drawing;
@@ -69,10 +70,8 @@ impl Graph {
         match &self.out {
             // What is ours to draw with stands beside names that were made visible where they were put in.
             None => screen.drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
-            Some(file) => std::fs::write(file, document).map_err(|error| {
-                let words = [&file.display().to_string(), ": ", &error.to_string()].concat();
-                screen.fail(Exit::Unavailable, words)
-            })?,
+            Some(file) => std::fs::write(file, document)
+                .map_err(|error| hindered::unwritten(screen, file, "the drawing", &error))?,
         }
         Ok(Exit::Done)
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::cast;
 use super::exit::Exit;
+use super::hindered;
+use super::looking;
 use super::place::Place;
 use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
@@ -27,7 +29,7 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
             runtime.shutdown_timeout(LAST);
             exit
         }
-        Err(error) => screen.fail(Exit::Unavailable, error),
+        Err(error) => hindered::machine(screen, "the threads that an organism runs on", &error),
     }
 }
 
@@ -68,7 +70,11 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
         StartFault::Log(fault) => log_fault(screen, fault),
         StartFault::Configuration { .. } => screen.fail(Exit::Log, fault),
         StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),
-        StartFault::Machine(_) => screen.fail(Exit::Unavailable, fault),
+        StartFault::Machine(_) => {
+            let exit = screen.fail(Exit::Unavailable, fault);
+            screen.say("  try: the same again; if it stays so, systole doctor");
+            exit
+        }
     }
 }
 
@@ -78,7 +84,11 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
         LogFault::Foreign { .. } | LogFault::Newer { .. } | LogFault::Damaged { .. } => Exit::Log,
         LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
     };
-    screen.fail(exit, fault)
+    screen.fail(exit, fault);
+    if let Some(mend) = looking::mend_of(fault) {
+        screen.say(["  try: ", mend].concat());
+    }
+    exit
 }
 
 /// Says how an organism ended; none if it ended as it should.

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
+use systole_kit::writer::visible;
 
 use super::examples::{ALL, Example, FIRST};
 use super::exit::Exit;
 use super::fresh::{self, Fresh};
+use super::place::quoted;
 use super::screen::Screen;
 use crate::organism::file::ORGANISM_JSON_SCHEMA;
 use crate::words::ids::Name;
@@ -39,6 +41,7 @@ impl Init {
     fn write(&self, screen: Screen) -> Result<Exit, Exit> {
         let example = ALL.iter().find(|e| self.example.as_deref() == Some(e.name)).copied().unwrap_or(FIRST);
         let folder = self.name.clone().unwrap_or_default();
+        printable(screen, &folder)?;
         let files = files(example, &name(&folder));
         fresh::write(screen, &folder, &files)?;
         let enter =
@@ -56,6 +59,19 @@ impl Init {
         }
         Ok(Exit::Done)
     }
+}
+
+/// Refuses a name that would be another one where it is printed: nobody could go there by what is shown.
+fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
+    let text = folder.to_string_lossy();
+    // Line breaks and tabs are let through where a text is shown.
+    let shown = visible(&text).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
+    if folder.to_str() == Some(&shown) {
+        return Ok(());
+    }
+    screen.say_drawn(&["error: the name `", &shown, "` holds what no screen shows as it is"].concat());
+    screen.say("  try: a name of letters, digits, - and _");
+    Err(Exit::Usage)
 }
 
 /// What an organism in that folder is called: as the folder, where that is a name.
@@ -85,11 +101,3 @@ fn files(example: &Example, name: &str) -> Vec<Fresh> {
 
 /// The first line of an organism's file, by which editors know its keys.
 const FOR_EDITORS: &str = "# yaml-language-server: $schema=organism.schema.json\n";
-
-/// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain =
-        text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b)) && !text.starts_with('-');
-    if plain { text } else { ["'", &text.replace('\'', "'\\''"), "'"].concat() }
-}

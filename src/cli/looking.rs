@@ -45,7 +45,7 @@ impl Looking {
             return Err(Exit::Unavailable);
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
-        let (reader, running) = opened.map_err(|fault| fault_told(screen, &fault))?;
+        let (reader, running) = opened.map_err(|fault| here::log_fault(screen, &fault))?;
         Ok(Looking {
             screen,
             reader,
@@ -88,7 +88,7 @@ impl Looking {
 
     /// Says what is the matter with the log.
     pub(super) fn fault(&self, fault: &LogFault) -> Exit {
-        fault_told(self.screen, fault)
+        here::log_fault(self.screen, fault)
     }
 }
 
@@ -101,7 +101,8 @@ pub(super) fn absent(log: &Path) -> String {
 /// nothing was asked of anybody yet.
 pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
     let mend = match why {
-        NotFound::Log(fault) => return fault_told(screen, fault),
+        NotFound::Log(fault) => return here::log_fault(screen, fault),
+        NotFound::Unnamed => "@last, or one of systole ps",
         NotFound::Empty => "systole send, which opens the first one",
         NotFound::None(_) => "systole ps, which lists them",
         NotFound::Ambiguous { .. } => "more of its digits",
@@ -111,21 +112,16 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
     Exit::Usage
 }
 
-fn fault_told(screen: Screen, fault: &LogFault) -> Exit {
-    let exit = here::log_fault(screen, fault);
-    if let Some(mend) = mend_of(fault) {
-        screen.say(["  try: ", mend].concat());
-    }
-    exit
-}
-
 /// What to do about a log that cannot be read.
 pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
     match fault {
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
         LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
         LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
-        LogFault::InUse { .. } | LogFault::Io { .. } => None,
+        LogFault::Io { .. } => Some(
+            "--log PATH, or another log.path in the organism's file: one that this user can read and write",
+        ),
+        LogFault::InUse { .. } => None,
     }
 }
 

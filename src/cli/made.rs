@@ -3,8 +3,8 @@
 //! Finds who takes the element and the schema that judges it, has the kit build the payload and prints what was made on
 //! stderr. It sends nothing. An element that nobody takes, and fields that make no payload, are told with their mend.
 
+use systole_kit::QName;
 use systole_kit::schema::{Model, Slip, nearest};
-use systole_kit::{QName, writer};
 
 use super::exit::Exit;
 use super::refused;
@@ -42,7 +42,14 @@ pub(super) fn payload(
 ) -> Result<Vec<u8>, Exit> {
     let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
     let Some(made) = model.from_fields(element, &fields) else {
-        return Err(screen.fail(Exit::Usage, ["no element ", element, " is in the schema"].concat()));
+        let known: Vec<&str> = model.elements().collect();
+        let listed = ["; there are ", &known.join(", ")].concat();
+        let told = match element {
+            "" => ["the name of the element is empty", &listed].concat(),
+            _ => ["no element ", element, " is in the schema", &meant(element, known.into_iter(), &listed)]
+                .concat(),
+        };
+        return Err(screen.fail(Exit::Usage, told));
     };
     match made {
         Ok(made) => {
@@ -144,6 +151,9 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
         of_whom.iter().flat_map(|l| &l.accepts).map(|taken| &*taken.name.local).collect();
     names.sort_unstable();
     names.dedup();
+    if element.is_empty() && !names.is_empty() {
+        return ["the name of the element is empty; open are ", &names.join(", ")].concat();
+    }
     let who = to.map_or_else(|| "nobody takes".to_owned(), |to| [to.as_str(), " does not take"].concat());
     if names.is_empty() {
         return [
@@ -156,7 +166,7 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
         .concat();
     }
     let listed = ["; open are ", &names.join(", ")].concat();
-    [&who, " ", &writer::visible(element), &meant(element, names.into_iter(), &listed)].concat()
+    [&who, " ", element, &meant(element, names.into_iter(), &listed)].concat()
 }
 
 /// The name that was probably meant, or else what there is.

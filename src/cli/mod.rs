@@ -18,6 +18,7 @@ mod explain;
 mod fresh;
 mod graph;
 mod here;
+mod hindered;
 mod init;
 mod listener;
 mod live;
@@ -41,8 +42,10 @@ mod why;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use systole_kit::writer::visible;
 
 use exit::Exit;
+use screen::Screen;
 
 use crate::edges::schemas::{trial, tried};
 
@@ -125,11 +128,21 @@ pub fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == trial::WORD) {
         return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
     }
-    let matches = grouped(Arguments::command()).get_matches();
-    match Arguments::from_arg_matches(&matches) {
+    let matches = grouped(Arguments::command()).try_get_matches();
+    match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => screen::ended(arguments.command.run()).into(),
-        Err(error) => error.exit(),
+        Err(error) => unread(&error),
     }
+}
+
+/// Says what is wrong with the command line. What was typed is repeated in it, and may be anything.
+fn unread(error: &clap::Error) -> ExitCode {
+    let words = error.to_string();
+    if !error.use_stderr() || *visible(&words) == *words {
+        error.exit();
+    }
+    Screen::of_process(false).say(words.trim_end());
+    Exit::Usage.into()
 }
 
 impl Command {

@@ -92,10 +92,10 @@ impl Place {
     pub(super) fn command(&self, name: &str) -> String {
         let mut command = ["systole ", name].concat();
         if self.organism_file.as_os_str() != "organism.yaml" {
-            command.extend([" -f ", &self.organism_file.display().to_string()]);
+            command.extend([" -f ", &quoted(&self.organism_file)]);
         }
         if let Some(log) = &self.log {
-            command.extend([" --log ", &log.display().to_string()]);
+            command.extend([" --log ", &quoted(log)]);
         }
         for setting in &self.settings {
             command.extend([" --set '", &setting.replace('\'', "'\\''"), "'"]);
@@ -116,6 +116,14 @@ impl Place {
     pub(super) fn given_log(&self) -> Option<PathBuf> {
         self.log.clone()
     }
+}
+
+/// A path as a shell reads it, and as no command takes for an option.
+pub(super) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let text = if text.starts_with('-') { ["./", &text].concat() } else { text };
+    let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+    if is_plain { text } else { ["'", &text.replace('\'', "'\\''"), "'"].concat() }
 }
 
 fn refuse(screen: Screen, refused: &Refused) -> Exit {

@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
 use super::here;
+use super::hindered;
 use super::live::{self, Live};
 use super::place::Place;
 use super::screen::Screen;
@@ -47,23 +48,21 @@ impl Run {
         }
         // Signals are listened for before anything starts, so that none ends us half started.
         let mut signals = Signals::listen(screen)?;
-        let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
-        let credential = Credential::draw().map_err(machine)?;
+        let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
+        let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = keyring(screen, &file, credential.clone())?;
         let listener = bind(screen, &file).await?;
         let log = file.log.clone();
         let before = here::start(screen, &self.place, file);
         let organism = Box::pin(before).await?;
-        let address = listener.local_addr().map_err(machine)?;
+        let address = listener.local_addr().map_err(machine("the address that is listened on"))?;
         let run_file = RunFile { pid: std::process::id(), address, token: credential };
         let door = HttpDoor::open(listener, organism.front().clone(), keyring);
         let posted = match run_file.post(&log) {
             Ok(posted) => posted,
             Err(error) => {
-                let exit = screen.fail(
-                    Exit::Unavailable,
-                    [&RunFile::path(&log).display().to_string(), ": ", &error.to_string()].concat(),
-                );
+                let path = RunFile::path(&log);
+                let exit = hindered::unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
                 organism.stop(std::time::Duration::ZERO).await;
                 return Err(exit);
@@ -197,7 +196,8 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn listen(screen: Screen) -> Result<Signals, Exit> {
-        let listen = |kind| signal(kind).map_err(|error| screen.fail(Exit::Unavailable, error));
+        let told = |error| hindered::machine(screen, "the signals that stop a command", &error);
+        let listen = |kind| signal(kind).map_err(told);
         Ok(Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

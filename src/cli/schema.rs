@@ -40,8 +40,8 @@ enum What {
 struct Show {
     #[command(flatten)]
     place: Place,
-    /// An element, or a schema as the file names it; without one, what
-    /// `payloads` means
+    /// An element, or a schema as the file names it, or talk, which comes
+    /// with the house; without one, what `payloads` means
     element: Option<String>,
 }
 
@@ -71,10 +71,7 @@ impl Show {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let schema = match &self.element {
-            Some(element) => match schemas.named(element) {
-                Some(schema) => schema,
-                None => schemas.declaring(screen, element)?.schema,
-            },
+            Some(element) => schemas.meant(screen, element)?,
             None => schemas.payloads().ok_or_else(|| nothing(screen, &schemas))?,
         };
         let hash = Digest::of(&schema.text).to_string();
@@ -128,7 +125,7 @@ impl Of {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
-        let prompt = model.prompt(&local).unwrap_or_default();
+        let prompt = model.prompt_entry(&local).unwrap_or_default();
         if screen.json {
             screen.value(&json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}));
         } else {

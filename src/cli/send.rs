@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::awaited::{Ending, ending, may_halt};
 use super::exit::Exit;
+use super::hindered;
 use super::live::Live;
 use super::made;
 use super::place::Place;
@@ -20,6 +21,7 @@ use super::screen::Screen;
 use super::thread_name;
 use crate::console::client::{Client, Letter, Unheard};
 use crate::console::told::{Receipt, Record, Refusal};
+use crate::edges::system;
 use crate::organism::runfile::{RunFile, random_hex};
 use crate::words::codes::Code;
 use crate::words::ids::{Key, Malformed, Name};
@@ -170,13 +172,14 @@ pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, E
         Some(file) => std::fs::File::open(file).and_then(|f| f.take(limit).read_to_end(&mut document)),
         None => stdin.lock().take(limit).read_to_end(&mut document),
     };
-    let from = file.map_or_else(|| "stdin".to_owned(), |file| file.display().to_string());
-    read.map_err(|error| screen.fail(Exit::Usage, [&from, ": ", &error.to_string()].concat()))?;
+    let from = file.unwrap_or(Path::new("stdin"));
+    read.map_err(|error| hindered::unread(screen, Exit::Usage, from, "the payload", &error))?;
     Ok(document)
 }
 
 pub(super) fn drawn() -> Result<Key, String> {
-    let hex = random_hex().map_err(|error| error.to_string())?;
+    let hex =
+        random_hex().map_err(|error| ["the random bytes of a key: ", &system::told(&error)].concat())?;
     Key::parse(&hex).map_err(|malformed: Malformed| malformed.to_string())
 }
 

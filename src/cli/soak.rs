@@ -33,6 +33,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::exit::Exit;
+use super::hindered;
 use super::screen::Screen;
 use blow::Blow;
 use crowd::Crowd;
@@ -124,17 +125,19 @@ impl Soak {
     }
 
     fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
-        let machine = |error: std::io::Error| screen.fail(Exit::Unavailable, error);
+        let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let seed = match self.seed {
             Some(seed) => seed,
-            None => drawn().map_err(machine)?,
+            None => drawn().map_err(machine("a seed"))?,
         };
         let folder = match &self.folder {
             Some(folder) => folder.clone(),
-            None => std::env::temp_dir().join(["systole-soak-", &random_hex().map_err(machine)?].concat()),
+            None => std::env::temp_dir()
+                .join(["systole-soak-", &random_hex().map_err(machine("a name for the folder"))?].concat()),
         };
-        let program = std::env::current_exe().map_err(machine)?;
-        let house = House::build(&folder, &program).map_err(machine)?;
+        let program = std::env::current_exe().map_err(machine("which program runs"))?;
+        let house = House::build(&folder, &program)
+            .map_err(|error| hindered::no_folder(screen, &folder, "the folder of the trial", &error))?;
         screen.say(["seed ", &seed.to_string(), ", folder ", &house.folder().display().to_string()].concat());
         let began = Instant::now();
         let (strikes, tally) = self.trial(screen, &house, seed).map_err(|amiss| {

@@ -7,4 +7,5 @@ pub mod failpoint;
 pub mod leases;
 pub mod log;
 pub mod schemas;
+pub mod system;
 pub mod tasks;

@@ -20,6 +20,7 @@ use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroun
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
 use crate::pump::run::{self, Ended, Hand, Lines, Taken};
@@ -90,7 +91,7 @@ pub enum StartFault {
         words: String,
     },
     /// The machine said no.
-    #[error("{0}")]
+    #[error("what an organism runs on cannot be had: {0}")]
     Machine(String),
 }
 
@@ -125,7 +126,7 @@ fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
         }
         LogPlace::Memory(memory) => {
             let secret =
-                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(e.to_string()))?;
+                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
             Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
         }
     }
@@ -187,7 +188,7 @@ impl Organism {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
-        let machine = |e: std::io::Error| StartFault::Machine(e.to_string());
+        let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());

@@ -196,6 +196,11 @@ impl Desk {
         end.into_iter().chain(later).min()
     }
 
+    /// The same while nothing may go out: only a deadline.
+    pub fn next_end(&self) -> Option<Millis> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
     /// Deliveries that are out.
     pub fn out_count(&self) -> usize {
         self.out.len()

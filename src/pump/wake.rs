@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::fold::apply_to;
 use super::state::{Stand, State, Thread};
+use crate::rules::core_payload;
 use crate::words::ids::{CallPath, Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position, Step, Steps};
 use crate::words::record::Record;
@@ -84,6 +85,8 @@ pub struct Recovered {
     pub state: State,
     /// Records that came after the last checkpoint, and so are folded at every start until the next.
     pub since_checkpoint: usize,
+    /// Whether the log ends with the word that nothing was out, so that nothing can have been lost.
+    pub was_drained: bool,
 }
 
 /// Goes on from what the log holds.
@@ -121,8 +124,22 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
     {
         threads.insert(sys, thread);
     }
+    let was_drained = match threads.get(&ThreadId::sys()) {
+        Some(sys) => was_drained(reader, sys, opening.last)?,
+        None => false,
+    };
     let state = State { threads, ..State::default() };
-    Ok(Recovered { state, since_checkpoint: opening.records.len() })
+    Ok(Recovered { state, since_checkpoint: opening.records.len(), was_drained })
+}
+
+/// Whether the last record of all is the core's own word that nothing was out. Whoever sends writes of its
+/// start before, so that the word holds for as long as nothing follows it.
+fn was_drained(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<bool, LogFault> {
+    let newest = reader.of_thread(&sys.id, sys.seq, 1)?.pop();
+    Ok(newest.is_some_and(|(position, record)| {
+        let is_cores = position == last && record.header.from == Name::core();
+        is_cores && *record.body == *core_payload::shutdown(core_payload::DRAINED)
+    }))
 }
 
 /// The calls whose due turn may go out, in the order in which they could: what was out when the pump

@@ -85,11 +85,18 @@ pub fn in_own_words(
     }
     refusal.expected = Some(expected);
     let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
-    let near = nearest(&element.local, known().map(|name| &*name.local));
-    if let Some(meant) = near.and_then(|near| known().find(|name| *name.local == *near)) {
-        refusal.fix = Some(["write <", &meant.local, " xmlns=\"", &meant.ns, "\">"].concat());
+    if let Some(mend) = nearest_of(element, &known().collect::<Vec<_>>()) {
+        refusal.fix = Some(mend);
     }
     refusal
+}
+
+/// The mend for an element whose name is near to one that is taken: in its own namespace, if it is taken in that.
+fn nearest_of(element: &QName, known: &[&QName]) -> Option<String> {
+    let near = nearest(&element.local, known.iter().map(|name| &*name.local))?;
+    let mut meant = known.iter().filter(|name| *name.local == *near);
+    let meant = meant.clone().find(|name| name.ns == element.ns).or_else(|| meant.next())?;
+    Some(["write <", &meant.local, " xmlns=\"", &meant.ns, "\">"].concat())
 }
 
 /// A refusal of an item without a namespace, or in that of the reply around it, with the one that its name has among what the sender may say.
@@ -216,5 +223,15 @@ fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     } else {
         (Code::NotAPeer, "the addressee is nobody you may address, or does not take this element")
     };
-    Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received)
+    let refusal =
+        Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received);
+    // What is written as it is taken went to somebody else: its name is none to mend.
+    let taken: Vec<&QName> = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name).collect();
+    if taken.contains(&element) {
+        return refusal;
+    }
+    match nearest_of(element, &taken) {
+        Some(mend) => refusal.mended_by(mend),
+        None => refusal,
+    }
 }

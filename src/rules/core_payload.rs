@@ -34,6 +34,11 @@ pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> B
     })
 }
 
+/// How an organism stops whose deliveries may be out when it has.
+pub const DRAIN: &str = "drain";
+/// How one stops of which nothing is out, and nothing of an earlier run can be.
+pub const DRAINED: &str = "drained";
+
 /// `<shutdown>`: the organism stops.
 pub fn shutdown(mode: &str) -> Body {
     written("shutdown", |shutdown| shutdown.attr("mode", mode).empty())

@@ -174,6 +174,8 @@ codes! {
         try "leave `returns` out, or name the listener under `peers` of who calls it";
     ConfigSeveralTakers "config.several-takers" false "an element may go to more than one, and nothing says to which"
         try "`broadcast:` for it, or `<to>` in every item and message";
+    ConfigShadowed "config.shadowed" false "an element of the file takes the place of one of the house that has its name, for every listener that names it"
+        try "another name for the element; left out, that of the house is meant";
     ConfigCircle "config.circle" false "listeners can call each other in a circle, which only the default budgets end"
         try "`budgets:` with the numbers that you mean";
     ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, characters that nobody sees"
@@ -189,7 +191,7 @@ impl Code {
         self.as_str().split('.').next().unwrap_or_default()
     }
 
-    /// What is said where it is given out, as it was brought about; none where nobody can bring it about.
+    /// What is said where it is given out, as it was brought about.
     pub fn example(self) -> Option<&'static str> {
         let head = ["== ", self.as_str(), " ==\n"].concat();
         let (_, after) = EXAMPLES.split_once(&head)?;
@@ -204,6 +206,7 @@ impl Code {
                 | Code::ConfigUnusedElement
                 | Code::ConfigUnreadAnswer
                 | Code::ConfigSeveralTakers
+                | Code::ConfigShadowed
                 | Code::ConfigCircle
                 | Code::ConfigPrompt
         )

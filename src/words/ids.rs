@@ -12,11 +12,17 @@ use super::limits;
 
 /// Why a text is no name or id: the text, and the grammar it misses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} {text:?} is not of the form {grammar}")]
+#[error("{what} \"{}\" is not of the form {grammar}", one_line(.text))]
 pub struct Malformed {
     what: &'static str,
     text: String,
     grammar: &'static str,
+}
+
+/// A text with its line breaks and tabs written out. Whoever shows it writes out what else is hidden in it; if that were
+/// done here, it would be done twice.
+pub fn one_line(text: &str) -> String {
+    text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
 }
 
 fn malformed(what: &'static str, text: &str, grammar: &'static str) -> Malformed {

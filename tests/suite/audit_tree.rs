@@ -315,3 +315,18 @@ sess-0123456789ab  resting  opened 12:00:00
 "#);
     stop(organism).await;
 }
+
+/// The timer of a call that closed long before is cancelled when the time of its message is over: not with that call.
+#[test]
+fn a_cancelled_timer_is_told_with_the_call_that_set_it() {
+    let thread = ThreadId::parse("sess-0123456789ab").unwrap();
+    let mut record = hostile(&thread).remove(0);
+    let timer = systole::words::ids::TimerId::parse("tea").unwrap();
+    record.header.kind = systole::words::record::Kind::Timer;
+    record.header.code = Some(Mark::Timing(systole::words::record::Timing::Cancelled));
+    record.header.call = Some(CallPath::top(1));
+    (record.header.from, record.header.to) = (Name::core(), None);
+    record.body = systole::rules::core_payload::timer_cancelled(&timer);
+    let told = narrate(&record, Some(&thread)).join("\n");
+    assert!(told.contains(" core  a timer is cancelled, set by call 1  <timer-cancelled>"), "{told}");
+}

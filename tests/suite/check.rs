@@ -40,6 +40,10 @@ fn h3_run_refuses_exactly_what_check_refuses() {
         let name = path.to_str().unwrap();
         let checked = here(&["check", "-f", name]);
         assert_eq!(checked.code, Some(0), "{name}\n{}", checked.stdout);
+        // That a file runs is shown without models, which a test of warnings has none of.
+        if !file::load(&path).unwrap().agents.is_empty() {
+            continue;
+        }
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
         let arguments =
@@ -94,6 +98,13 @@ fn what_is_said_to_be_meant_is_not_warned_of() {
     assert_eq!(warned("several-takers.yaml", &both), [""; 0]);
     let entry = ["broadcast.find=all", "listeners.boss.entry=true", "organism.entry=south"];
     assert_eq!(warned("several-takers.yaml", &entry), [""; 0]);
+    // A listener's own schema says whose it means.
+    let own = [
+        "payloads={other: text}",
+        "listeners.greeter.schema=schemas/talker.xsd",
+        "listeners.second.schema=schemas/talker.xsd",
+    ];
+    assert_eq!(warned("shadowed.yaml", &own), ["config.unused-element"]);
     for good in ["beat", "hello", "first-listeners", "soak"] {
         let path = Path::new("config").join(good).join("organism.yaml");
         assert_eq!(file::load(&path).unwrap().warnings, [], "{good}");
@@ -221,4 +232,68 @@ fn what_cannot_be_printed_is_told_and_is_not_done() {
         assert_eq!(ran.status.code(), Some(5), "{arguments:?}: {told}");
         assert_eq!(told.matches("what should stand there is lost").count(), 1, "{arguments:?}: {told}");
     }
+}
+
+/// Whoever has a hundred has one reason for them; the others are not to be lost below.
+#[test]
+fn of_warnings_with_one_code_twenty_are_drawn_and_the_rest_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..30).map(|n| format!("l{n}")).collect();
+    let mut text = "organism: {name: hello, entry: l0}\nlisteners:\n".to_owned();
+    for name in &names {
+        let peers: Vec<&str> = names.iter().filter(|peer| *peer != name).map(String::as_str).collect();
+        text += &format!("  {name}: {{run: [a], accepts: [ask], turns: 2, peers: [{}]}}\n", peers.join(", "));
+    }
+    fs::write(folder.path().join("organism.yaml"), text).unwrap();
+    let ran = systole(folder.path(), &["check"]);
+    let drawn = |code: &str| ran.stdout.matches(&format!("warning[{code}]:")).count();
+    assert_eq!((ran.code, drawn("config.several-takers"), drawn("config.circle")), (Some(0), 20, 20));
+    let several = "10 more with config.several-takers are not shown; `check --json` has them all\n";
+    let circle = "9 more with config.circle are not shown; `check --json` has them all\n";
+    let end = [several, circle, "59 warnings\n"].concat();
+    assert!(ran.stdout.contains(&end), "{}", ran.stdout);
+    let json = systole(folder.path(), &["check", "--json"]);
+    assert_eq!(json.stdout.lines().count(), 59 + 1, "each is a value, and what the organism is");
+}
+
+/// Where no log can ever lie the file is refused, by `run` in the same words.
+#[test]
+fn a_log_that_cannot_be_one_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    fs::copy("tests/suite/golden/config/schemas/search.xsd", root.join("search.xsd")).unwrap();
+    fs::create_dir(root.join("logs")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe"), 0o600.into()).unwrap();
+    std::os::unix::fs::symlink("organism.yaml", root.join("link.db")).unwrap();
+    let text = "organism: {name: hello, entry: search}\nlisteners:\n  \
+                search: {run: [a], schema: search.xsd, accepts: [find], returns: [found]}\n";
+    let refused = |log: &str, wanted: &[&str]| {
+        fs::write(root.join("organism.yaml"), format!("{text}log: {{path: {log}}}\n")).unwrap();
+        let (checked, ran) = (systole(root, &["check"]), systole(root, &["run"]));
+        assert_eq!((checked.code, ran.code), (Some(3), Some(3)), "{log}: {checked:?} {ran:?}");
+        assert_eq!(checked.stdout, ran.stderr, "{log}");
+        for wanted in wanted.iter().chain(&["organism.yaml:4:13", "  try: "]) {
+            assert!(checked.stdout.contains(wanted), "{log}: {wanted:?}: {}", checked.stdout);
+        }
+    };
+    refused("logs", &["log.path: `logs` is a folder, and the log is a file", "try: ./logs.db"]);
+    refused("./logs/", &["is a folder", "try: ./logs.db"]);
+    refused(".", &["is a folder"]);
+    refused("pipe", &["log.path: `pipe` is a pipe, a socket or a device, and the"]);
+    refused("/dev/null", &["is a pipe, a socket or a device"]);
+    refused("organism.yaml", &["log.path: `organism.yaml` is the organism's file itself"]);
+    refused("link.db", &["is the organism's file itself"]);
+    refused("logs/../search.xsd", &["is the schema search.xsd"]);
+    // Beside a file that names none it is the default that is in the way.
+    fs::write(root.join("organism.yaml"), text).unwrap();
+    assert_eq!(systole(root, &["check"]).code, Some(0));
+    fs::create_dir(root.join("organism.db")).unwrap();
+    let ran = systole(root, &["check"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("log.path: `./organism.db` is a folder"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("try: log: {path: "), "{}", ran.stdout);
+    // What is there and might be a log is looked at by whoever opens it.
+    let logs = format!("{text}log: {{path: logs/new.db}}\n");
+    fs::write(root.join("organism.yaml"), logs).unwrap();
+    assert_eq!(systole(root, &["check"]).code, Some(0));
 }

@@ -61,13 +61,13 @@ fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
     assert!(failed.stderr.starts_with("error: listener.failed: answer: exited 3 "), "{failed:?}");
     assert!(failed.stderr.contains("no luck"), "{failed:?}");
     let nobody = systole(folder.path(), &["ask", "--to", "nobody", "hi"]);
-    assert!(nobody.code == Some(4) && nobody.stderr.contains("try: answer, answer-py"), "{nobody:?}");
+    assert!(nobody.code == Some(2) && nobody.stderr.contains("try: answer, answer-py"), "{nobody:?}");
     let unknown = systole(folder.path(), &["ask", "--thread", "sess-00", "hi"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
 
     let beat = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/beat");
     let shop = systole(&beat, &["ask", "hi"]);
-    is(&shop, 4, "");
+    is(&shop, 2, "");
     assert!(shop.stderr.contains("clerk takes no question: it takes <order>"), "{shop:?}");
     assert!(shop.stderr.contains("try: systole send ") && !beat.join("beat.db").exists(), "{shop:?}");
 }
@@ -80,7 +80,7 @@ fn without_an_entry_the_only_one_that_takes_a_question_is_asked() {
     let files = |yaml: &str| folder(&[("organism.yaml", yaml), ("answer.py", &read("answer.py"))]);
     let both = systole(files(&yaml).path(), &["ask", "hi"]);
     assert!(
-        both.code == Some(4)
+        both.code == Some(2)
             && both.stderr.contains("more than one listener takes a question: answer, answer-py"),
         "{both:?}"
     );
@@ -89,7 +89,7 @@ fn without_an_entry_the_only_one_that_takes_a_question_is_asked() {
     is(&systole(files(&one).path(), &["ask", "hi"]), 0, "You asked: hi\n");
     let none = systole(files(&one.replace(", entry: true", "")).path(), &["ask", "hi"]);
     assert!(
-        none.code == Some(4) && none.stderr.contains("try: a listener with `accepts: [ask]`"),
+        none.code == Some(2) && none.stderr.contains("try: a listener with `accepts: [ask]`"),
         "{none:?}"
     );
 }

@@ -87,7 +87,9 @@ fn an_example_and_a_prompt_are_what_the_model_makes() {
     let whole = "<find xmlns=\"https://xml-pipeline.org/ns/acme/v1\"><query>text</query></find>\n";
     assert_eq!((exit, example.as_str(), told.as_str()), (0, whole, ""));
     let (exit, prompt, _) = ran(&folder, &["schema", "prompt", "find"]);
-    assert!(exit == 0 && prompt.starts_with("- <find>: Finds text Parameters: <query>("), "{prompt}");
+    let line = "- <find>: Finds text. Parameters: <query>(text, required; ";
+    assert!(exit == 0 && prompt.starts_with(line), "{prompt}");
+    assert_eq!(prompt.lines().nth(1), Some(["  Example: ", whole.trim_end()].concat().as_str()));
     let (exit, value, _) = ran(&folder, &["schema", "prompt", "--json", "find"]);
     let value: serde_json::Value = serde_json::from_str(&value).unwrap();
     assert_eq!((exit, value["prompt"].as_str()), (0, Some(prompt.trim_end())));
@@ -207,8 +209,8 @@ fn what_cannot_be_ejected_is_left_as_it_was() {
     fs::create_dir(folder.join("schemas")).unwrap();
     fs::write(folder.join("schemas/acme.xsd"), "mine").unwrap();
     let (exit, _, told) = ran(&folder, &["schema", "eject"]);
-    let words = "error: schemas/acme.xsd: it is there already, and is not overwritten\n";
-    assert_eq!((exit, told.as_str()), (5, words));
+    let words = "error: schemas/acme.xsd: it is there already, and is not overwritten\n  try: another name for that file, or remove it\n";
+    assert_eq!((exit, told.as_str()), (2, words));
     assert_eq!(fs::read_to_string(folder.join("schemas/acme.xsd")).unwrap(), "mine");
     let by_hand = [
         "{organism: {name: acme}, payloads: {find: text}, listeners: {a: {run: [x], accepts: [find]}}}\n",

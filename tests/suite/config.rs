@@ -53,6 +53,13 @@ fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<file::OrganismFile, R
     file::load(&path)
 }
 
+/// The same in a folder that stays as the test has made it.
+fn load_text_there(test: &str, text: &str) -> Result<file::OrganismFile, Refused> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("organism.yaml");
+    fs::write(&path, text).unwrap();
+    file::load(&path)
+}
+
 fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
@@ -219,8 +226,23 @@ fn what_is_no_file_is_told_as_such() {
     };
     assert_eq!(write(b"\xff\xfeo\0r\0").message, "the file is UTF-16");
     assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).message, "the file is larger than 1048576 bytes");
+    let mend = "an organism's file of 1048576 bytes at most; long schemas in files of their own";
+    assert_eq!(write(&vec![b'#'; (1 << 20) + 1]).mend.as_deref(), Some(mend));
     let bad = write(b"organism: {name: hello}\r\nlisteners: \xc3(\n");
     assert_eq!((bad.message.as_str(), bad.place.line, bad.place.column), ("a byte here is not UTF-8", 2, 12));
+}
+
+/// A schema is a file as well: what is wrong with it as one has the mend of that, not of the organism's file.
+#[test]
+fn what_is_no_schema_file_is_told_with_its_own_mend() {
+    let name = folder("no-schema-file").join("schemas/search.xsd");
+    let told = || load_text_there("no-schema-file", SMALL).unwrap_err().0[0].clone();
+    fs::write(&name, vec![b' '; (1 << 20) + 1]).unwrap();
+    let large = told();
+    assert_eq!(large.message, "schemas/search.xsd: the file is larger than 1048576 bytes");
+    assert_eq!(large.mend.as_deref(), Some("an XSD of 1048576 bytes at most, or several"));
+    fs::remove_file(&name).unwrap();
+    assert_eq!(told().mend.as_deref(), Some("the path of an XSD, from this file's folder"));
 }
 
 #[test]

@@ -202,7 +202,17 @@ fn file_with(key: &str, value: &str) -> String {
     let place = key.replace("NAME", "x1");
     let depth = place.split('.').count();
     let one = place.replace('.', ": {") + ": " + value + &"}".repeat(depth - 1) + "\n";
-    ["organism: {name: hello}\n", "listeners: {a: {run: [a], schema: x1, accepts: [find]}}\n"]
+    // An agent needs no schema of the file, whose trial would cost far more than all that is looked at here.
+    let needed: &[&str] = if key.starts_with("agents") || key.starts_with("models") {
+        &[
+            "organism: {name: hello}\n",
+            "models: {a: {provider: ollama, model: m}}\n",
+            "agents: {a: {model: a}}\n",
+        ]
+    } else {
+        &["organism: {name: hello}\n", "listeners: {a: {run: [a], schema: x1, accepts: [find]}}\n"]
+    };
+    needed
         .iter()
         .filter(|needed| !one.starts_with(needed.split(':').next().unwrap()))
         .fold(one.clone(), |text, needed| text + needed)

@@ -82,3 +82,27 @@ fn nothing_is_written_over() {
     let yaml = std::fs::read_to_string(folder.path().join("shop-2/organism.yaml")).unwrap();
     assert!(yaml.contains("name: shop-2"), "{yaml}");
 }
+
+/// The command that is printed is one that runs, whatever the folder is called; what cannot be printed is no name.
+#[test]
+fn the_next_command_runs_wherever_it_was_written() {
+    for name in ["-x", "--help", "it's here", "$HOME", "a b/c d", "-a/-b", "ü"] {
+        let shell = Shell::new();
+        let said = shell.run(&["systole init -- '", &name.replace('\'', "'\\''"), "'"].concat());
+        assert_eq!(shell.run(next(&said)), "Hello. You said: Who is there?\n", "{name}: {said}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, shown) in [
+        ("a\nb", "a\\u{a}b"),
+        ("a\tb", "a\\u{9}b"),
+        ("a\u{7}b", "a\\u{7}b"),
+        ("in/a\u{202e}b", "in/a\\u{202e}b"),
+        ("a\\u{7}b", "a\\u{5c}u{7}b"),
+    ] {
+        let ran = systole(folder.path(), &["init", name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        let words = ["error: the name `", shown, "` holds what no screen shows as it is\n"].concat();
+        assert_eq!(ran.stderr, words + "  try: a name of letters, digits, - and _\n");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
+}

@@ -106,3 +106,52 @@ fn nothing_is_written_over_and_a_file_of_another_layout_is_left_alone() {
     let none = shell.run("systole listener new shell more; echo $?");
     assert!(none.ends_with("3\n"), "{none}");
 }
+
+/// In whichever way the file is laid out, the same names are refused in the same words, and nothing is written.
+#[test]
+fn every_layout_refuses_the_same_names_with_the_same_words() {
+    let listener = "{run: [sh, listeners/greeter.sh], mode: once, accepts: [ask], returns: [answer]}";
+    let head = "organism: {name: hello, entry: greeter}\n";
+    let clients = "clients: {alice: {token_env: ALICE_TOKEN}}\n";
+    let layouts = [
+        format!("{head}payloads:\n  w: text\nlisteners:\n  greeter: {listener}\n{clients}"),
+        format!("{head}payloads: {{w: text}}\nlisteners:\n  greeter: {listener}\n{clients}"),
+        format!("{head}payloads: {{w: text, }} # mine\nlisteners: {{greeter: {listener}}}\n{clients}"),
+        format!("{head}listeners: {{greeter: {listener}}}\nschemas: [w.xsd]\n{clients}"),
+        format!(
+            "{{organism: {{name: hello}}, payloads: {{w: text}}, listeners: {{greeter: {listener}}}, {}}}\n",
+            clients.trim()
+        ),
+    ];
+    let xsd = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" elementFormDefault=\"qualified\" targetNamespace=\"urn:w\"><xs:element name=\"w\" type=\"xs:string\"/></xs:schema>";
+    for (n, layout) in layouts.iter().enumerate() {
+        let shell = organism();
+        let folder = shell.folder().join("hello");
+        std::fs::write(folder.join("w.xsd"), xsd).unwrap();
+        std::fs::write(folder.join("organism.yaml"), layout).unwrap();
+        let written = || std::fs::read_dir(folder.join("listeners")).unwrap().count();
+        let before = written();
+        for (name, words) in [
+            ("core", "listeners: the name `core` belongs to the house"),
+            ("sys", "listeners: the name `sys` belongs to the house"),
+            ("operator", "listeners: the name `operator` belongs to the house"),
+            ("alice", "clients: `alice` is the name of a listener"),
+            (
+                "w",
+                if n == 3 {
+                    "payloads: `w` stands in w.xsd as well"
+                } else {
+                    "`w` stands here a second time"
+                },
+            ),
+        ] {
+            let refused = shell.run(&format!("systole listener new shell {name}; echo $?"));
+            assert!(refused.contains(words) && refused.ends_with("\n3\n"), "{layout}: {refused}");
+            assert!(refused.contains(&format!("with {name} in it the organism's file would be refused:")));
+        }
+        assert_eq!(written(), before, "{layout}");
+        let taken = shell.run("systole listener new shell calc.add; echo $?");
+        assert!(taken.ends_with("next: sh listeners/calc.add.test.sh\n0\n"), "{layout}: {taken}");
+        assert_eq!(taken.contains("is laid out in a way of its own"), n > 0, "{layout}: {taken}");
+    }
+}

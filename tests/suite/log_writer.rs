@@ -19,7 +19,7 @@ fn one(author: &mut Author) -> Batch {
 }
 
 fn stalled() -> Outcome {
-    Outcome::Stalled { words: "told to have no space".into() }
+    Outcome::Stalled { words: "the log has no room".into() }
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn stopping_wakes_a_writer_that_waits_for_room() {
     assert_eq!(told.recv(), Ok(stalled()));
     // Were it not woken, this would wait for half an hour of pauses.
     writer.stop();
-    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "told to have no space".into() }));
+    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "the log has no room".into() }));
     assert_eq!(log.last(), Ok(Position(0)));
 }
 

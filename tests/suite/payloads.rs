@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole::organism::bench::Bench;
 use systole::organism::file::{self, Refused};
+use systole::words::codes::Code;
 use systole::words::composition::{Composition, Element, SchemaId};
 use systole::words::flow::Judge as _;
 use systole::words::ids::{Digest, Name};
@@ -180,6 +181,63 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let again = file::read_source(&other, Path::new("/")).unwrap();
     assert_eq!((&*again.schemas[2].text, &*again.schemas[4].text), (&payloads[..], &talk[..]));
     assert_eq!(again.hash, Digest::of(&other), "reading it back makes the same configuration");
+}
+
+/// Nobody but the house gives words to a namespace of its own, in whatever version. What a log was written with
+/// judges it for ever, though it would be refused today.
+#[test]
+fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_from_a_source() {
+    let house = [
+        "core/v1",
+        "meta/v1",
+        "envelope/v1",
+        "workflow/v1",
+        "talk/v1",
+        "talk/v2",
+        "talk",
+        "sys/v1",
+        "operator/v1",
+    ];
+    let own = ["talker/v1", "hello/v1", "core-things/v1", "sys.x/v1"];
+    let xsd = |namespace: &str| {
+        let (root, end) = (
+            "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" elementFormDefault=\"qualified\" targetNamespace=\"",
+            "\"><xs:element name=\"ask\" type=\"xs:string\"/></xs:schema>",
+        );
+        [root, namespace, end].concat()
+    };
+    let listener = "{run: [a], accepts: [ask], entry: true";
+    let b = name("b");
+    for (name, is_house) in house.iter().map(|n| (n, true)).chain(own.iter().map(|n| (n, false))) {
+        let namespace = ["https://xml-pipeline.org/ns/", name].concat();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.xsd"), xsd(&namespace)).unwrap();
+        for named in [
+            format!("schemas: [a.xsd]\nlisteners: {{b: {listener}}}}}\n"),
+            format!("listeners: {{b: {listener}, schema: a.xsd}}}}\n"),
+        ] {
+            let text = ["organism: {name: hello}\n", &named].concat();
+            let path = folder.path().join("organism.yaml");
+            fs::write(&path, &text).unwrap();
+            match file::load(&path) {
+                Err(refused) => {
+                    let first = &refused.0[0];
+                    assert!(is_house, "{refused}");
+                    assert_eq!((first.code, refused.0.len()), (Code::ConfigSchema, 1), "{refused}");
+                    assert_eq!(
+                        first.message,
+                        format!("a.xsd: the namespace {namespace} belongs to the house")
+                    );
+                    assert_eq!(first.mend.as_deref(), Some("a targetNamespace of your own"));
+                }
+                Ok(_) => assert!(!is_house, "{name} is taken"),
+            }
+            let xsd = xsd(&namespace);
+            let source = source_of("systole configuration v2", &text, &[("a.xsd", xsd.as_bytes())]);
+            let stored = file::read_source(&source, Path::new("/")).unwrap_or_else(|told| panic!("{told}"));
+            assert_eq!(stored.listener(&b).unwrap().accepts[0], element(&namespace, "ask", 2));
+        }
+    }
 }
 
 /// Sources from before there were payloads in the file, byte for byte, and the hashes that logs hold.

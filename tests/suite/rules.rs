@@ -91,6 +91,27 @@ fn a12_unknown_hidden_and_non_peer_addressees_get_the_same_words() {
     assert_eq!((hidden.message, hidden.expected), (misspelt.message, misspelt.expected));
 }
 
+/// A name that is near stands in the mend, in the namespace that the sender has used where it is taken in that.
+#[test]
+fn the_mend_of_a_misspelt_element_is_the_nearest_one_in_its_own_namespace() {
+    let mut all = composition();
+    let message = |all: &Composition, ns: &str, local: &str| {
+        of_message(all, &name("operator"), &QName::new(ns, local), None).unwrap_err().fix
+    };
+    assert_eq!(message(&all, "urn:test", "tol").as_deref(), Some("write <tool xmlns=\"urn:test\">"));
+    assert_eq!(message(&all, "urn:else", "tool").as_deref(), Some("write <tool xmlns=\"urn:test\">"));
+    for (listener, ns) in [("tool", "urn:a"), ("agent", "urn:z")] {
+        let other = Element { name: QName::new(ns, "tool"), schema: SchemaId(1) };
+        all.listeners.get_mut(&name(listener)).unwrap().accepts.insert(0, other);
+    }
+    for ns in ["urn:a", "urn:test", "urn:z"] {
+        let wanted = ["write <tool xmlns=\"", ns, "\">"].concat();
+        assert_eq!(message(&all, ns, "tol"), Some(wanted));
+    }
+    let none = message(&all, "urn:test", "zzzzzz");
+    assert_eq!(none.as_deref(), Some("one of the elements that the refusal lists"));
+}
+
 /// Admits nothing.
 struct Stern;
 

@@ -136,7 +136,7 @@ fn a5_row_24_a_schema_that_cannot_be_borne_is_refused_with_place_and_mend() {
         ),
         (source(pattern), "its repetitions overlap", "write a simpler pattern"),
         (source(endless), "it must contain itself", "minOccurs=\"0\""),
-        (source(&types), "larger than 1048576 bytes", "the path of an XSD"),
+        (source(&types), "larger than 1048576 bytes", "an XSD of 1048576 bytes at most"),
         (optional(6000), "compiling it takes", "write the type more plainly"),
         (
             with_content(

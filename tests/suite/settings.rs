@@ -112,6 +112,10 @@ fn what_is_set_wrongly_is_told_as_written_down() {
         &["..message=1MiB"],
         &["listeners.new={run: [cat]}"],
         &["organism.entry=serch", "budgets.depth=99", "loops.repeated=5..3"],
+        &["listeners={}"],
+        &["payloads={seek: {word?: word}}", "payloads.seek.word=int"],
+        &["payloads={seek: {word: word}}", "payloads.seek.word?=int"],
+        &["payloads={seek: {part: {word?: word}}}", "payloads.seek.part.word=int 1..3"],
     ];
     let mut page = String::new();
     for settings in wrong {

@@ -8,22 +8,21 @@ use serde_json::Value;
 use crate::organism::folder;
 use crate::program::{Ran, systole, systole_with_stdin};
 
-const TALK: &str = include_str!("../../schemas/talk.xsd");
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Who?</ask>";
 const ANSWER: &str = "<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">I</answer>";
 
 /// Tries a shell script that is started once for the request.
 fn once(script: &str) -> Ran {
-    let folder = folder(&[("talk.xsd", TALK), ("ask.xml", ASK)]);
+    let folder = folder(&[("ask.xml", ASK)]);
     let script = script.replace("ANSWER", ANSWER);
-    let arguments = ["listener", "try", "--once", "--schema", "talk.xsd", "--file", "ask.xml", "--"];
+    let arguments = ["listener", "try", "--once", "--file", "ask.xml", "--"];
     systole(folder.path(), &[&arguments[..], &["sh", "-c", &script]].concat())
 }
 
 /// Tries a Python program that stays.
 fn stays(script: &str, more: &[&str]) -> Ran {
-    let folder = folder(&[("talk.xsd", TALK), ("ask.xml", ASK), ("program.py", script)]);
-    let arguments = ["listener", "try", "--schema", "talk.xsd", "--file", "ask.xml"];
+    let folder = folder(&[("ask.xml", ASK), ("program.py", script)]);
+    let arguments = ["listener", "try", "--file", "ask.xml"];
     systole(folder.path(), &[&arguments[..], more, &["--", "python3", "program.py"]].concat())
 }
 
@@ -84,8 +83,8 @@ fn g6_a_program_that_dies_hangs_or_talks_nonsense_is_told_as_that() {
     says(&ran, 1, &["refused: reply.stale-lease", "no reply  listener.timeout"]);
     let hangs = "import sys\nfor line in sys.stdin: pass\n";
     says(&stays(hangs, &["--timeout", "300ms"]), 1, &["no reply  listener.timeout: "]);
-    let folder = folder(&[("talk.xsd", TALK)]);
-    let arguments = ["listener", "try", "--schema", "talk.xsd", "./nowhere"];
+    let folder = folder(&[]);
+    let arguments = ["listener", "try", "./nowhere"];
     let missing = systole_with_stdin(folder.path(), &arguments, ASK);
     says(&missing, 1, &["no reply  listener.down: cannot start ./nowhere"]);
 }
@@ -138,9 +137,8 @@ fn a_call_to_a_peer_is_told_and_not_made() {
 
 #[test]
 fn a_request_that_the_listener_would_never_see_is_refused_first() {
-    let folder = folder(&[("talk.xsd", TALK)]);
-    let arguments =
-        ["listener", "try", "--schema", "talk.xsd", "--once", "--", "sh", "-c", "touch was-started"];
+    let folder = folder(&[]);
+    let arguments = ["listener", "try", "--once", "--", "sh", "-c", "touch was-started"];
     let ran = systole_with_stdin(folder.path(), &arguments, &ASK.replace("Who?", "<b/>"));
     says(&ran, 4, &["refused: payload.invalid", "/ask/b"]);
     let ran = systole_with_stdin(folder.path(), &arguments, "who?");
@@ -154,5 +152,30 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let arguments = ["listener", "try", "--once", "--", "sh", "-c", &answer];
     says(&systole_with_stdin(folder.path(), &arguments, ASK), 0, &["item 0    the answer"]);
     let ran = systole_with_stdin(folder.path(), &["listener", "try", "--schema", "no.xsd", "./x"], ASK);
-    says(&ran, 2, &["no.xsd: No such file"]);
+    says(&ran, 2, &["no.xsd, the schema: there is no such file\n  try: "]);
+}
+
+/// What is right where a program is started for each request is no reply of one that stays.
+#[test]
+fn a_bare_answer_of_a_program_that_stays_is_told_with_both_mends() {
+    let bare = "import sys\nsys.stdin.readline()\nprint('<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">I</answer>', flush=True)\n";
+    let reply = "  or: <reply xmlns=\"urn:systole:listener:v1\" delivery=\"…\"><answer \
+                 xmlns=\"https://xml-pipeline.org/ns/talk/v1\">I</answer></reply>, with the delivery of the request's <stamp>\n";
+    let once = "  try: `mode: once` at listeners.tried, or --once for a program\n";
+    let ran = stays(bare, &[]);
+    says(&ran, 1, &["no reply  listener.lost", "bare      a payload was printed as it is;", once, reply]);
+    let folder = folder(&[("ask.xml", ASK), ("program.py", bare)]);
+    let mended = ["listener", "try", "--once", "--file", "ask.xml", "--", "python3", "program.py"];
+    says(&systole(folder.path(), &mended), 0, &["item 0    the answer"]);
+    // One over several lines is known by its name; what is no payload is not taken for one.
+    let several = bare.replace(">I<", ">\\nI\\n<");
+    let ran = stays(&several, &[]);
+    says(&ran, 1, &["bare      a payload was printed as it is;", ">…</reply>"]);
+    let text = stays("import sys\nsys.stdin.readline()\nprint('<b> hello', flush=True)\n", &[]);
+    says(&text, 1, &["no reply  listener.lost", "<b> hello"]);
+    assert!(!text.stderr.contains("bare  "), "{text:?}");
+    let arguments = ["listener", "try", "--json", "--file", "ask.xml", "--", "python3", "program.py"];
+    let ran = systole(folder.path(), &arguments);
+    let told: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+    assert!(told["try"][0].as_str().unwrap().contains("--once"), "{told}");
 }

@@ -4,6 +4,7 @@
 //! document. Never repairs, never resolves anything outside the document, never judges by schema. Bytes come in;
 //! steps, or the first [`Fault`] with its place, go out.
 
+use quick_xml::errors::IllFormedError;
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
@@ -14,6 +15,7 @@ use crate::{Limits, characters, codes};
 
 mod content;
 mod doorstep;
+mod plain;
 mod tag;
 mod words;
 
@@ -104,6 +106,10 @@ pub struct Gate<'d> {
     document: &'d str,
     limits: Limits,
     reader: Reader<&'d [u8]>,
+    /// How many bytes were read past the tokeniser, in all, and whether they may be: not where it has just found a
+    /// text, since it then knows that markup comes.
+    passed: usize,
+    may_pass: bool,
     scope: Scope<'d>,
     attributes: Vec<Attribute<'d>>,
     /// The names of the open elements, outermost first.
@@ -140,11 +146,15 @@ impl<'d> Gate<'d> {
         let config = reader.config_mut();
         config.enable_all_checks(true);
         config.allow_dangling_amp = false;
-        config.allow_unmatched_ends = false;
+        // Some tags it never sees, so that only the gate knows which are open.
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
         Ok(Self {
             document: text,
             limits: *limits,
             reader,
+            passed: 0,
+            may_pass: false,
             scope: Scope::new(),
             attributes: Vec::new(),
             open: Vec::with_capacity(8),
@@ -293,18 +303,22 @@ impl<'d> Gate<'d> {
         }
         loop {
             self.from = self.to;
+            if let Some(step) = self.plain_tag() {
+                return step;
+            }
             let event = match self.reader.read_event() {
                 Ok(event) => event,
                 Err(error) => return Err(self.syntax(&error)),
             };
-            self.to = usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX);
+            self.to = self.in_document(self.reader.buffer_position());
+            self.may_pass = !matches!(event, Event::Text(_));
             match event {
                 Event::Start(_) => return self.open(1),
                 Event::Empty(_) => {
                     self.closes_next = true;
                     return self.open(2);
                 }
-                Event::End(_) => return Ok(self.close()),
+                Event::End(end) => return self.end_tag(end.name().into_inner()),
                 Event::Text(_) => {
                     if let Some(text) = self.plain()? {
                         return Ok(Step::Text(text));
@@ -326,6 +340,23 @@ impl<'d> Gate<'d> {
                 Event::Eof => return self.finish(),
             }
         }
+    }
+
+    /// Where the tokeniser stands in the document.
+    fn in_document(&self, position: u64) -> usize {
+        usize::try_from(position).unwrap_or(usize::MAX).saturating_add(self.passed)
+    }
+
+    fn end_tag(&mut self, name: &str) -> Result<Step<'d>, Fault> {
+        let innermost = self.open.last().copied();
+        let wrong = match innermost {
+            Some(open) if open == name => return Ok(self.close()),
+            Some(open) => {
+                IllFormedError::MismatchedEndTag { expected: open.to_owned(), found: name.to_owned() }
+            }
+            None => IllFormedError::UnmatchedEndTag(name.to_owned()),
+        };
+        Err(words::syntax(&wrong.into(), innermost, self.ruler.place(self.from)))
     }
 
     fn close(&mut self) -> Step<'d> {
@@ -399,7 +430,7 @@ impl<'d> Gate<'d> {
     }
 
     fn syntax(&mut self, error: &quick_xml::Error) -> Fault {
-        let offset = usize::try_from(self.reader.error_position()).unwrap_or(usize::MAX);
+        let offset = self.in_document(self.reader.error_position());
         let innermost = self.open.last().copied();
         words::syntax(error, innermost, self.ruler.place(offset))
     }

@@ -144,10 +144,10 @@ mod tests {
 
     fn steps(pace: Pace) -> Vec<Step> {
         let frames = vec![Frame::body("abé"), Frame::body(""), Frame::body("cd"), Frame::end("e")];
-        let mut steps = Steps::new(Box::new(frames.into_iter()), pace);
+        let steps = Steps::new(Box::new(frames.into_iter()), pace);
         let mut taken = Vec::new();
         // Behind a cut, and while it hangs, nothing else comes.
-        while let Some(step) = steps.next() {
+        for step in steps {
             let is_last = matches!(step, Step::Cut | Step::Hang);
             taken.push(step);
             if is_last {

@@ -68,3 +68,42 @@ impl Stream for Speech {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Waker;
+
+    use axum::http::{HeaderMap, Method, Uri};
+
+    use super::*;
+    use crate::asked::Asked;
+    use crate::ledger::Ledger;
+    use crate::pace::Pace;
+    use crate::refusal::Refusal;
+    use crate::script::Script;
+    use crate::turn::Frame;
+
+    #[test]
+    fn between_two_pieces_the_server_is_given_the_time_to_send_the_first() {
+        let ledger = Arc::new(Ledger::new(Script::parse("- say: a").unwrap(), None));
+        let (uri, headers, body) = (Uri::from_static("/"), HeaderMap::new(), Bytes::new());
+        let asked = Asked { method: Method::POST, uri, headers, body };
+        let entry = ledger.enter(&asked, Err(Refusal::broken()));
+        let frames = vec![Frame::body("a"), Frame::end("b")];
+        let steps = Steps::new(Box::new(frames.into_iter()), Pace::default());
+        let mut speech = Box::pin(Speech::new(steps, entry.ticket, Scissors::default()));
+        let mut task = Context::from_waker(Waker::noop());
+        let mut polls = Vec::new();
+        for _ in 0..5 {
+            polls.push(match speech.as_mut().poll_next(&mut task) {
+                Poll::Ready(Some(Ok(bytes))) => String::from_utf8(bytes.to_vec()).unwrap(),
+                Poll::Ready(None) => "end".to_owned(),
+                Poll::Pending => "wait".to_owned(),
+            });
+        }
+        assert_eq!(polls, ["a", "wait", "b", "wait", "end"]);
+        drop(speech);
+        assert_eq!(ledger.seen()[0].end, End::Sent);
+    }
+}

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use crate::cli::examples::BEAT;
+use crate::edges::system;
 use crate::organism::runfile::RunFile;
 
 /// How long the demo waits for the next thing to happen.
@@ -38,7 +39,10 @@ impl Stage {
             .map_err(|e| ["cannot tell which program runs: ", &e.to_string()].concat())?;
         let user = rustix::process::getuid().as_raw();
         let folder = std::env::temp_dir().join(["systole-demo-", &user.to_string()].concat());
-        let told = |e: std::io::Error| [&folder.display().to_string(), ": ", &e.to_string()].concat();
+        let told = |error: std::io::Error| {
+            let hindered = system::no_folder(&folder, "the folder of the demo", &error);
+            [&hindered.words, "; try: TMPDIR with ", hindered.mend].concat()
+        };
         if let Ok(found) = fs::symlink_metadata(&folder) {
             // Somebody else's folder of that name is not ours to remove.
             if !found.is_dir() || found.uid() != user || !folder.join(SIGN).exists() {

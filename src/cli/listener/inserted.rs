@@ -43,11 +43,22 @@ pub(super) fn below(text: &str, key: &str, lines: &[String]) -> Option<String> {
     }
     let (at, head) = match (found, end) {
         (Some(_), Some(end)) => (end, String::new()),
+        // Behind the bracket that ends the whole file there is no room for a key.
+        _ if !stands_in_lines(text) => return None,
         _ => (text.len(), [key, ":", line_end].concat()),
     };
     let (before, after) = text.split_at_checked(at)?;
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { line_end };
     Some([before, gap, &head, &block, after].concat())
+}
+
+/// Whether the keys of the file stand in lines of their own, at the left edge.
+fn stands_in_lines(text: &str) -> bool {
+    let mut content =
+        text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    content
+        .next()
+        .is_none_or(|first| first.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '"' | '\'')))
 }
 
 /// Whether a line is that key at the left edge, in whichever way it is written.
@@ -102,6 +113,8 @@ mod tests {
             "\"listeners\":\n  a: {}\n",
             "listeners: &x\n  a: {}\n",
             "listeners:#x\n",
+            "# one\n{a: 1}\n",
+            "--- {a: 1}\n",
         ] {
             assert_eq!(put(text, "listeners"), None, "{text}");
         }

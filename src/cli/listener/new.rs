@@ -11,6 +11,7 @@ use systole_kit::schema::Model;
 use super::inserted;
 use crate::cli::exit::Exit;
 use crate::cli::fresh::{self, Fresh};
+use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
 use crate::organism::file;
@@ -89,10 +90,13 @@ impl New {
         let plan = self.plan(screen, &words)?;
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let text = fs::read_to_string(path).map_err(|error| unwritable(screen, path, &error))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            hindered::unread(screen, Exit::Unavailable, path, "the organism's file", &error)
+        })?;
         let added = added(&text, &words, &plan);
-        if let Some(text) = &added {
-            file::load_text(path, text).map_err(|refused| {
+        // Where a person has to put it in, what would become of it is told all the same.
+        if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
+            file::load_text(path, &text).map_err(|refused| {
                 let name = self.name.as_str();
                 screen.say(["with ", name, " in it the organism's file would be refused:"].concat());
                 screen.say_drawn(refused.to_string().trim_end());
@@ -101,7 +105,8 @@ impl New {
         }
         fresh::write(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
-            replace(path, text).map_err(|error| unwritable(screen, path, &error))?;
+            replace(path, text)
+                .map_err(|error| hindered::unwritten(screen, path, "the organism's file", &error))?;
         }
         self.tell(screen, &folder, &plan, &words, added.is_some());
         Ok(Exit::Done)
@@ -255,6 +260,19 @@ fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     inserted::below(&with_listener, "payloads", &words.payloads())
 }
 
+/// The same for a file of any other layout, as a person would have put it in.
+fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
+    let lines = words.listener(plan);
+    let (name, keys) = lines.split_first()?;
+    let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
+    let listener = [name, " {", &keys.join(", "), "}"].concat();
+    let with_listener = file::grown(text, "listeners", &listener)?;
+    words
+        .payloads()
+        .into_iter()
+        .try_fold(with_listener, |text, payload| file::grown(&text, "payloads", &payload))
+}
+
 /// Puts a text in place of a file at once, so that nobody ever reads half of it.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
@@ -263,8 +281,4 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     fs::write(&beside, text)?;
     fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
     fs::rename(&beside, path)
-}
-
-fn unwritable(screen: Screen, path: &Path, error: &std::io::Error) -> Exit {
-    screen.fail(Exit::Unavailable, [&path.display().to_string(), ": ", &error.to_string()].concat())
 }

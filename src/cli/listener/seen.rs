@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use systole_kit::{Limits, Payload, namespaces};
 
 use crate::cli::exit::Exit;
 use crate::cli::refused;
@@ -11,15 +12,20 @@ use crate::cli::screen::Screen;
 use crate::console::told::Refusal;
 use crate::edges::delivery;
 use crate::organism::trying::{Case, End, Remark, Tried, Verdict};
+use crate::words::composition::{Element, Listener};
 use crate::words::refusal;
 use crate::words::time::spoken;
 
 /// Bytes of what is said aside that are kept for one line, or for JSON.
 const ASIDE_BYTES: usize = 64 * 1024;
 
+/// Bytes of an answer that are repeated in the words on how to send it.
+const EXAMPLE_BYTES: usize = 200;
+
 /// Shows what a program says aside, line by line, and remembers how it ended.
 pub(super) struct Ear {
     screen: Screen,
+    listener: Listener,
     heard: Mutex<Heard>,
 }
 
@@ -28,11 +34,21 @@ struct Heard {
     /// What is not shown yet; with `--json` all of it.
     said: Vec<u8>,
     ends: Vec<(String, bool)>,
+    /// The first payload that came as it is, without the envelope of a reply.
+    bare: Option<Vec<u8>>,
+}
+
+impl Heard {
+    /// How what came bare is to be sent, where no reply came.
+    fn wrapping(&self, listener: &Listener, tried: &Tried) -> Option<[String; 2]> {
+        let bare = self.bare.as_ref().filter(|_| matches!(tried.end, End::Gone(..)))?;
+        Some(wrapping(listener, bare))
+    }
 }
 
 impl Ear {
-    pub(super) fn new(screen: Screen) -> Ear {
-        Ear { screen, heard: Mutex::default() }
+    pub(super) fn new(screen: Screen, listener: Listener) -> Ear {
+        Ear { screen, listener, heard: Mutex::default() }
     }
 
     fn line(&self, line: &[u8]) {
@@ -71,20 +87,54 @@ impl delivery::Ear for Ear {
         }
     }
 
+    fn stray(&self, line: &[u8]) {
+        if is_payload(line, &self.listener.returns) {
+            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.bare.get_or_insert_with(|| line.trim_ascii().to_vec());
+        }
+    }
+
     fn ended(&self, how: &str, forced: bool) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.ends.push((how.to_owned(), forced));
     }
 }
 
+/// Whether a line is a payload, or begins one that the listener may answer with.
+fn is_payload(line: &[u8], returns: &[Element]) -> bool {
+    if Payload::read(line, &Limits::default()).is_ok() {
+        return true;
+    }
+    let line = String::from_utf8_lossy(line);
+    let Some(tag) = line.trim_start().strip_prefix('<') else { return false };
+    let name = tag.split(|c: char| c.is_whitespace() || matches!(c, '/' | '>')).next().unwrap_or_default();
+    let local = name.split_once(':').map_or(name, |(_, local)| local);
+    returns.iter().any(|element| *element.name.local == *local)
+}
+
+/// How a payload that came bare is to be sent: two ways, the second with the line itself.
+fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
+    let short = Payload::read(bare, &Limits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
+    let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
+    let namespace = namespaces::LISTENER;
+    let reply = ["<reply xmlns=\"", namespace, "\" delivery=\"…\">", &item, "</reply>"].concat();
+    let once = ["`mode: once` at listeners.", listener.name.as_str(), ", or --once for a program"];
+    [once.concat(), [&reply, ", with the delivery of the request's <stamp>"].concat()]
+}
+
 /// Shows what came, and gives the exit that it means.
 pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
     let heard = ear.finish();
     if screen.json {
-        screen.value(&as_json(tried, &heard));
+        screen.value(&as_json(tried, &heard, &ear.listener));
     } else {
         tried.before.iter().for_each(|remark| say_remark(screen, remark));
         say_end(screen, tried);
+        if let Some([once, reply]) = heard.wrapping(&ear.listener, tried) {
+            screen.say("bare      a payload was printed as it is; what stays wraps its items in a reply");
+            screen.say(["  try: ", &once].concat());
+            screen.say(["  or: ", &reply].concat());
+        }
         say_program(screen, tried, &heard);
     }
     if tried.is_well() { Exit::Done } else { Exit::Failed }
@@ -189,7 +239,7 @@ fn stretch(ms: u64) -> String {
     if ms < 1_000 { [&ms.to_string(), " ms"].concat() } else { spoken(ms) }
 }
 
-fn as_json(tried: &Tried, heard: &Heard) -> Value {
+fn as_json(tried: &Tried, heard: &Heard, listener: &Listener) -> Value {
     let refusal = |refusal: &refusal::Refusal| json!(Refusal::from(refusal));
     let before: Vec<Value> = tried
         .before
@@ -227,6 +277,7 @@ fn as_json(tried: &Tried, heard: &Heard) -> Value {
     json!({
         "well": tried.is_well(), "before": before, "end": end, "late": tried.late, "took_ms": tried.took_ms,
         "stderr": String::from_utf8_lossy(&heard.said), "program": ends,
+        "try": heard.wrapping(listener, tried),
     })
 }
 

@@ -14,6 +14,7 @@ use systole_kit::{Limits, namespaces};
 use super::seen;
 use crate::cli::exit::Exit;
 use crate::cli::here;
+use crate::cli::hindered;
 use crate::cli::made;
 use crate::cli::place::Place;
 use crate::cli::refused;
@@ -64,6 +65,9 @@ impl Trial {
     }
 
     fn whole(self, screen: Screen) -> Result<Exit, Exit> {
+        if self.what.first().is_some_and(String::is_empty) {
+            return Err(self.unnamed(screen));
+        }
         let (composition, listener, request) = match self.what.as_slice() {
             [one] if self.schema.is_none() && Name::parse(one).is_ok() => {
                 let (composition, listener) = self.of_file(screen, one)?;
@@ -78,7 +82,10 @@ impl Trial {
                 (composition, listener, request)
             }
         };
-        let ear = Arc::new(seen::Ear::new(screen));
+        let Some(tried) = composition.listener(&listener).cloned() else {
+            return Err(screen.fail(Exit::Configuration, "the trial has no listener"));
+        };
+        let ear = Arc::new(seen::Ear::new(screen, tried));
         let trial = trying::Trial {
             composition,
             listener,
@@ -144,6 +151,18 @@ impl Trial {
         Err(Exit::Usage)
     }
 
+    /// Says that nothing was named, and what might be.
+    fn unnamed(&self, screen: Screen) -> Exit {
+        let composition = match self.place.organism(screen) {
+            Ok(organism) => organism.composition,
+            Err(exit) => return exit,
+        };
+        let exit = screen.fail(Exit::Usage, "the name of the listener is empty");
+        let known: Vec<&str> = composition.listeners.keys().map(Name::as_str).collect();
+        screen.say(["  try: ", &known.join(", "), "; a program is named by its path, as ./NAME"].concat());
+        exit
+    }
+
     /// A program that stands in no file: an organism of one listener is made around it.
     fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
         let letter = Letter::read(request, &Limits::default());
@@ -190,9 +209,7 @@ fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, 
 }
 
 fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, Exit> {
-    std::fs::read(schema).map_err(|error| {
-        screen.fail(Exit::Usage, [&schema.display().to_string(), ": ", &error.to_string()].concat())
-    })
+    std::fs::read(schema).map_err(|error| hindered::unread(screen, Exit::Usage, schema, "the schema", &error))
 }
 
 /// Says why nothing was tried.

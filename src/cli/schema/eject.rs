@@ -4,13 +4,14 @@
 //! then the file at once and whole, so that whoever is interrupted has the old one or the new one.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Error, ErrorKind, Write as _};
 use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
 
 use crate::cli::exit::Exit;
+use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
 use crate::organism::file::{self, Ejected, NotEjected};
@@ -31,14 +32,11 @@ impl Eject {
         let Ejected { schema, file: text, comments } =
             file::eject(file).map_err(|why| refuse(screen, why))?;
         let path = self.place.directory().join(&schema.name);
-        write_new(&path, &schema.text).map_err(|why| {
-            let told = [&schema.name, ": ", &why].concat();
-            screen.fail(Exit::Unavailable, told)
-        })?;
-        if let Err(why) = replace(file, &text) {
+        write_new(screen, &path, &schema)?;
+        if let Err(error) = replace(file, &text) {
             // Without the file that names it the schema would only be in the way of the next try.
             let _gone = fs::remove_file(&path);
-            return Err(screen.fail(Exit::Unavailable, [&file.display().to_string(), ": ", &why].concat()));
+            return Err(hindered::unwritten(screen, file, "the organism's file", &error));
         }
         let hash = Digest::of(&schema.text).to_string();
         if screen.json {
@@ -76,40 +74,45 @@ fn refuse(screen: Screen, why: NotEjected) -> Exit {
 }
 
 /// Writes a file that must not be there yet.
-fn write_new(path: &Path, text: &[u8]) -> Result<(), String> {
+fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|why| why.to_string())?;
+        let told = |error| hindered::no_folder(screen, folder, "the folder of the schema", &error);
+        fs::create_dir_all(folder).map_err(told)?;
     }
+    let hindered = |error: Error| hindered::unwritten(screen, path, "the schema", &error);
     let opened = fs::File::options().write(true).create_new(true).open(path);
-    let mut file = opened.map_err(|why| match why.kind() {
-        std::io::ErrorKind::AlreadyExists => "it is there already, and is not overwritten".to_owned(),
-        _ => why.to_string(),
+    let mut file = opened.map_err(|error| {
+        if error.kind() != ErrorKind::AlreadyExists {
+            return hindered(error);
+        }
+        let told = [&schema.name, ": it is there already, and is not overwritten"].concat();
+        let exit = screen.fail(Exit::Usage, told);
+        screen.say("  try: another name for that file, or remove it");
+        exit
     })?;
-    let written = file.write_all(text).and_then(|()| file.sync_all());
-    written.map_err(|why| {
+    let written = file.write_all(&schema.text).and_then(|()| file.sync_all());
+    written.map_err(|error| {
         let _gone = fs::remove_file(path);
-        why.to_string()
+        hindered(error)
     })
 }
 
 /// Puts another text in place of a file, at once. A byte order mark stays, and so do its permissions.
-fn replace(file: &Path, text: &str) -> Result<(), String> {
-    let words = |why: std::io::Error| why.to_string();
+fn replace(file: &Path, text: &str) -> Result<(), Error> {
     // A link stays one: what it leads to is replaced.
-    let file = fs::canonicalize(file).map_err(words)?;
-    let before = fs::read(&file).map_err(words)?;
+    let file = fs::canonicalize(file)?;
+    let before = fs::read(&file)?;
     let mark: &[u8] = if before.starts_with("\u{feff}".as_bytes()) { "\u{feff}".as_bytes() } else { b"" };
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = file.with_file_name([".", &name, ".", &std::process::id().to_string()].concat());
-    let mut fresh = fs::File::options().write(true).create_new(true).open(&beside).map_err(words)?;
-    let written = fresh
-        .set_permissions(fs::metadata(&file).map_err(words)?.permissions())
+    let mut fresh = fs::File::options().write(true).create_new(true).open(&beside)?;
+    let written = fs::metadata(&file)
+        .and_then(|there| fresh.set_permissions(there.permissions()))
         .and_then(|()| fresh.write_all(mark))
         .and_then(|()| fresh.write_all(text.as_bytes()))
         .and_then(|()| fresh.sync_all())
         .and_then(|()| fs::rename(&beside, &file));
-    written.map_err(|why| {
+    written.inspect_err(|_| {
         let _gone = fs::remove_file(&beside);
-        why.to_string()
     })
 }

@@ -55,9 +55,23 @@ impl Schemas {
         self.own.iter().chain(&self.house).find(|schema| schema.name == name)
     }
 
+    /// The schema that an element, or else a name without its ending, means: `talk` is the vocabulary, unless something
+    /// of that name is declared.
+    pub(super) fn meant(&self, screen: Screen, what: &str) -> Result<&Schema, Exit> {
+        if let Some(schema) = self.named(what) {
+            return Ok(schema);
+        }
+        let is_declared = [&self.own, &self.house].iter().any(|schemas| !declared(schemas, what).is_empty());
+        let by_name = self.own.iter().chain(&self.house).find(|schema| bare(&schema.name) == what);
+        match by_name.filter(|_| !is_declared) {
+            Some(schema) => Ok(schema),
+            None => self.declaring(screen, what).map(|found| found.schema),
+        }
+    }
+
     /// The names of the schemas of the file.
     pub(super) fn names(&self) -> Vec<&str> {
-        self.own.iter().map(|schema| schema.name.as_str()).collect()
+        self.own.iter().map(|schema| bare(&schema.name)).collect()
     }
 
     /// The one schema that declares an element, named by its local name or as `{namespace}name`.
@@ -84,13 +98,26 @@ impl Schemas {
                 .collect()
         };
         let (own, house) = (locals(&self.own), locals(&self.house));
-        let near = nearest(element, own.iter().chain(&house).map(String::as_str));
+        let names = self.own.iter().chain(&self.house).map(|schema| bare(&schema.name));
+        let near = nearest(element, own.iter().chain(&house).map(String::as_str).chain(names));
         let mend = match near {
             Some(near) => ["; did you mean ", near].concat(),
-            None if own.is_empty() => String::new(),
+            None if own.is_empty() => ["; there are ", &house.join(", ")].concat(),
             None => ["; there are ", &own.join(", ")].concat(),
         };
-        screen.fail(Exit::Usage, ["no schema declares ", element, &mend].concat())
+        let told = match element {
+            "" => "the name of the element is empty".to_owned(),
+            _ => ["no schema declares ", element].concat(),
+        };
+        screen.fail(Exit::Usage, [told, mend].concat())
+    }
+}
+
+/// The name of a schema of the house as people say it, and a file's as it is.
+fn bare(name: &str) -> &str {
+    match name {
+        "core.xsd" | "envelope.xsd" | "meta.xsd" => name.trim_end_matches(".xsd"),
+        _ => name.trim_end_matches('/'),
     }
 }
 

@@ -4,9 +4,14 @@
 use systole_kit::{Limits, Payload, namespaces};
 
 use super::Screen;
-use crate::audit::glance::told;
+use crate::audit::columns::{cut, plain};
+use crate::audit::glance::{glance, told};
 use crate::cli::awaited::Ending;
 use crate::console::told::Record;
+use crate::words::codes::Code;
+
+/// Columns of a failure's words: a few lines of a terminal.
+const WORDS: usize = 400;
 
 /// Shows the record that ended a question.
 pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
@@ -14,19 +19,35 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
         Ending::Handled => screen.say([&record.from, " took it, and answers nothing"].concat()),
         Ending::Failed(code) => match told(record.body.as_bytes()) {
             Some(error) => {
-                screen.say(["error: ", &error.code, ": ", &error.message].concat());
+                // What is hidden in it was made visible when it was read.
+                screen.say_drawn(&["error: ", &error.code, ": ", &error.message].concat());
                 if let Some(mend) = error.mend {
-                    screen.say(["  try: ", &mend].concat());
+                    screen.say_drawn(&["  try: ", &mend].concat());
                 }
             }
-            None => screen.say(["error: ", code].concat()),
+            // What ends at a budget says which one; the mend is that of its code.
+            None => {
+                screen.say_drawn(&["error: ", code, ": ", &words(record)].concat());
+                if let Some(code) = Code::parse(code) {
+                    screen.say(["  try: ", code.mend()].concat());
+                }
+            }
         },
         Ending::Answered => {
-            let read = Payload::read(record.body.as_bytes(), &Limits::FROM_PUMP);
-            match read.ok().filter(|payload| payload.name().is(namespaces::TALK, "answer")) {
+            match read(record).filter(|payload| payload.name().is(namespaces::TALK, "answer")) {
                 Some(answer) => screen.show(&answer.text()),
                 None => screen.show(&record.body),
             }
         }
     }
+}
+
+fn read(record: &Record) -> Option<Payload> {
+    Payload::read(record.body.as_bytes(), &Limits::FROM_PUMP).ok()
+}
+
+/// What a payload of the core says: its text, or where it has none what the log tells of it.
+fn words(record: &Record) -> String {
+    let text = read(record).map(|payload| plain(&payload.text())).filter(|text| !text.is_empty());
+    text.map_or_else(|| glance(record.body.as_bytes()).words, |text| cut(&text, WORDS))
 }

@@ -7,6 +7,9 @@
 pub trait Ear: Send + Sync {
     /// What came on stderr, or on stdout beside the documents of the protocol.
     fn aside(&self, said: &[u8]);
+    /// What of that was a line on the stdout of a program that stays, where it should have been a document of the
+    /// protocol.
+    fn stray(&self, _line: &[u8]) {}
     /// A program ended, and whether it had to be made to.
     fn ended(&self, how: &str, forced: bool);
 }

@@ -144,7 +144,7 @@ impl LogWriter for Memory {
         let mut held = self.held();
         let ending = held.endings.pop_front();
         match ending {
-            Some(Ending::NotNow) => return Commit::NotNow("told to have no space".into()),
+            Some(Ending::NotNow) => return Commit::NotNow("the log has no room".into()),
             Some(Ending::Conflict) => return Commit::Conflict("told to conflict".into()),
             Some(Ending::UnknownAbsent) => return Commit::Unknown("told to lose the batch".into()),
             Some(Ending::UnknownStored) | None => {}

@@ -2,11 +2,11 @@
 //! much of that a child, and when calls that repeat themselves are told and refused. In comes the node, out comes what it declares, with every key that is left out at its
 //! default.
 
-use systole_kit::money::Money;
+use systole_kit::money::{Currency, Money};
 
 use super::desk::Desk;
 use super::measure::{self, Bounds};
-use super::value::{self, fields};
+use super::value::{self, At, fields};
 use super::yaml::Node;
 use crate::words::budget::{Budgets, Loops};
 use crate::words::codes::Code;
@@ -24,10 +24,10 @@ const WALL: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 /// Tokens that a message may use lie between these.
 pub(super) const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000000M", limits::BUDGET_TOKENS) };
 
-/// Reads the section `budgets`.
-pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
-    let mut budgets = Budgets::default();
-    let Some(section) = fields(desk, node, node.span, "budgets", path) else { return budgets };
+/// Reads the section `budgets`, with the place where its currency stands.
+pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> (Budgets, Option<At<Currency>>) {
+    let (mut budgets, mut currency) = (Budgets::default(), None);
+    let Some(section) = fields(desk, node, node.span, "budgets", path) else { return (budgets, currency) };
     let mut count = |key, most| {
         let (node, path) = section.get(key)?;
         value::count(desk, node, &path, 1, most)
@@ -49,8 +49,9 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Budgets {
     }
     if let Some((node, path)) = section.get("money") {
         budgets.money = money(desk, node, &path);
+        currency = budgets.money.map(|money| At { at: node.span, value: money.currency });
     }
-    budgets
+    (budgets, currency)
 }
 
 /// An amount of money and its currency.

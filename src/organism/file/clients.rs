@@ -138,6 +138,10 @@ fn addressees(desk: &mut Desk, client: &str, may: &[At<String>], declared: &Decl
     let mut found = Vec::with_capacity(may.len());
     for named in may {
         let Some(party) = declared.parties.iter().find(|party| party.key.value == named.value) else {
+            if declared.parties.is_empty() {
+                // That there is no listener is told where there should be one.
+                continue;
+            }
             let known = || declared.parties.iter().map(|party| party.key.value.as_str());
             let told = [&path, ": nothing here is called `", &named.value, "`"].concat();
             let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);

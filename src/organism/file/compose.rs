@@ -14,7 +14,7 @@ use super::broadcast;
 use super::clients::{self, TokenSource};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
-use super::lookup::Lookup;
+use super::lookup::{Lookup, Shipped};
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use crate::words::client::Client;
@@ -27,6 +27,8 @@ pub(super) struct Composed {
     pub(super) entry: Option<Name>,
     pub(super) listeners: BTreeMap<Name, Listener>,
     pub(super) collected: Collected,
+    /// The elements of the house, whether they are used or not.
+    pub(super) shipped: Vec<Shipped>,
     pub(super) broadcasts: Vec<Broadcast>,
     pub(super) clients: BTreeMap<Name, Client>,
     pub(super) tokens: Vec<TokenSource>,
@@ -85,7 +87,8 @@ pub(super) fn compose(desk: &mut Desk, declared: &Declared, shelf: &dyn Shelf, d
         }
     }
     let (clients, tokens) = clients::resolve(desk, declared);
-    Composed { entry, listeners, collected: lookup.into_collected(), broadcasts, clients, tokens }
+    let (collected, shipped) = lookup.into_parts();
+    Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens }
 }
 
 /// The schemas of the file: what `payloads` makes, those that all share, then each listener's own.
@@ -120,7 +123,7 @@ pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
     // A dozen names are enough to recognise one's own mistake.
     let some: Vec<&str> = known.take(12).collect();
     if some.is_empty() {
-        "declare a root element in the schema".to_owned()
+        "leave it out, since there is none yet".to_owned()
     } else {
         ["one of ", &some.join(", ")].concat()
     }
@@ -202,6 +205,10 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
     if let Some(party) = declared.parties.iter().find(|p| p.key.value == named.value) {
         return party.name.clone();
+    }
+    if declared.parties.is_empty() {
+        // That there is no listener is told where there should be one; the entry may well be right.
+        return None;
     }
     let told = ["organism.entry: nothing here is called `", &named.value, "`"].concat();
     let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use systole_kit::money::Currency;
+
 use super::agents::{self, Mind};
 use super::approval::{self, Approval};
 use super::broadcast;
@@ -39,10 +41,14 @@ pub(super) struct Declared {
     pub(super) models: Vec<models::Declaration>,
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
+    /// The currency of the money that a message may use.
+    pub(super) currency: Option<At<Currency>>,
     pub(super) loops: Loops,
     /// Whether the file says anything of budgets.
     pub(super) has_budgets: bool,
     pub(super) log: String,
+    /// Where the file says so; none where it leaves it out.
+    pub(super) log_at: Option<Span>,
     pub(super) listen: SocketAddr,
     pub(super) broadcasts: Vec<broadcast::Declaration>,
     pub(super) clients: Vec<clients::Declaration>,
@@ -91,9 +97,11 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         models: Vec::new(),
         message_bytes: limits::MESSAGE_BYTES,
         budgets: Budgets::default(),
+        currency: None,
         loops: Loops::default(),
         has_budgets: false,
         log: "./organism.db".to_owned(),
+        log_at: None,
         listen: LISTEN,
         broadcasts: Vec::new(),
         clients: Vec::new(),
@@ -122,7 +130,10 @@ fn parties(desk: &mut Desk, top: &Fields<'_>) -> Vec<Party> {
     let mut found = Vec::new();
     if let Some((node, path)) = listeners {
         if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-            let mend = "a name, and its keys below it";
+            let mend = match desk.is_set(node.span) {
+                true => "listeners={NAME: {run: [PROGRAM], accepts: [ELEMENT]}}, or leave it out",
+                false => "a name, and its keys below it",
+            };
             desk.tell(Code::ConfigMissing, node.span, "listeners has no listener", Some(mend));
         }
         for entry in value::map(desk, node, node.span, &path).unwrap_or_default() {
@@ -186,7 +197,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
     }
     if let Some((node, path)) = top.get("budgets") {
-        declared.budgets = budgets::read(desk, node, &path);
+        (declared.budgets, declared.currency) = budgets::read(desk, node, &path);
         declared.has_budgets = true;
     }
     if let Some((node, path)) = top.get("loops") {
@@ -197,7 +208,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         && let Some((node, path)) = section.get("path")
         && let Some(found) = value::text(desk, node, &path)
     {
-        declared.log = found.value;
+        (declared.log, declared.log_at) = (found.value, Some(found.at));
     }
     if let Some((node, path)) = top.get("console")
         && let Some(section) = fields(desk, node, node.span, "console", &path)

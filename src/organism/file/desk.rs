@@ -79,6 +79,11 @@ impl Desk {
         starts.map(|start| Span { start: *start, end: start + text(*start).map_or(0, str::len) }).collect()
     }
 
+    /// Whether that was set, and does not stand in the file.
+    pub(super) fn is_set(&self, at: Span) -> bool {
+        at.start > self.file_end
+    }
+
     /// The line of everything, from 1, that a byte stands in.
     fn line_of(&self, at: usize) -> usize {
         self.lines.partition_point(|start| *start <= at).max(1)
@@ -160,7 +165,7 @@ impl Desk {
         // A stretch over several lines is shown up to the end of its first.
         let stop = at.end.min(start + text.len());
         let span = self.text.get(at.start..stop).unwrap_or_default();
-        let (file, line) = if at.start > self.file_end {
+        let (file, line) = if self.is_set(at) {
             (SET.to_owned(), line + 1 - self.line_of(self.file_end + 1))
         } else {
             (self.file.clone(), line)

@@ -4,19 +4,42 @@
 //! Nothing from the file reaches the terminal unescaped. Colour is drawn only for whoever asks for it,
 //! and changes no column.
 
+use std::collections::BTreeMap;
+
 use systole_kit::writer::visible;
 
 use super::diagnostic::{Diagnostic, Place, Severity};
 use crate::audit::columns::width;
+use crate::words::codes::Code;
 
 /// Columns of a drawn diagnostic.
 const COLUMNS: usize = 80;
 /// The longest excerpt of a line, so that the gutter and the excerpt fit into `COLUMNS`.
 const EXCERPT: usize = 68;
 
-/// Everything that was found, and how much that is.
+/// Most warnings with one code that are drawn: whoever has more has one reason for all of them, and a page
+/// that nobody reads to its end hides the others.
+const WARNINGS: usize = 20;
+
+/// Everything that was found, and how much that is. Of warnings with one code only the first are drawn.
 pub fn page(all: &[Diagnostic], colour: bool) -> String {
-    let mut page: String = all.iter().flat_map(|one| [drawn(one, colour), "\n".to_owned()]).collect();
+    let mut page = String::new();
+    let mut warned: BTreeMap<Code, usize> = BTreeMap::new();
+    for one in all {
+        if one.severity() == Severity::Warning {
+            let before = warned.entry(one.code).or_default();
+            *before += 1;
+            if *before > WARNINGS {
+                continue;
+            }
+        }
+        page.extend([drawn(one, colour), "\n".to_owned()]);
+    }
+    for (code, count) in warned.into_iter().filter(|(_, count)| *count > WARNINGS) {
+        let more = (count - WARNINGS).to_string();
+        let words = [&more, " more with ", code.as_str(), " are not shown; `check --json` has them all\n"];
+        page.push_str(&words.concat());
+    }
     page.push_str(&counted(all));
     page.push('\n');
     page

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::desk::about_file;
 use super::diagnostic::{Diagnostic, Refused};
 use super::schemas::{Absent, Shelf};
+use crate::edges::system;
 use crate::words::codes::Code;
 use crate::words::composition::Schema;
 use crate::words::limits;
@@ -56,7 +57,7 @@ impl Shelf for Folder {
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
         let read = bounded(&self.path.join(name));
-        read.map(Some).map_err(|why| Absent { why: [name, ": ", &why].concat(), mend: None })
+        read.map(Some).map_err(|unread| Absent { why: [name, ": ", &unread.why].concat(), mend: None })
     }
 
     fn shown(&self, name: &str) -> String {
@@ -68,9 +69,13 @@ impl Shelf for Folder {
     }
 
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
-        let bytes = bounded(&self.path.join(name)).map_err(|why| Absent {
-            why: [name, ": ", &why].concat(),
-            mend: Some("the path of an XSD, from this file's folder".to_owned()),
+        let bytes = bounded(&self.path.join(name)).map_err(|unread| {
+            let mend = match unread.is_large {
+                true => ["an XSD of ", &limits::CONFIG_FILE_BYTES.to_string(), " bytes at most, or several"]
+                    .concat(),
+                false => "the path of an XSD, from this file's folder".to_owned(),
+            };
+            Absent { why: [name, ": ", &unread.why].concat(), mend: Some(mend) }
         })?;
         Ok(bytes.into())
     }
@@ -81,12 +86,14 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
     let file = path.display().to_string();
     let whole =
         |code, message: &str, mend: Option<&str>| Refused(vec![about_file(&file, code, message, mend)]);
-    let bytes = bounded(path).map_err(|why| {
-        whole(
-            Code::ConfigUnreadable,
-            &why,
-            Some("-f with the path of an organism's file, or systole init, which writes one"),
-        )
+    let bytes = bounded(path).map_err(|unread| {
+        let most = limits::CONFIG_FILE_BYTES.to_string();
+        let mend = match unread.is_large {
+            true => ["an organism's file of ", &most, " bytes at most; long schemas in files of their own"]
+                .concat(),
+            false => "-f with the path of an organism's file, or systole init, which writes one".to_owned(),
+        };
+        whole(Code::ConfigUnreadable, &unread.why, Some(&mend))
     })?;
     let text = match std::str::from_utf8(&bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
@@ -118,22 +125,31 @@ fn no_utf8(file: &str, bytes: &[u8], at: usize) -> Diagnostic {
     told
 }
 
-/// Reads a file up to the limit, or says why not, without the path.
-fn bounded(path: &Path) -> Result<Vec<u8>, String> {
-    regular(path)?;
+/// Why a file was not read, without its path.
+struct Unread {
+    why: String,
+    /// Whether there is too much of it, which another path does not mend.
+    is_large: bool,
+}
+
+/// Reads a file up to the limit, or says why not.
+fn bounded(path: &Path) -> Result<Vec<u8>, Unread> {
+    let unread = |why: String| Unread { why, is_large: false };
+    regular(path).map_err(unread)?;
     let limit = limits::CONFIG_FILE_BYTES;
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path).and_then(|f| f.take(limit as u64 + 1).read_to_end(&mut bytes));
-    read.map_err(in_words)?;
+    read.map_err(|error| unread(in_words(&error)))?;
     if bytes.len() > limit {
-        return Err(["the file is larger than ", &limit.to_string(), " bytes"].concat());
+        let why = ["the file is larger than ", &limit.to_string(), " bytes"].concat();
+        return Err(Unread { why, is_large: true });
     }
     Ok(bytes)
 }
 
 /// Whether there is a file that has an end.
 fn regular(path: &Path) -> Result<(), String> {
-    let kind = std::fs::metadata(path).map_err(in_words)?;
+    let kind = std::fs::metadata(path).map_err(|error| in_words(&error))?;
     if kind.is_dir() {
         return Err("this is a folder, not a file".to_owned());
     }
@@ -144,10 +160,9 @@ fn regular(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn in_words(error: std::io::Error) -> String {
+fn in_words(error: &std::io::Error) -> String {
     match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
         ErrorKind::PermissionDenied => "the file may not be read by this user".to_owned(),
-        _ => error.to_string(),
+        _ => system::told(error),
     }
 }

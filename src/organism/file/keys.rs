@@ -8,7 +8,8 @@ use crate::words::limits;
 pub struct Key {
     /// Where it stands; `NAME` is any name.
     pub path: &'static str,
-    /// What holds where it is left out: a value, `required` or `none`.
+    /// What holds where it is left out: a value, `required` or `none`. A value that is one of these two words
+    /// stands in backticks.
     pub default: &'static str,
     /// What it says, in a few words; for a key that is not built yet, what it will be for.
     pub meaning: &'static str,
@@ -232,7 +233,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME", "required", "one agent").of(MAP),
     key("agents.NAME.model", "required", "the model that it speaks to, by its name under `models`").of(Form::Name(PARTY)),
     key("agents.NAME.dialect", "xml", "how it acts: `xml` in its text, `native` by the provider's calls of tools, `xml-final` by those, with the final in its text; `plain`: its whole answer is the result").of(Form::Words(&["xml", "native", "xml-final", "plain"])),
-    key("agents.NAME.thinking", "required", "whether it reasons before every action: `required` or `free`").of(Form::Words(&["required", "free"])),
+    key("agents.NAME.thinking", "`required`", "whether it reasons before every action: `required` or `free`").of(Form::Words(&["required", "free"])),
     key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
     key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; `xml` with `actions: one`").of(Form::Flag),
     key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),

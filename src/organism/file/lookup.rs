@@ -25,6 +25,12 @@ struct Vocabulary {
     outline: Outline,
 }
 
+/// An element of a vocabulary of the house.
+pub(super) struct Shipped {
+    pub(super) vocabulary: Arc<str>,
+    pub(super) local: Arc<str>,
+}
+
 /// The declarations that every listener of a file may name.
 pub(super) struct Lookup {
     collected: Collected,
@@ -49,9 +55,16 @@ impl Lookup {
         Lookup { collected, shared, vocabularies, is_whole }
     }
 
-    /// The schemas that the composition holds in the end, and where each was named.
-    pub(super) fn into_collected(self) -> Collected {
-        self.collected
+    /// The schemas that the composition holds in the end, where each was named, and the elements of the
+    /// house that a listener names where the file has none of that name.
+    pub(super) fn into_parts(self) -> (Collected, Vec<Shipped>) {
+        let of = |vocabulary: &Vocabulary| {
+            let name: Arc<str> = vocabulary.schema.name.trim_end_matches('/').into();
+            let shipped = |element: &Arc<str>| Shipped { vocabulary: name.clone(), local: element.clone() };
+            vocabulary.outline.elements.iter().map(shipped).collect::<Vec<_>>()
+        };
+        let shipped = self.vocabularies.iter().flat_map(of).collect();
+        (self.collected, shipped)
     }
 
     /// Resolves what a listener names under `path`.
@@ -136,6 +149,7 @@ impl Lookup {
             return None;
         }
         if let Some((file, outline)) = self.declarer(party, &tag) {
+            let file = if file == PAYLOADS { "payloads" } else { file };
             let told = [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
             let mend = "another name for the element, another namespace, or another name for the agent";
             let told =

@@ -11,12 +11,13 @@ use super::compose::Composed;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::lookup::Shipped;
 use super::prompt;
 use super::schemas::PAYLOADS;
 use super::value::At;
 use super::yaml::Span;
 use crate::words::codes::Code;
-use crate::words::composition::Listener;
+use crate::words::composition::{Element, Listener};
 
 /// Everything that may not be what the composer meant.
 pub(super) fn warnings(desk: &Desk, declared: &Declared, composed: &Composed) -> Vec<Diagnostic> {
@@ -26,6 +27,7 @@ pub(super) fn warnings(desk: &Desk, declared: &Declared, composed: &Composed) ->
     warnings.unread_answers(&called);
     warnings.several_takers();
     warnings.several_open();
+    warnings.shadowed();
     warnings.circles();
     warnings.unused_elements();
     warnings.found.extend(prompt::warnings(desk, declared));
@@ -207,6 +209,31 @@ impl<'a> Warnings<'a> {
                     mend: &mend,
                     second: Some((at(first), "it takes it too")),
                 });
+            }
+        }
+    }
+
+    /// What all may name and is called like an element of the house: who names it may have meant that. A
+    /// listener's own `schema` says whose it means.
+    fn shadowed(&mut self) {
+        for (name, outline) in self.composed.collected.outlines() {
+            for Shipped { vocabulary, local } in &self.composed.shipped {
+                let Some(place) = outline.declared(local) else { continue };
+                let by_name = |party: &&Party| party.schema.as_ref().is_none_or(|own| own.value != name);
+                let named = self.declared.parties.iter().filter(by_name).find_map(|party| {
+                    let listener = self.listener(party)?;
+                    let is_meant = |e: &&Element| e.schema == outline.id && e.name.local == *local;
+                    listener.accepts.iter().chain(&listener.returns).find(is_meant)?;
+                    let written = party.accepts.iter().chain(&party.returns);
+                    Some((party, written.into_iter().find(|written| *written.value == **local)?))
+                });
+                let Some((party, named)) = named else { continue };
+                let words = ["`", local, "` takes the place of ", vocabulary, "'s <", local, ">"].concat();
+                let mend = ["another name, as ", &party.key.value, "-", local, "; left out, "].concat();
+                let mend = [mend.as_str(), vocabulary, "'s is meant"].concat();
+                let told = Diagnostic::new(Code::ConfigShadowed, place.clone(), &words, Some(&mend));
+                let told = told.seeing(self.desk.place(named.at), "named here");
+                self.found.push((outline.named.start, told));
             }
         }
     }

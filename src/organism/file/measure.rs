@@ -100,7 +100,12 @@ fn measured(
         }
         None => {
             let unit = unit.trim();
-            let near = nearest(unit, units.iter().map(|(name, _)| *name)).map(|near| [number, near].concat());
+            // Whoever writes `4k` means a thousand of something, and not the unit that is one letter away.
+            let lower = unit.to_ascii_lowercase();
+            let short = units.iter().map(|(name, _)| *name);
+            let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
+            let near = short.or_else(|| nearest(unit, units.iter().map(|(name, _)| *name)));
+            let near = near.map(|near| [number, near].concat());
             (["`", unit, "` is no unit here"].concat(), near.unwrap_or_else(|| ["one of ", &names].concat()))
         }
         Some(_) if digits == 0 => (["`", written, "` has no number"].concat(), ["1", unit].concat()),

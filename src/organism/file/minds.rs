@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, ToolChoice};
+use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
 
 use super::agents::Mind;
@@ -36,6 +37,7 @@ pub(super) fn resolve(
 ) -> Thinking {
     let models = declared.models.iter().map(|one| model(desk, one, declared, shelf)).collect();
     circles(desk, &declared.models);
+    one_currency(desk, declared);
     let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
     let collected = composed.collected.schemas.iter();
     // In the order of the composition, so that its numbers hold; introspection stands behind.
@@ -53,8 +55,10 @@ pub(super) fn resolve(
 
 fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Shelf) -> Model {
     let path = ["models.", &one.key.value].concat();
-    for named in &one.fallback {
-        known_model(desk, named, &[&path, ".fallback"].concat(), declared);
+    let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
+    // That it names itself is told as a circle.
+    for named in one.fallback.iter().filter(|named| named.value != one.key.value) {
+        known_model(desk, named, &[&path, ".fallback"].concat(), &others);
     }
     let mut model = one.model.clone();
     if let (Provider::Script, Some(named)) = (model.provider, &one.script) {
@@ -70,21 +74,40 @@ fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Sh
     model
 }
 
-/// Tells of the name of a model that no model has.
-fn known_model(desk: &mut Desk, named: &At<String>, path: &str, declared: &Declared) {
-    let known = || declared.models.iter().map(|one| one.key.value.as_str());
-    if known().any(|name| name == named.value) {
+fn names(declared: &Declared) -> impl Iterator<Item = &str> {
+    declared.models.iter().map(|one| one.key.value.as_str())
+}
+
+/// Tells of the name of a model that none of the known ones has.
+fn known_model(desk: &mut Desk, named: &At<String>, path: &str, known: &[&str]) {
+    if known.contains(&named.value.as_str()) {
         return;
     }
     let told = [path, ": no model is called `", &named.value, "`"].concat();
-    let mend = match nearest(&named.value, known()) {
+    let mend = match nearest(&named.value, known.iter().copied()) {
         Some(near) => near.to_owned(),
-        None if declared.models.is_empty() => {
+        None if known.is_empty() => {
             ["models: {", &named.value, ": {provider: …, model: …}} at the top of the file"].concat()
         }
-        None => one_of(known()),
+        None => one_of(known.iter().copied()),
     };
     desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
+}
+
+/// Tells of prices in a second currency: an organism counts in one, and every call in another would be refused.
+fn one_currency(desk: &mut Desk, declared: &Declared) {
+    let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
+    let priced: Vec<(&Declaration, &At<Currency>)> = priced.collect();
+    let budget = declared.currency.as_ref();
+    let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
+    for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
+        let (own, other) = (currency.value.as_str(), first.value.as_str());
+        let told = ["models.", &one.key.value, ".price.currency: `", own, "` is not `", other];
+        let told = [&told.concat(), "`, and an organism counts in one currency"].concat();
+        let mend = ["currency: ", other, ", with its amounts in that"].concat();
+        let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
+        desk.tell_seeing(Code::ConfigValue, currency.at, &told, Some(&mend), second);
+    }
 }
 
 /// Tells of models that stand in for one another in a circle: where none can answer nobody would be asked last.
@@ -139,7 +162,8 @@ impl Found<'_> {
         let Found { party, mind, .. } = self;
         let path = party.path();
         if let Some(named) = &mind.model {
-            known_model(desk, named, &[&path, ".model"].concat(), self.declared);
+            let known: Vec<&str> = names(self.declared).collect();
+            known_model(desk, named, &[&path, ".model"].concat(), &known);
         }
         let tool_choice = mind.tool_choice.as_ref().and_then(|named| self.tool_choice(desk, named));
         let named = mind.schema.as_ref();

@@ -17,7 +17,9 @@ mod diagnostic;
 mod drawing;
 mod eject;
 mod folder;
+mod grown;
 mod keys;
+mod log_path;
 mod lookup;
 mod meaning;
 mod measure;
@@ -56,6 +58,7 @@ pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
 pub use drawing::{counted, page};
 pub use eject::{Ejected, NotEjected, eject};
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
+pub use grown::grown;
 pub use keys::{Form, KEYS, Key};
 pub use schemas::PAYLOADS;
 
@@ -114,7 +117,7 @@ fn whole(
     // Programs are started there later; a relative folder would then mean another one.
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
     let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read };
-    check(Page { file: &file, text, settings }, &shelf, &directory, given, Era::NOW)
+    check(Page { file: &file, text, settings, lies: Some(path) }, &shelf, &directory, given, Era::NOW)
 }
 
 /// Reads and checks a text as if it stood in that file: for an organism that lies nowhere.
@@ -123,7 +126,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
     let shelf = folder::Folder { path: directory.clone(), as_typed, is_only_read: false };
-    let page = Page { file: &file, text: text.into(), settings: &[] };
+    let page = Page { file: &file, text: text.into(), settings: &[], lies: None };
     check(page, &shelf, &directory, Given::These(Vec::new()), Era::NOW)
 }
 
@@ -131,14 +134,23 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
 /// lie in different ones: `directory` is that of the organism that runs now.
 pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {
     let stored = source::read(source).map_err(|why| stored_badly(&why))?;
-    let page =
-        Page { file: "stored configuration", text: Arc::clone(&stored.file), settings: &stored.settings };
+    let page = Page {
+        file: "stored configuration",
+        text: Arc::clone(&stored.file),
+        settings: &stored.settings,
+        lies: None,
+    };
     check(page, &stored, directory, Given::Any, stored.era).map(|whole| whole.composition)
 }
 
 fn stored_badly(why: &str) -> Refused {
     let mend = Some("the version that wrote it, or a backup of the log");
     Refused(vec![about_file("stored configuration", Code::ConfigSource, why, mend)])
+}
+
+fn empty(file: &str) -> Refused {
+    let mend = Some("organism: {name: hello} and a listener below `listeners:`");
+    Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)])
 }
 
 /// The path without the `.` that it may hold: people read it.
@@ -151,11 +163,13 @@ struct Page<'p> {
     file: &'p str,
     text: Arc<str>,
     settings: &'p [String],
+    /// Where the file lies, beside which its log is to be; none for a text that lies nowhere and runs nowhere.
+    lies: Option<&'p Path>,
 }
 
 /// The one check that loading, `check` and reading back share.
 fn check(
-    Page { file, text, settings }: Page<'_>,
+    Page { file, text, settings, lies }: Page<'_>,
     shelf: &dyn Shelf,
     directory: &Path,
     given: Given,
@@ -164,15 +178,17 @@ fn check(
     let mut desk = Desk::new(file, &text, settings, given);
     let stretch = desk.file();
     let Some(mut root) = yaml::read(&mut desk, stretch) else {
-        if desk.is_clean() {
-            let mend = Some("organism: {name: hello} and a listener below `listeners:`");
-            return Err(Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", mend)]));
-        }
-        return Err(desk.refused());
+        return Err(if desk.is_clean() { empty(file) } else { desk.refused() });
     };
     settings::apply(&mut desk, &mut root);
+    if root.is_empty() && desk.is_clean() {
+        return Err(empty(file));
+    }
     let Some(declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
     let composed = compose::compose(&mut desk, &declared, shelf, directory);
+    if let Some(lies) = lies {
+        log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
+    }
     let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());

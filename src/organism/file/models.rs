@@ -23,6 +23,8 @@ pub(super) struct Declaration {
     pub(super) key: At<String>,
     pub(super) model: Model,
     pub(super) fallback: Vec<At<String>>,
+    /// In what its tokens are paid.
+    pub(super) currency: Option<At<Currency>>,
     /// The file of answers, where that is who is asked.
     pub(super) script: Option<At<String>>,
 }
@@ -59,6 +61,7 @@ fn model(desk: &mut Desk, entry: &Entry) -> Declaration {
         key: At { at: entry.at, value: entry.key.clone() },
         model: bare(&entry.key),
         fallback: Vec::new(),
+        currency: None,
         script: None,
     };
     let Some(own) = fields(desk, &entry.value, entry.at, "models.NAME", &path) else { return declared };
@@ -75,7 +78,7 @@ fn model(desk: &mut Desk, entry: &Entry) -> Declaration {
         model.params = params::object(desk, entries, &path);
     }
     if let Some((node, path)) = own.get("price") {
-        model.price = price(desk, node, &path);
+        (model.price, declared.currency) = price(desk, node, &path);
     }
     if let Some((node, path)) = own.get("at_once") {
         let most = value::count(desk, node, &path, 1, 1024).unwrap_or(AT_ONCE);
@@ -154,18 +157,7 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
 fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
     let found = value::text(desk, node, path)?;
     let written = found.value.as_str();
-    let lower = written.to_ascii_lowercase();
-    let Some(scheme) = ["http://", "https://"].into_iter().find(|scheme| lower.starts_with(scheme)) else {
-        let told = [path, ": `", written, "` begins neither with http:// nor with https://"].concat();
-        let mend = if written.contains("://") {
-            "http://HOST:PORT/PATH, or https://".to_owned()
-        } else {
-            ["http://", written].concat()
-        };
-        desk.tell(Code::ConfigValue, found.at, &told, Some(&mend));
-        return None;
-    };
-    let rest = written.get(scheme.len()..).unwrap_or_default();
+    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((credentials, _)) = authority.rsplit_once('@') {
         desk.hide(found.at, credentials);
@@ -178,6 +170,14 @@ fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
         desk.hide(found.at, behind);
         let told = [path, ": what stands behind the path is not taken, and is not repeated"].concat();
         desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone; key_env names the key"));
+        return None;
+    }
+    let lower = written.to_ascii_lowercase();
+    if !lower.starts_with("http://") && !lower.starts_with("https://") {
+        let told = [path, ": `", written, "` begins neither with http:// nor with https://"].concat();
+        let bare = ["http://", written].concat();
+        let mend = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
+        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
         return None;
     }
     let parsed = written.parse::<ureq::http::Uri>().ok();
@@ -209,8 +209,8 @@ fn size(desk: &mut Desk, own: &Fields<'_>, model: &mut Model) {
     }
 }
 
-fn price(desk: &mut Desk, node: &Node, path: &str) -> Option<Price> {
-    let section = fields(desk, node, node.span, "models.NAME.price", path)?;
+fn price(desk: &mut Desk, node: &Node, path: &str) -> (Option<Price>, Option<At<Currency>>) {
+    let Some(section) = fields(desk, node, node.span, "models.NAME.price", path) else { return (None, None) };
     let currency = section.need(desk, "currency", "currency: USD");
     let currency = currency.and_then(|(node, path)| currency_of(desk, node, &path));
     let tokens_in = section.need(desk, "in", "in: AMOUNT, for the tokens that are read");
@@ -219,16 +219,18 @@ fn price(desk: &mut Desk, node: &Node, path: &str) -> Option<Price> {
     let tokens_out = tokens_out.and_then(|(node, path)| amount(desk, node, &path));
     let cached = section.get("cached").map(|(node, path)| amount(desk, node, &path));
     let per = section.get("per").map(|(node, path)| tokens(desk, node, &path, &TOKENS));
-    let money = |micros| Some(Money { micros, currency: currency? });
-    Some(Price {
-        tokens_in: money(tokens_in?)?,
-        tokens_out: money(tokens_out?)?,
-        cached: cached.flatten().and_then(money),
-        per: per.flatten().map_or(PER, |per| per.value),
-    })
+    let money = |micros| Some(Money { micros, currency: currency.as_ref()?.value });
+    let price =
+        tokens_in.and_then(money).zip(tokens_out.and_then(money)).map(|(tokens_in, tokens_out)| Price {
+            tokens_in,
+            tokens_out,
+            cached: cached.flatten().and_then(money),
+            per: per.flatten().map_or(PER, |per| per.value),
+        });
+    (price, currency)
 }
 
-fn currency_of(desk: &mut Desk, node: &Node, path: &str) -> Option<Currency> {
+fn currency_of(desk: &mut Desk, node: &Node, path: &str) -> Option<At<Currency>> {
     let found = value::text(desk, node, path)?;
     let currency = Currency::parse(&found.value);
     if currency.is_none() {
@@ -237,7 +239,7 @@ fn currency_of(desk: &mut Desk, node: &Node, path: &str) -> Option<Currency> {
         let mend = Currency::parse(&upper).map_or("three capital letters, as USD", |_| upper.as_str());
         desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
     }
-    currency
+    currency.map(|value| At { at: found.at, value })
 }
 
 /// An amount in millionths.

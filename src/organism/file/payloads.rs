@@ -8,6 +8,7 @@ use systole_kit::name::is_ncname;
 use systole_kit::schema::nearest;
 
 use super::desk::Desk;
+use super::schemas::belongs_to_house;
 use super::stretch;
 use super::traps;
 use super::value::{self, joined};
@@ -15,9 +16,6 @@ use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
 use crate::words::composition::Listener;
 use crate::words::ids::Name;
-
-/// Organisms of these names would give words to a namespace of the house.
-const HOUSE: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
 
 /// Largest schema that the judge takes.
 const SCHEMA_BYTES: usize = 1 << 20;
@@ -53,7 +51,7 @@ impl Section {
         reading.twice(&self.entries, "payloads");
         let organism = organism?;
         let namespace = Listener::namespace_of(organism);
-        if HOUSE.contains(&organism.as_str()) {
+        if belongs_to_house(&namespace) {
             let told = ["payloads: their namespace would be ", &namespace, ", which belongs to the house"];
             desk.tell(Code::ConfigValue, self.at, &told.concat(), Some("another organism.name"));
         }
@@ -216,10 +214,23 @@ impl Reading<'_> {
             let first = entries.iter().take(place).find(|first| first.key.trim_end_matches('?') == name);
             if let Some(first) = first {
                 let told = [path, ": `", name, "` stands here a second time"].concat();
-                let (mend, second) = (Some("one of the two"), (first.at, "the first one"));
-                self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, mend, second);
+                let mend = self.one_of_two(first, entry, name);
+                let second = (first.at, "the first one");
+                self.desk.tell_seeing(Code::ConfigDuplicate, entry.at, &told, Some(&mend), second);
             }
         }
+    }
+
+    /// Of two that differ only in whether they may be left out: what is set takes the place of the other if it says it as
+    /// that one does.
+    fn one_of_two(&self, first: &Entry, entry: &Entry, name: &str) -> String {
+        if !self.desk.is_set(entry.at) {
+            return ["one of the two: `", name, "` has to be there, `", name, "?` may be left out"].concat();
+        }
+        let place = self.desk.place(entry.at);
+        let before: String = place.text.chars().take(place.column.saturating_sub(1)).collect();
+        let behind = place.text.get(before.len() + entry.key.len()..).unwrap_or_default();
+        [&before, &first.key, behind].concat()
     }
 
     fn list(&mut self, node: &Node, items: &[Node], path: &str) -> Option<List> {

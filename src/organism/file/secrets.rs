@@ -20,33 +20,42 @@ pub(super) fn looks_like_key(text: &str) -> bool {
     begins || (text.len() > 2 * LONG && (!is_variable || text.bytes().any(|byte| byte.is_ascii_lowercase())))
 }
 
-/// Hides whatever looks like a key in a section, and tells of what stands where no name of a variable does.
+/// Hides whatever looks like a key, wherever it stands.
+pub(super) fn hide(desk: &mut Desk, node: &Node) {
+    match &node.value {
+        Value::Text { text, .. } if is_key(text) => desk.hide(node.span, text),
+        Value::List(items) => items.iter().for_each(|item| hide(desk, item)),
+        Value::Map(entries) => entries.iter().for_each(|entry| hide(desk, &entry.value)),
+        _ => {}
+    }
+}
+
+fn is_key(text: &str) -> bool {
+    text.len() >= LONG && BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+}
+
+/// Hides whatever looks like a key among the models, and tells of what stands where no name of a variable does.
 pub(super) fn spare(desk: &mut Desk, node: &Node) {
     match &node.value {
-        Value::Text { text, .. } => {
-            let is_key = text.len() >= LONG && BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
-            if is_key {
-                desk.hide(node.span, text);
-                let told = "models: what stands here looks like a key, and is not repeated";
-                let mend = "key_env: VARIABLE, the environment variable that holds it";
-                desk.tell(Code::ConfigValue, node.span, told, Some(mend));
-            }
+        Value::Text { text, .. } if is_key(text) => {
+            desk.hide(node.span, text);
+            let told = "models: what stands here looks like a key, and is not repeated";
+            let mend = "key_env: VARIABLE, the environment variable that holds it";
+            desk.tell(Code::ConfigValue, node.span, told, Some(mend));
         }
         Value::List(items) => items.iter().for_each(|item| spare(desk, item)),
         Value::Map(entries) => {
             for entry in entries {
-                match entry.key.as_str() {
+                match (entry.key.as_str(), &entry.value.value) {
                     // It is looked at, and told of, where it is read.
-                    "key_env" => {}
-                    "key" | "api_key" | "token" => {
-                        if let Value::Text { text, .. } = &entry.value.value {
-                            desk.hide(entry.value.span, text);
-                        }
+                    ("key_env", _) => {}
+                    ("key" | "api_key" | "token", Value::Text { text, .. }) => {
+                        desk.hide(entry.value.span, text);
                     }
                     _ => spare(desk, &entry.value),
                 }
             }
         }
-        Value::Nothing | Value::Told => {}
+        _ => {}
     }
 }

@@ -8,6 +8,7 @@ use systole_kit::schema::nearest;
 
 use super::desk::Desk;
 use super::keys;
+use super::secrets;
 use super::value::joined;
 use super::yaml::{self, Entry, Node, Span, Value};
 use crate::words::codes::Code;
@@ -40,6 +41,8 @@ pub(super) fn apply(desk: &mut Desk, root: &mut Node) {
         before.push((path.to_owned(), at));
         let value = Span { start: stretch.end - text.len(), end: stretch.end };
         if let Some(value) = read_value(desk, value, path) {
+            // Where the path leads nowhere nobody else looks at it, and the whole line is shown.
+            secrets::hide(desk, &value);
             let step = Step { table: String::new(), shown: String::new(), rest: path, at: stretch.start };
             place(desk, root, step, Setting { path, at, value });
         }

@@ -8,7 +8,9 @@
 
 use std::ops::ControlFlow;
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span as ParsedSpan, options};
+use serde_saphyr::granit_parser::{
+    ErrorKind, Event, Parser, ScalarStyle, ScanError, Span as ParsedSpan, options,
+};
 
 use super::desk::Desk;
 use super::traps;
@@ -27,6 +29,17 @@ pub(super) struct Span {
 pub(super) struct Node {
     pub(super) span: Span,
     pub(super) value: Value,
+}
+
+impl Node {
+    /// Whether nothing stands there, in whichever way that is written.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.value {
+            Value::Nothing => true,
+            Value::Text { text, .. } => text.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// What stands there.
@@ -164,8 +177,7 @@ impl Tree<'_> {
             }
             Event::Alias(_) => {
                 if !std::mem::replace(&mut self.aliased, true) {
-                    let told = "an alias stands here, and nothing in this file is expanded";
-                    desk.tell(Code::ConfigSyntax, span, told, Some("the value itself, written out"));
+                    alias(desk, span);
                 }
                 Node { span, value: Value::Told }
             }
@@ -198,13 +210,7 @@ impl Tree<'_> {
 
     fn begin(&mut self, desk: &mut Desk, span: Span, what: Collection) -> ControlFlow<()> {
         if self.open.len() >= limits::CONFIG_DEPTH {
-            let told = ["nested deeper than ", &limits::CONFIG_DEPTH.to_string(), " levels"].concat();
-            desk.tell(
-                Code::ConfigValue,
-                span,
-                &told,
-                Some("fewer brackets: no key has so many levels below it"),
-            );
+            too_deep(desk, span);
             self.root = None;
             return ControlFlow::Break(());
         }
@@ -306,12 +312,58 @@ fn refuse_properties(desk: &mut Desk, event: &Event<'_>, place: &ParsedSpan, spa
     }
 }
 
+fn alias(desk: &mut Desk, at: Span) {
+    let told = "an alias stands here, and nothing in this file is expanded";
+    desk.tell(Code::ConfigSyntax, at, told, Some("the value itself, written out"));
+}
+
+fn too_deep(desk: &mut Desk, at: Span) {
+    let told = ["nested deeper than ", &limits::CONFIG_DEPTH.to_string(), " levels"].concat();
+    desk.tell(Code::ConfigValue, at, &told, Some("fewer levels: no key has so many below it"));
+}
+
+/// Tells what has nothing to do with how the file is laid out, which the parser gives up at all the same.
+fn told_apart(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, at: usize) -> bool {
+    let place = |start: usize, length: usize| {
+        let start = sheet.base + start;
+        Span { start, end: start + length }
+    };
+    // YAML carries no control character, and the parser may take one for the end of the file.
+    let is_carried = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\u{85}');
+    // It gives up where the value begins that has one: often in the same line, and sure to if it says so.
+    let is_named =
+        matches!(error.kind(), ErrorKind::UnexpectedCharacter { character } if !is_carried(*character));
+    let line_end = sheet.text.get(at..).and_then(|rest| rest.find('\n')).map(|length| at + length);
+    let last = line_end.filter(|_| !is_named).unwrap_or(sheet.text.len());
+    let mut until = sheet.text.char_indices().take_while(|(from, _)| *from <= last);
+    if let Some((from, illegal)) = until.find(|(_, c)| !is_carried(*c)) {
+        let code = format!("U+{:04X}", u32::from(illegal));
+        let told = ["the character ", &code, " stands here, which YAML cannot carry"].concat();
+        let span = place(from, illegal.len_utf8());
+        desk.tell(Code::ConfigSyntax, span, &told, Some("the file without it"));
+        return true;
+    }
+    match error.kind() {
+        ErrorKind::RecursionLimitExceeded => too_deep(desk, place(at, 1)),
+        ErrorKind::UnknownAnchor => {
+            let rest = sheet.text.get(at..).unwrap_or_default();
+            let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | '}');
+            alias(desk, place(at, rest.find(ends).unwrap_or(rest.len())));
+        }
+        _ => return false,
+    }
+    true
+}
+
 const BRACKETS: &str = "the closing bracket; a comma between entries; quotes around special signs";
 
 fn syntax(desk: &mut Desk, sheet: Sheet<'_>, error: &ScanError, innermost: Option<&Open>) {
     let text = sheet.text;
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let stretch = |start: usize, end: usize| Span { start: sheet.base + start, end: sheet.base + end };
+    if told_apart(desk, sheet, error, at) {
+        return;
+    }
     let line_start = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let line = text.get(line_start..).and_then(|t| t.lines().next()).unwrap_or_default();
     let indent = line.len() - line.trim_start().len();

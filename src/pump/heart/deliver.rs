@@ -50,6 +50,8 @@ impl Fresh {
 impl Heart {
     /// Routes what is on disk.
     pub(super) fn route(&mut self, recorded: Recorded) {
+        // The first that is ever recorded is that this run began.
+        self.unannounced = false;
         for (effect, position) in recorded.into_effects() {
             match effect {
                 Effect::Ready(work) => self.ready(work),
@@ -79,7 +81,8 @@ impl Heart {
     }
 
     /// Takes up the work that recovery found. As many calls of each listener as it has slots may have
-    /// been out when the pump died; they count as lost before they go out again.
+    /// been out when the pump died; they count as lost before they go out again. After a run that ended with
+    /// nothing out none of them was.
     pub(super) fn take_up(&mut self) {
         let mut slots: HashMap<_, usize> = HashMap::new();
         let now = self.now();
@@ -95,7 +98,7 @@ impl Heart {
             let paused = pause_ms > 0 && pause_ms <= longest_ms;
             let taken = slots.entry(call.listener.clone()).or_default();
             // Where attempts are recorded before they are sent, the record says whether one was.
-            let was_out = if recorded { call.attempts > 0 } else { *taken < seats };
+            let was_out = if recorded { call.attempts > 0 } else { !self.was_drained && *taken < seats };
             // Whoever wrote in its journal had it in hand.
             if !paused && (was_out || !call.journal.own.is_empty()) {
                 *taken += 1;
@@ -135,7 +138,7 @@ impl Heart {
 
     /// Sends what may go out.
     pub(super) fn dispatch(&mut self) {
-        if self.stopping || self.still || self.broken.is_some() {
+        if self.holds_back() || self.broken.is_some() {
             return;
         }
         let now = self.ticks();

@@ -6,6 +6,7 @@ use super::{Answered, Heart, Lookup, Written};
 use crate::pump::buckets::Telling;
 use crate::pump::event::{Bound, Happening, Lost, Pause};
 use crate::pump::wheel::Ripe;
+use crate::rules::core_payload;
 use crate::words::approval::Ruling;
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Refused, Said, Ticket, Unconnected};
@@ -129,7 +130,8 @@ impl Heart {
                 for telling in self.state.buckets.rest() {
                     self.happened(Happening::Throttled(telling));
                 }
-                self.happened(Happening::Stopping { mode: "drain" });
+                let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
+                self.happened(Happening::Stopping { mode });
                 self.ended = true;
             }
         }

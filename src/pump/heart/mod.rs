@@ -67,6 +67,11 @@ pub struct Heart {
     since_checkpoint: usize,
     /// Calls whose delivery may have been out when the pump died.
     suspects: HashSet<(ThreadId, CallPath)>,
+    /// Whether the run before ended with nothing out.
+    was_drained: bool,
+    /// Whether nothing may go out before the word of this start is on disk: until then the log says that
+    /// nothing is out.
+    unannounced: bool,
     /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests for approval, until they expire.
@@ -95,7 +100,7 @@ pub struct Heart {
 impl Heart {
     /// A heart that goes on from what was recovered.
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
-        let Recovered { state, since_checkpoint } = recovered;
+        let Recovered { state, since_checkpoint, was_drained } = recovered;
         let mut heart = Heart {
             state,
             desk: Desk::default(),
@@ -108,6 +113,8 @@ impl Heart {
             // Those that die again and again would leave ever more to be folded to those after them.
             since_checkpoint,
             suspects: HashSet::new(),
+            was_drained,
+            unannounced: was_drained,
             reserved: HashSet::new(),
             expiries: Wheel::default(),
             aside: Vec::new(),
@@ -206,7 +213,9 @@ impl Heart {
         let timer = self.timers.next_moment().filter(|_| !self.stopping);
         let (expiry, count) = (self.expiries.next_moment(), self.state.buckets.next_moment());
         let elapsed = self.state.running.next_moment().filter(|_| !self.stopping);
-        self.desk.next_moment().into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
+        // What is due and may not go out would be woken for again and again.
+        let desk = if self.holds_back() { self.desk.next_end() } else { self.desk.next_moment() };
+        desk.into_iter().chain(timer).chain(expiry).chain(count).chain(elapsed).min()
     }
 
     /// Why the pump must stop at once, if it must.
@@ -242,6 +251,18 @@ impl Heart {
     /// Deliveries that are out.
     pub fn out_count(&self) -> usize {
         self.desk.out_count()
+    }
+
+    /// Whether nothing new may go out, however long it is due.
+    fn holds_back(&self) -> bool {
+        self.stopping || self.still || self.unannounced
+    }
+
+    /// Whether nothing is out, and nothing that may have been out before is still to be told: so the next
+    /// start need not ask.
+    fn is_drained(&self) -> bool {
+        let none_waits = self.parked.is_empty() && self.lookups.is_empty();
+        self.desk.out_count() == 0 && self.suspects.is_empty() && self.reserved.is_empty() && none_waits
     }
 
     /// Whether everything decided is on disk.

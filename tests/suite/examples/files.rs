@@ -10,7 +10,7 @@ use systole::words::codes::Code;
 use super::Book;
 
 /// A code, and the file among the goldens that shows it best.
-const SHOWN: [(Code, &str); 17] = [
+const SHOWN: [(Code, &str); 19] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
@@ -27,7 +27,9 @@ const SHOWN: [(Code, &str); 17] = [
     (Code::ConfigUnusedElement, "warnings/unused-element"),
     (Code::ConfigUnreadAnswer, "warnings/told-only"),
     (Code::ConfigSeveralTakers, "warnings/several-takers"),
+    (Code::ConfigShadowed, "warnings/shadowed"),
     (Code::ConfigCircle, "warnings/circle"),
+    (Code::ConfigPrompt, "warnings/prompt"),
 ];
 
 pub(super) fn show(book: &mut Book) {

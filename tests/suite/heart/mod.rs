@@ -4,6 +4,7 @@
 
 mod deliveries;
 mod drain;
+mod drained;
 mod holding;
 mod journal;
 mod keeping;

@@ -1,14 +1,22 @@
-//! A grammar of contents, from which both an XSD and documents that follow it are written.
+//! A grammar of contents, from which both an XSD and documents that follow it are made. It reads and judges nothing.
 
 use std::fmt::Write as _;
 
 use super::dice::Dice;
 use super::simples::Simple;
+use super::xml::{Node, Part};
+
+/// The namespaces of the schema and of the one that it imports; each imports the other.
+pub(super) const SPACES: [&str; 2] = ["urn:t", "urn:o"];
 
 /// A particle.
 pub(super) enum P {
     /// An element by name, how often, and its type.
     E(&'static str, (usize, Option<usize>), T),
+    /// The same without a namespace.
+    Bare(&'static str, (usize, Option<usize>), T),
+    /// A global element of the other schema.
+    Ref(&'static str, (usize, Option<usize>), T),
     Seq((usize, Option<usize>), Vec<P>),
     Choice((usize, Option<usize>), Vec<P>),
     All(Vec<P>),
@@ -20,6 +28,8 @@ pub(super) enum P {
 pub(super) struct T {
     pub(super) attributes: Vec<(&'static str, &'static Simple, bool)>,
     pub(super) inside: Inside,
+    /// Whether the other schema declares it: what is local to it has the namespace of that.
+    pub(super) foreign: bool,
 }
 
 pub(super) enum Inside {
@@ -36,11 +46,16 @@ pub(super) const MAYBE: (usize, Option<usize>) = (0, Some(1));
 pub(super) const MANY: (usize, Option<usize>) = (0, None);
 
 pub(super) fn value(simple: &'static Simple) -> T {
-    T { attributes: Vec::new(), inside: Inside::Value(simple) }
+    T { attributes: Vec::new(), inside: Inside::Value(simple), foreign: false }
 }
 
 pub(super) fn children(particle: P) -> T {
-    T { attributes: Vec::new(), inside: Inside::Children(Box::new(particle)) }
+    T { attributes: Vec::new(), inside: Inside::Children(Box::new(particle)), foreign: false }
+}
+
+/// A type that the other schema declares.
+pub(super) fn foreign(of: T) -> T {
+    T { foreign: true, ..of }
 }
 
 fn times((min, max): (usize, Option<usize>)) -> String {
@@ -52,139 +67,189 @@ fn simple_xsd(simple: &Simple) -> String {
     format!("<xs:simpleType>{}</xs:simpleType>", simple.xsd)
 }
 
-/// The schema whose one payload is `root` of this type.
-pub(super) fn schema(of: &T) -> String {
-    let (mut named, mut body) = (String::new(), String::new());
-    match &of.inside {
+/// The schema whose one payload is `root` of this type, and the one that it imports, where it needs one.
+pub(super) fn schemas(of: &T) -> Vec<String> {
+    let mut writing = Writing::default();
+    let whole = match &of.inside {
         Inside::Value(simple) if of.attributes.is_empty() => {
-            write!(body, "<xs:element name=\"root\">{}</xs:element>", simple_xsd(simple)).unwrap();
+            format!("<xs:element name=\"root\">{}</xs:element>", simple_xsd(simple))
         }
         _ => {
-            body.push_str("<xs:element name=\"root\" type=\"root\"/>");
-            let whole = complex(of, &mut named);
-            body += &whole.replacen("<xs:complexType", "<xs:complexType name=\"root\"", 1);
+            let whole =
+                writing.complex(of, 0).replacen("<xs:complexType", "<xs:complexType name=\"root\"", 1);
+            ["<xs:element name=\"root\" type=\"t:root\"/>", &whole].concat()
         }
-    }
-    let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
-    [head, &body, &named, "</xs:schema>"].concat()
-}
-
-/// The name of a simple type, which is put aside.
-fn by_name(simple: &Simple, named: &mut String) -> &'static str {
-    let start = format!("<xs:simpleType name=\"{}\">", simple.name);
-    if !named.contains(&start) {
-        *named += &simple_xsd(simple).replacen("<xs:simpleType>", &start, 1);
-    }
-    simple.name
-}
-
-/// A type written out. Values beside attributes need a named type, which is put aside.
-fn complex(of: &T, named: &mut String) -> String {
-    let mut attributes = String::new();
-    for (name, simple, required) in &of.attributes {
-        let usage = if *required { "required" } else { "optional" };
-        write!(
-            attributes,
-            r#"<xs:attribute name="{name}" use="{usage}">{}</xs:attribute>"#,
-            simple_xsd(simple)
-        )
-        .unwrap();
-    }
-    match &of.inside {
-        Inside::Empty | Inside::Again => format!("<xs:complexType>{attributes}</xs:complexType>"),
-        Inside::Free => format!("<xs:complexType mixed=\"true\">{attributes}</xs:complexType>"),
-        Inside::Children(particle) => {
-            format!("<xs:complexType>{}{attributes}</xs:complexType>", particle_xsd(particle, named))
-        }
-        Inside::Value(simple) => {
-            let name = by_name(simple, named);
-            format!(
-                "<xs:complexType><xs:simpleContent><xs:extension base=\"{name}\">{attributes}</xs:extension>\
-                 </xs:simpleContent></xs:complexType>"
-            )
-        }
-    }
-}
-
-fn particle_xsd(particle: &P, named: &mut String) -> String {
-    let mut group = |name: &str, how_often: String, parts: &[P]| {
-        let parts: String = parts.iter().map(|part| particle_xsd(part, named)).collect();
-        format!("<xs:{name}{how_often}>{parts}</xs:{name}>")
     };
-    match particle {
-        P::Seq(occurs, parts) => group("sequence", times(*occurs), parts),
-        P::Choice(occurs, parts) => group("choice", times(*occurs), parts),
-        P::All(parts) => group("all", String::new(), parts),
-        P::Any(occurs) => {
-            format!(r###"<xs:any namespace="##other" processContents="lax"{}/>"###, times(*occurs))
+    writing.named[0] += &whole;
+    let several = !writing.named[1].is_empty();
+    let written = (0..1 + usize::from(several)).map(|at| {
+        let (own, other) = (SPACES[at], SPACES[1 - at]);
+        let import = if several { format!("<xs:import namespace=\"{other}\"/>") } else { String::new() };
+        format!(
+            "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:t=\"{}\" xmlns:o=\"{}\" \
+             targetNamespace=\"{own}\" elementFormDefault=\"qualified\">{import}{}</xs:schema>",
+            SPACES[0], SPACES[1], writing.named[at]
+        )
+    });
+    written.collect()
+}
+
+/// The global declarations of both schemas.
+#[derive(Default)]
+struct Writing {
+    named: [String; 2],
+}
+
+impl Writing {
+    /// The name of a simple type, which is put aside.
+    fn by_name(&mut self, simple: &Simple, at: usize) -> String {
+        let start = format!("<xs:simpleType name=\"{}\">", simple.name);
+        if !self.named[at].contains(&start) {
+            self.named[at] += &simple_xsd(simple).replacen("<xs:simpleType>", &start, 1);
         }
-        P::E(name, occurs, of) => match &of.inside {
-            Inside::Again => format!(r#"<xs:element name="{name}" type="root"{}/>"#, times(*occurs)),
-            Inside::Value(simple) if of.attributes.is_empty() => {
-                let of = by_name(simple, named);
-                format!(r#"<xs:element name="{name}" type="{of}"{}/>"#, times(*occurs))
+        [["t:", "o:"][at], simple.name].concat()
+    }
+
+    /// A type written out. Values beside attributes need a named type, which is put aside.
+    fn complex(&mut self, of: &T, at: usize) -> String {
+        let mut attributes = String::new();
+        for (name, simple, required) in &of.attributes {
+            let usage = if *required { "required" } else { "optional" };
+            let simple = simple_xsd(simple);
+            write!(attributes, r#"<xs:attribute name="{name}" use="{usage}">{simple}</xs:attribute>"#)
+                .unwrap();
+        }
+        match &of.inside {
+            Inside::Empty | Inside::Again => format!("<xs:complexType>{attributes}</xs:complexType>"),
+            Inside::Free => format!("<xs:complexType mixed=\"true\">{attributes}</xs:complexType>"),
+            Inside::Children(particle) => {
+                format!("<xs:complexType>{}{attributes}</xs:complexType>", self.particle(particle, at))
             }
-            _ => {
-                format!(r#"<xs:element name="{name}"{}>{}</xs:element>"#, times(*occurs), complex(of, named))
+            Inside::Value(simple) => {
+                let name = self.by_name(simple, at);
+                format!(
+                    "<xs:complexType><xs:simpleContent><xs:extension base=\"{name}\">{attributes}</xs:extension>\
+                     </xs:simpleContent></xs:complexType>"
+                )
             }
-        },
+        }
+    }
+
+    fn group(&mut self, name: &str, how_often: &str, parts: &[P], at: usize) -> String {
+        let parts: String = parts.iter().map(|part| self.particle(part, at)).collect();
+        format!("<xs:{name}{how_often}>{parts}</xs:{name}>")
+    }
+
+    fn particle(&mut self, particle: &P, at: usize) -> String {
+        match particle {
+            P::Seq(occurs, parts) => self.group("sequence", &times(*occurs), parts, at),
+            P::Choice(occurs, parts) => self.group("choice", &times(*occurs), parts, at),
+            P::All(parts) => self.group("all", "", parts, at),
+            P::Any(occurs) => {
+                format!(r###"<xs:any namespace="##other" processContents="lax"{}/>"###, times(*occurs))
+            }
+            P::E(name, occurs, of) => self.element(name, &times(*occurs), of, at),
+            P::Bare(name, occurs, of) => {
+                self.element(name, &[" form=\"unqualified\"", &times(*occurs)].concat(), of, at)
+            }
+            P::Ref(name, occurs, of) => {
+                let there = 1 - at;
+                let global = self.element(name, "", of, there);
+                if !self.named[there].contains(&global) {
+                    self.named[there] += &global;
+                }
+                format!(r#"<xs:element ref="{}{name}"{}/>"#, ["t:", "o:"][there], times(*occurs))
+            }
+        }
+    }
+
+    fn element(&mut self, name: &str, more: &str, of: &T, at: usize) -> String {
+        let there = if of.foreign { 1 - at } else { at };
+        let by_type = match &of.inside {
+            Inside::Again => "t:root".to_owned(),
+            Inside::Value(simple) if of.attributes.is_empty() => self.by_name(simple, there),
+            _ if of.foreign => {
+                let start = format!("<xs:complexType name=\"of-{name}\"");
+                let whole = self.complex(of, there).replacen("<xs:complexType", &start, 1);
+                if !self.named[there].contains(&whole) {
+                    self.named[there] += &whole;
+                }
+                [["t:", "o:"][there], "of-", name].concat()
+            }
+            _ => return format!("<xs:element name=\"{name}\"{more}>{}</xs:element>", self.complex(of, at)),
+        };
+        format!(r#"<xs:element name="{name}" type="{by_type}"{more}/>"#)
     }
 }
 
 /// A document that follows the grammar.
-pub(super) fn document(root: &T, dice: &mut Dice) -> String {
-    let mut out = String::new();
-    element(root, "root", " xmlns=\"urn:t\"", root, dice, 0, &mut out);
-    out
+pub(super) fn document(root: &T, dice: &mut Dice) -> Node {
+    Following { root, dice }.element("root", Some(0), root, 0, 0)
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('"', "&quot;")
-        .replace('\t', "&#9;")
-        .replace('\n', "&#10;")
+struct Following<'g> {
+    root: &'g T,
+    dice: &'g mut Dice,
 }
 
-fn element(root: &T, name: &str, declared: &str, of: &T, dice: &mut Dice, depth: usize, out: &mut String) {
-    let of = if matches!(of.inside, Inside::Again) { root } else { of };
-    write!(out, "<{name}{declared}").unwrap();
-    for (name, simple, required) in &of.attributes {
-        if *required || dice.one_in(2) {
-            write!(out, " {name}=\"{}\"", escaped(dice.pick(simple.good))).unwrap();
+impl Following<'_> {
+    /// An element of the namespace of one of the schemas or of none, whose type stands in that one.
+    fn element(&mut self, name: &str, space: Option<usize>, of: &T, at: usize, depth: usize) -> Node {
+        let at = if of.foreign { 1 - at } else { at };
+        let (of, at) = if matches!(of.inside, Inside::Again) { (self.root, 0) } else { (of, at) };
+        let mut node = Node::new(name, space.map_or("", |space| SPACES[space]), self.dice.one_in(4));
+        for (name, simple, required) in &of.attributes {
+            if *required || self.dice.one_in(2) {
+                node.attributes.push(((*name).to_owned(), self.dice.pick(simple.good).to_owned()));
+            }
+        }
+        match &of.inside {
+            Inside::Empty | Inside::Again => {}
+            Inside::Free if self.dice.one_in(5) => node.parts.push(Part::Raw("<![CDATA[<x/>]]>".to_owned())),
+            Inside::Free => {
+                node.parts.push(Part::Text(self.dice.pick(&["", "text", " a  b ", "<&"]).to_owned()))
+            }
+            Inside::Value(simple) => node.parts.push(Part::Text(self.dice.pick(simple.good).to_owned())),
+            Inside::Children(particle) => self.content(particle, at, depth, &mut node.parts),
+        }
+        node
+    }
+
+    fn content(&mut self, particle: &P, at: usize, depth: usize, out: &mut Vec<Part>) {
+        let (min, max) = match particle {
+            P::E(_, occurs, _) | P::Bare(_, occurs, _) | P::Ref(_, occurs, _) => *occurs,
+            P::Seq(occurs, _) | P::Choice(occurs, _) | P::Any(occurs) => *occurs,
+            P::All(parts) => {
+                let mut order: Vec<&P> = parts.iter().collect();
+                self.dice.shuffle(&mut order);
+                return order.into_iter().for_each(|part| self.content(part, at, depth, out));
+            }
+        };
+        // What may contain itself comes to an end.
+        let spread = if depth > 3 { 0 } else { max.unwrap_or(min + 3) - min };
+        for _ in 0..min + self.dice.below(spread + 1) {
+            match particle {
+                P::E(name, _, of) => out.push(Part::Element(self.element(name, Some(at), of, at, depth + 1))),
+                P::Bare(name, _, of) => out.push(Part::Element(self.element(name, None, of, at, depth + 1))),
+                P::Ref(name, _, of) => {
+                    let there = 1 - at;
+                    out.push(Part::Element(self.element(name, Some(there), of, there, depth + 1)));
+                }
+                P::Seq(_, parts) => parts.iter().for_each(|part| self.content(part, at, depth, out)),
+                P::Choice(_, parts) => {
+                    let chosen = self.dice.below(parts.len());
+                    self.content(&parts[chosen], at, depth, out);
+                }
+                P::Any(_) => out.push(Part::Raw(self.dice.pick(STRANGERS).to_owned())),
+                P::All(_) => {}
+            }
         }
     }
-    out.push('>');
-    match &of.inside {
-        Inside::Empty | Inside::Again => {}
-        Inside::Free => out.push_str(dice.pick(&["", "text", " a  b ", "&lt;&amp;", "<![CDATA[<x/>]]>"])),
-        Inside::Value(simple) => out.push_str(&escaped(dice.pick(simple.good))),
-        Inside::Children(particle) => written(root, particle, dice, depth, out),
-    }
-    write!(out, "</{name}>").unwrap();
 }
 
-fn written(root: &T, particle: &P, dice: &mut Dice, depth: usize, out: &mut String) {
-    let (P::E(_, occurs, _) | P::Seq(occurs, _) | P::Choice(occurs, _) | P::Any(occurs)) = particle else {
-        let P::All(parts) = particle else { return };
-        let mut order: Vec<&P> = parts.iter().collect();
-        dice.shuffle(&mut order);
-        return order.into_iter().for_each(|part| written(root, part, dice, depth, out));
-    };
-    let (min, max) = *occurs;
-    // What may contain itself comes to an end.
-    let spread = if depth > 3 { 0 } else { max.unwrap_or(min + 3) - min };
-    for _ in 0..min + dice.below(spread + 1) {
-        match particle {
-            P::E(name, _, of) => element(root, name, "", of, dice, depth + 1, out),
-            P::Seq(_, parts) => parts.iter().for_each(|part| written(root, part, dice, depth, out)),
-            P::Choice(_, parts) => written(root, &parts[dice.below(parts.len())], dice, depth, out),
-            P::Any(_) => out.push_str(dice.pick(&[
-                "<o xmlns=\"urn:other\"/>",
-                "<o xmlns=\"urn:other\" a=\"1\">t<p xmlns=\"urn:p\"/> <q/></o>",
-                "<p:o xmlns:p=\"urn:other\" p:b=\"&lt;\" xml:lang=\"en\"><c/></p:o>",
-            ])),
-            P::All(_) => {}
-        }
-    }
-}
+/// Elements for a wildcard, of namespaces that no schema has.
+const STRANGERS: &[&str] = &[
+    "<o xmlns=\"urn:other\"/>",
+    "<o xmlns=\"urn:other\" a=\"1\">t<p xmlns=\"urn:p\"/> <q/></o>",
+    "<p:o xmlns:p=\"urn:other\" p:b=\"&lt;\" xml:lang=\"en\"><c/></p:o>",
+];

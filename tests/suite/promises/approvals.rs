@@ -113,6 +113,24 @@ fn g4_rejecting_and_amending_need_no_running_organism_and_send_nothing_themselve
     assert!(none.code == Some(0) && none.stderr.contains("nothing waits for a person"), "{none:?}");
 }
 
+/// What was decided while nothing ran was never sent, and the log of the thread says nothing else.
+#[test]
+fn g4_what_an_order_alone_let_go_is_a_first_attempt_at_the_next_start() {
+    let folder = cast(&[("guard", "entry: true, approval: {when: always}", ECHO)]);
+    let at = folder.path();
+    let asked = say("guard", "drop the table");
+    assert_eq!(send(at, "k", &asked).code, Some(6));
+    assert_eq!(systole(at, &["approve", "a1"]).code, Some(0));
+    // Another order in between changes nothing about it.
+    assert_eq!(systole(at, &["pause", "@last"]).code, Some(0));
+    assert_eq!(systole(at, &["resume", "@last"]).code, Some(0));
+    let sent = send(at, "k", &asked);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert!(sent.stdout.contains("drop the table"), "{sent:?}");
+    let log = systole(at, &["log", "@last"]);
+    assert!(log.stdout.contains("approval a1 is approved") && !log.stdout.contains("attempt"), "{log:?}");
+}
+
 #[test]
 fn g4_over_http_the_word_of_the_client_counts_once() {
     let folder = cast(&PARTS);

@@ -10,7 +10,7 @@ use super::signs::{Piece, Signs};
 use super::{Range, Type, range, trial};
 use crate::characters;
 
-/// Longest text of a type: what is longer is words, and words for prompts are short.
+/// Longest text of a type: its words go into prompts, and its regex and its values are compiled.
 const LONGEST: usize = 4096;
 
 /// What is wrong with the text of a type.
@@ -47,8 +47,7 @@ impl Type {
     pub fn read(text: &str) -> Result<Read, Wrong> {
         let signs = Signs::of(text);
         if text.len() > LONGEST {
-            let words = ["longer than ", &LONGEST.to_string(), " bytes"].concat();
-            return Err(Wrong { at: 0..0, words, mend: "shorter words behind --".to_owned() });
+            return Err(too_long(text, &signs));
         }
         if let Some((at, illegal)) = text.char_indices().find(|(_, c)| !characters::is_legal(*c)) {
             let at = at..at + illegal.len_utf8();
@@ -74,6 +73,27 @@ impl Type {
         let default_at = signs.default.map(|(default, sign)| sign.start..default.at.end.max(sign.end));
         Ok(Read { of, default_at })
     }
+}
+
+/// Tells of a text that is too long, at the part of it that has most of the bytes.
+fn too_long(text: &str, signs: &Signs<'_>) -> Wrong {
+    let head = match signs.head.text.contains('|') {
+        true => "fewer or shorter values between |, or text",
+        false => "a type in few letters, as text",
+    };
+    let behind = [
+        (&signs.pattern, "a shorter regex behind ~, or none"),
+        (&signs.default, "a shorter default behind =, or none"),
+        (&signs.words, "shorter words behind --"),
+    ];
+    let behind = behind.into_iter().filter_map(|(part, mend)| Some((&part.as_ref()?.0, mend)));
+    let (from, mend) =
+        behind.fold(
+            (&signs.head, head),
+            |most, part| if part.0.text.len() > most.0.text.len() { part } else { most },
+        );
+    let words = [&text.len().to_string(), " bytes long, where ", &LONGEST.to_string(), " are the most"];
+    Wrong { at: from.at.start..from.at.start, words: words.concat(), mend: mend.to_owned() }
 }
 
 fn at_sign(sign: &Stretch<usize>, words: &str, mend: &str) -> Wrong {

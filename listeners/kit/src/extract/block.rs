@@ -40,6 +40,27 @@ impl Block {
         if is_passed_on { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
     }
 
+    /// Passes over text without signs, and shows it if it is thinking.
+    pub(super) fn plain(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+        let is_thinking = self.role == Some(Role::Thinking);
+        // Whether a character is whole the long way finds out.
+        if is_thinking && !chunk.last().is_some_and(u8::is_ascii) {
+            return false;
+        }
+        let is_plain = self.scanner.plain(end, chunk.len());
+        if is_plain && is_thinking {
+            let to = end + chunk.len();
+            events.push(Event::Live(Live::Piece(self.shown..to)));
+            self.shown = to;
+        }
+        is_plain
+    }
+
+    /// Where its own end tag stands in code inside it, so that it cannot be read as markup.
+    pub(super) fn quoted(&self) -> Option<usize> {
+        self.scanner.quoted().filter(|_| !matches!(self.role, Some(Role::Thinking | Role::Thought)))
+    }
+
     /// Whether a fence is open in it.
     pub(super) fn is_fenced(&self) -> bool {
         self.scanner.is_fenced()
@@ -55,8 +76,7 @@ impl Extractor {
         }
         let start = self.held.place(tag.at);
         if tag.empty {
-            let raw = self.held.slice(tag.at, end).to_vec();
-            self.take(&raw, start);
+            self.take(start, end);
             self.after_block(end);
             return Flow::Turn;
         }
@@ -90,9 +110,11 @@ impl Extractor {
             self.show(&mut block, Some(tag));
             self.events.push(Event::Live(Live::Ended));
             self.emit(Event::Thinking(Span { start: block.inside, end: tag }));
+        } else if let Some(at) = block.quoted() {
+            let problem = self.quoted_end(&block, at);
+            self.emit(problem.into());
         } else {
-            let raw = self.held.slice(block.start.offset, end).to_vec();
-            self.take(&raw, block.start);
+            self.take(block.start, end);
         }
         self.after_block(end);
         Flow::Turn
@@ -111,10 +133,20 @@ impl Extractor {
         }
     }
 
+    /// The end tag of a block stands in code inside it. It did not end the block, but must be escaped there.
+    pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
+        let name = &block.name;
+        let message = format!("</{name}> stands in code inside <{name}>, where it would end the element");
+        let problem = Problem::new(Slug::Malformed, self.held.place(at), message).element(name);
+        problem.fix(format!("write &lt;/{name}&gt; there"))
+    }
+
     /// Makes events of a complete block.
-    pub(super) fn take(&mut self, raw: &[u8], start: Place) {
+    fn take(&mut self, start: Place, end: usize) {
+        let raw = self.held.slice(start.offset, end);
         let Ok(raw) = std::str::from_utf8(raw) else {
-            self.not_utf8(raw, start);
+            let raw = raw.to_vec();
+            self.not_utf8(&raw, start);
             return;
         };
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::names::Role;
 use super::origin::Origin;
@@ -83,7 +84,7 @@ pub struct Action {
     /// Where it stands.
     pub span: Span,
     /// Its markup as the model wrote it.
-    pub raw: String,
+    pub raw: Arc<str>,
     /// The peer that it names.
     pub to: Option<String>,
     /// The thread that it names.
@@ -195,12 +196,19 @@ impl Problem {
     }
 
     /// What the gate refused, at its place in the model's text.
-    pub(super) fn refused(fault: Fault, place: Place, name: &str) -> Self {
+    ///
+    /// In content what is read as markup may have been meant as text, and the mend says so.
+    pub(super) fn refused(fault: Fault, place: Place, name: &str, in_content: bool) -> Self {
         let is_form = matches!(fault.code, crate::codes::MALFORMED | crate::codes::UNDECLARED);
+        let is_text = is_form || fault.code == crate::codes::FORBIDDEN_CONSTRUCT;
         let slug = if is_form { Slug::Malformed } else { Slug::ToolPayloadInvalid };
         let mut problem = Self::new(slug, place, fault.message).element(name);
         problem.expected = fault.expected.map(Into::into);
-        problem.fix = fault.fix.map(Into::into);
+        problem.fix = fault.fix.map(|fix| {
+            let hint = in_content && is_text && !fix.contains('&') && !fix.contains("character");
+            let hint = if hint { "; where text is meant, write &lt; for <" } else { "" };
+            format!("{fix}{hint}")
+        });
         problem
     }
 }

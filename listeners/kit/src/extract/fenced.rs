@@ -29,6 +29,15 @@ pub(super) struct Fencing {
     probe: usize,
 }
 
+impl Fencing {
+    /// Passes over text without a line break that follows at once on what has been read.
+    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
+        let follows = self.probe == end;
+        self.probe += if follows { length } else { 0 };
+        follows
+    }
+}
+
 /// A fence around exactly one action, in an answer that so far holds nothing else.
 #[derive(Debug)]
 pub(super) struct Fenced {

@@ -26,7 +26,7 @@ impl Extractor {
         self.run();
         match std::mem::replace(&mut self.mode, Mode::Prose) {
             Mode::Block(block) => self.unfinished(block, judge),
-            Mode::Aside { start, .. } => self.unfinished_aside(start),
+            Mode::Aside(aside) => self.unfinished_aside(aside.start),
             Mode::Prose | Mode::Fence(_) => {}
         }
         self.drop_open();
@@ -55,6 +55,10 @@ impl Extractor {
         if self.is_cut() || block.role == Some(Role::Thought) {
             return self.open_ended(&block);
         }
+        if let Some(at) = block.quoted().filter(|_| !block.is_fenced()) {
+            let problem = self.quoted_end(&block, at);
+            return self.emit(problem.into());
+        }
         let raw = self.held.slice(block.start.offset, end).to_vec();
         let Ok(raw) = String::from_utf8(raw.clone()) else { return self.not_utf8(&raw, block.start) };
         let closed = format!("{raw}</{}>", block.name);
@@ -72,7 +76,11 @@ impl Extractor {
             _ => true,
         });
         if !is_valid {
-            self.open_ended(&block);
+            let name = &block.name;
+            let message = format!("<{name}> has no end tag, and is not valid with one");
+            let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
+            let fix = format!("write what it must hold, and then </{name}>");
+            self.emit(problem.expected(format!("</{name}>")).fix(fix).into());
             taken.retain(|event| matches!(event, Event::Problem(_)));
             return taken.into_iter().for_each(|event| self.emit(event));
         }
@@ -89,10 +97,19 @@ impl Extractor {
         match gate::check(raw.as_bytes(), &self.limits) {
             // At the very end nothing is wrong but that it is the end.
             Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
-                let place = block.start.after(raw.as_bytes().get(..fault.place.offset).unwrap_or_default());
-                self.emit(Problem::refused(fault, place, &block.name).into());
+                let offset = fault.place.offset;
+                let place = block.start.after(raw.as_bytes().get(..offset).unwrap_or_default());
+                let is_inside = block.start.offset + offset >= block.inside.offset;
+                self.emit(Problem::refused(fault, place, &block.name, is_inside).into());
             }
-            _ => self.open_ended(block),
+            _ if block.is_fenced() => self.open_ended(block),
+            _ => {
+                let name = &block.name;
+                let message = format!("<{name}> has no end tag, nor has what is open in it");
+                let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
+                let fix = format!("close what is open inside, then end it with </{name}>");
+                self.emit(problem.expected(format!("</{name}> in the end")).fix(fix).into());
+            }
         }
     }
 
@@ -124,7 +141,7 @@ impl Extractor {
         self.prose.last = self.prose.last.max(self.held.end());
         let problem = Problem::new(slug, start, "a comment or CDATA section does not end");
         self.emit(problem.fix("end it with --> or ]]>, or put it into backticks").into());
-        self.left = Some(("<!".to_owned(), start));
+        self.left = Some(("!".to_owned(), start));
     }
 
     /// What stands in an element that may have been cut off before its end waits for nothing any more: it might
@@ -181,7 +198,7 @@ fn without_end_tag(event: &mut Event, end: usize) {
     match event {
         Event::Action(action) | Event::Plan(action) if action.span.end > end => {
             let length = end - action.span.start.offset;
-            action.raw.truncate(length);
+            action.raw = action.raw.get(..length).unwrap_or_default().into();
             action.span.end = end;
         }
         Event::Completion(completion) => completion.span.end = completion.span.end.min(end),

@@ -12,6 +12,8 @@ const SLACK: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: Vec<u8>,
+    /// With how many bytes it is time to look what may be forgotten.
+    watermark: usize,
     base: usize,
     /// The place of `base`, from which all others are counted.
     first: Place,
@@ -23,13 +25,13 @@ pub(super) struct Held {
 impl Held {
     pub(super) fn new() -> Self {
         let start = Place::START;
-        Self { bytes: Vec::new(), base: 0, first: start, earlier: start, reached: start }
+        Self { bytes: Vec::new(), watermark: SLACK, base: 0, first: start, earlier: start, reached: start }
     }
 
     /// A piece of a text, held by itself.
     pub(super) fn of(bytes: &[u8], start: Place) -> Self {
         let base = start.offset;
-        Self { bytes: bytes.to_vec(), base, first: start, earlier: start, reached: start }
+        Self { bytes: bytes.to_vec(), watermark: SLACK, base, first: start, earlier: start, reached: start }
     }
 
     pub(super) fn extend(&mut self, chunk: &[u8]) {
@@ -74,15 +76,20 @@ impl Held {
         self.reached
     }
 
-    /// Forgets what stands before an offset, some time.
+    /// Whether so much is held that some of it might be forgotten.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() >= self.watermark
+    }
+
+    /// Forgets what stands before an offset, if that is worth moving the rest.
     pub(super) fn let_go(&mut self, before: usize) {
         let settled = before.saturating_sub(self.base).min(self.bytes.len());
-        if settled < SLACK || settled < self.bytes.len() / 2 {
-            return;
+        if settled >= SLACK / 2 && settled >= self.bytes.len() / 2 {
+            let place = self.place(self.base + settled);
+            self.bytes.drain(..settled);
+            self.base += settled;
+            (self.first, self.earlier, self.reached) = (place, place, place);
         }
-        let place = self.place(self.base + settled);
-        self.bytes.drain(..settled);
-        self.base += settled;
-        (self.first, self.earlier, self.reached) = (place, place, place);
+        self.watermark = self.bytes.len() + SLACK;
     }
 }

@@ -40,7 +40,9 @@ mod scan;
 mod shield;
 mod tag;
 mod take;
+mod words;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Span, Stop, Thought};
@@ -51,6 +53,7 @@ pub use origin::Origin;
 use self::block::Block;
 use self::fenced::{Fenced, Fencing};
 use self::held::Held;
+use self::names::Meant;
 use self::prose::{Open, Prose};
 use crate::{Limits, Place};
 
@@ -60,14 +63,18 @@ enum Mode {
     Prose,
     /// A fence in prose.
     Fence(Box<Fencing>),
-    /// A comment or a CDATA section in prose, after so many bytes of what ends it.
-    Aside {
-        ending: &'static [u8],
-        seen: usize,
-        start: Place,
-    },
+    /// A comment or a CDATA section in prose.
+    Aside(Box<Aside>),
     /// An element that means something.
     Block(Box<Block>),
+}
+
+/// A comment or a CDATA section in prose, after so many bytes of what ends it.
+#[derive(Debug)]
+struct Aside {
+    ending: &'static [u8],
+    seen: usize,
+    start: Place,
 }
 
 /// What comes after a step.
@@ -79,6 +86,30 @@ enum Flow {
     Turn,
     /// Nothing more can be read yet.
     More,
+}
+
+/// Kinds of bytes: letters and all else that is text, and the sign of a fence that is none in a line.
+const LETTER: u8 = 1;
+const TILDE: u8 = 2;
+/// What may mean something wherever it stands.
+const SIGN: u8 = 4;
+
+/// The kind of a byte; white space in a line has none.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b' ' | b'\t' | b'\r' => 0,
+        b'\n' | b'<' | b'`' => SIGN,
+        b'~' => LETTER | TILDE,
+        _ => LETTER,
+    }
+}
+
+/// The kinds of bytes in a chunk, if there is no sign among them.
+fn kinds(chunk: &[u8]) -> Option<u8> {
+    // A long chunk is worth the way through all rooms.
+    let few = Some(chunk).filter(|chunk| chunk.len() <= 64)?;
+    let kinds = few.iter().fold(0, |kinds, byte| kinds | kind(*byte));
+    (kinds & SIGN == 0).then_some(kinds)
 }
 
 /// What an answer has held so far.
@@ -100,6 +131,8 @@ pub struct Extractor {
     pos: usize,
     mode: Mode,
     prose: Prose,
+    /// What names in prose mean, since the same ones come again and again.
+    meanings: HashMap<Vec<u8>, Meant>,
     /// Elements in prose that nothing known is meant by, and events that wait for whether they close.
     open: Vec<Open>,
     waiting: Vec<Event>,
@@ -123,6 +156,7 @@ impl Extractor {
             pos: 0,
             mode: Mode::Prose,
             prose: Prose::new(),
+            meanings: HashMap::new(),
             open: Vec::new(),
             waiting: Vec::new(),
             events: Vec::new(),
@@ -137,11 +171,39 @@ impl Extractor {
     /// Takes the next chunk of the text, which may end anywhere, also inside a character, and adds the events that
     /// it completes.
     pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
-        std::mem::swap(&mut self.events, events);
+        let is_plain = self.plain(chunk, events);
         self.held.extend(chunk);
-        self.run();
-        self.held.let_go(self.needed());
-        std::mem::swap(&mut self.events, events);
+        if !is_plain {
+            std::mem::swap(&mut self.events, events);
+            self.run();
+            std::mem::swap(&mut self.events, events);
+        }
+        if self.held.is_full() {
+            self.held.let_go(self.needed());
+        }
+    }
+
+    /// Passes over a chunk in which nothing stands that could mean anything at this point. Models answer a few
+    /// letters at a time, and nearly all of them are such.
+    fn plain(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+        let end = self.held.end();
+        let Some(kinds) = kinds(chunk) else { return false };
+        match &mut self.mode {
+            Mode::Prose => {
+                if self.pos != end || self.prose.first.is_none() || kinds & TILDE != 0 {
+                    return false;
+                }
+                self.pos = end + chunk.len();
+                if kinds & LETTER != 0 {
+                    self.prose.last = end + chunk.trim_ascii_end().len();
+                    self.prose.is_blank = false;
+                }
+                true
+            }
+            Mode::Block(block) => block.plain(end, chunk, events),
+            Mode::Fence(fencing) => fencing.plain(end, chunk.len()),
+            Mode::Aside(_) => false,
+        }
     }
 
     /// Reads what can be read.
@@ -150,7 +212,7 @@ impl Extractor {
             let flow = match std::mem::replace(&mut self.mode, Mode::Prose) {
                 Mode::Prose => self.prose(),
                 Mode::Fence(fencing) => self.fence(fencing),
-                Mode::Aside { ending, seen, start } => self.aside(ending, seen, start),
+                Mode::Aside(aside) => self.aside(aside),
                 Mode::Block(block) => self.block(block),
             };
             if flow == Flow::More {
@@ -160,7 +222,8 @@ impl Extractor {
     }
 
     /// Passes over a comment or a CDATA section in prose.
-    fn aside(&mut self, ending: &'static [u8], mut seen: usize, start: Place) -> Flow {
+    fn aside(&mut self, mut aside: Box<Aside>) -> Flow {
+        let (ending, mut seen) = (aside.ending, aside.seen);
         let mut at = self.pos;
         let mut is_over = false;
         for byte in self.held.from(self.pos) {
@@ -177,7 +240,8 @@ impl Extractor {
         }
         self.pos = at;
         if !is_over {
-            self.mode = Mode::Aside { ending, seen, start };
+            aside.seen = seen;
+            self.mode = Mode::Aside(aside);
             return Flow::More;
         }
         self.note(at - 1, at);
@@ -193,7 +257,7 @@ impl Extractor {
                 line.unwrap_or(self.pos).min(self.pos.saturating_sub(1))
             }
             Mode::Fence(fencing) => fencing.open,
-            Mode::Aside { .. } => self.pos,
+            Mode::Aside(_) => self.pos,
             Mode::Block(block) => block.needed(),
         }
     }

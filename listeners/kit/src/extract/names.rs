@@ -4,6 +4,7 @@
 //! knows the agent; the one that was meant, or those that are near, go out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::schema::nearest;
 use crate::{characters, namespaces};
@@ -160,7 +161,9 @@ const NEAR: usize = 3;
 /// The names that are known.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    groups: BTreeMap<String, Vec<Known>>,
+    groups: BTreeMap<Arc<str>, Vec<Known>>,
+    /// The local names in lower case with `-` for `_`.
+    folded: Vec<(String, Arc<str>)>,
 }
 
 /// What a name as written means.
@@ -168,7 +171,7 @@ pub struct Names {
 pub(super) enum Meant {
     /// The elements of this local name.
     Group {
-        local: String,
+        local: Arc<str>,
         /// Whether it is written otherwise.
         misspelt: bool,
     },
@@ -193,7 +196,11 @@ impl Names {
     /// Adds an element. One that is there already, by namespace and name, gains the takers.
     #[must_use]
     pub fn with(mut self, known: Known) -> Self {
-        let group = self.groups.entry(known.local.clone()).or_default();
+        let local: Arc<str> = Arc::from(known.local.as_str());
+        if !self.groups.contains_key(&local) {
+            self.folded.push((fold(&local), local.clone()));
+        }
+        let group = self.groups.entry(local).or_default();
         match group.iter_mut().find(|other| other.ns == known.ns && other.role == known.role) {
             Some(same) => same.takers.extend(known.takers),
             None => group.push(known),
@@ -213,22 +220,22 @@ impl Names {
 
     /// What a local name as written means.
     pub(super) fn meant(&self, local: &str) -> Meant {
-        if self.groups.contains_key(local) {
-            return Meant::Group { local: local.to_owned(), misspelt: false };
+        if let Some((local, _)) = self.groups.get_key_value(local) {
+            return Meant::Group { local: local.clone(), misspelt: false };
         }
         if WRAPPERS.contains(&local) {
             return Meant::Wrapper;
         }
         match self.slip(local) {
-            Some(meant) => Meant::Group { local: meant.to_owned(), misspelt: true },
+            Some(local) => Meant::Group { local: local.clone(), misspelt: true },
             None => Meant::Unknown,
         }
     }
 
     /// The one name of which this is a slip: in case, in `-` and `_`, or in one letter.
-    fn slip(&self, written: &str) -> Option<&str> {
+    fn slip(&self, written: &str) -> Option<&Arc<str>> {
         let folded = fold(written);
-        let mut same = self.groups.keys().filter(|name| fold(name) == folded);
+        let mut same = self.folded.iter().filter(|(name, _)| *name == folded).map(|(_, local)| local);
         if let Some(name) = same.next() {
             return same.next().is_none().then_some(name);
         }
@@ -236,8 +243,8 @@ impl Names {
         if letters < SLIP_LETTERS || HTML.contains(&folded.as_str()) {
             return None;
         }
-        let mut near = self.groups.keys().filter(|name| is_one_letter_off(&folded, &fold(name)));
-        near.next().filter(|_| near.next().is_none()).map(String::as_str)
+        let mut near = self.folded.iter().filter(|(name, _)| is_one_letter_off(&folded, name));
+        near.next().filter(|_| near.next().is_none()).map(|(_, local)| local)
     }
 
     /// The known names nearest to one, and all of them where none is near and they are few.
@@ -256,7 +263,7 @@ impl Names {
         let is_action = |group: &&Vec<Known>| {
             group.iter().any(|it| !matches!(it.role, Role::Thinking | Role::Thought | Role::Plan))
         };
-        self.groups.iter().filter(move |(_, group)| is_action(group)).map(|(local, _)| local.as_str())
+        self.groups.iter().filter(move |(_, group)| is_action(group)).map(|(local, _)| &**local)
     }
 }
 
@@ -266,20 +273,15 @@ fn fold(name: &str) -> String {
 
 /// Whether one letter added, left out or changed makes the one name of the other.
 fn is_one_letter_off(left: &str, right: &str) -> bool {
-    if left.len().abs_diff(right.len()) > 4 || right.chars().count() < SLIP_LETTERS {
+    // A letter has at most four bytes.
+    if left.len().abs_diff(right.len()) > 4 {
         return false;
     }
-    let mut left: Vec<char> = left.chars().collect();
-    let mut right: Vec<char> = right.chars().collect();
-    if left.len() > right.len() {
-        std::mem::swap(&mut left, &mut right);
-    }
-    if right.len() - left.len() > 1 {
-        return false;
-    }
-    let begins = left.iter().zip(&right).take_while(|(l, r)| l == r).count();
-    let ends = left.iter().rev().zip(right.iter().rev()).take_while(|(l, r)| l == r).count();
-    begins + ends + 1 >= right.len()
+    let (long, short) = (left.chars().count(), right.chars().count());
+    let (long, short) = (long.max(short), long.min(short));
+    let begins = left.chars().zip(right.chars()).take_while(|(l, r)| l == r).count();
+    let ends = left.chars().rev().zip(right.chars().rev()).take_while(|(l, r)| l == r).count();
+    short >= SLIP_LETTERS && long - short <= 1 && begins + ends + 1 >= long
 }
 
 /// Whether there is nothing but white space in it.

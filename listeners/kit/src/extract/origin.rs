@@ -34,6 +34,11 @@ impl Origin {
         Self { raw: Arc::from(raw), start, edits, payload: None }
     }
 
+    /// The markup as the model wrote it.
+    pub(super) fn raw(&self) -> Arc<str> {
+        self.raw.clone()
+    }
+
     pub(super) fn of(mut self, payload: &Payload) -> Self {
         self.payload = Some(payload.clone());
         self

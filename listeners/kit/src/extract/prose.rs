@@ -9,7 +9,7 @@ use super::lines::{Fence, Lists, before_fence};
 use super::names::{Meant, Role, VOID, WRAPPERS};
 use super::runs::{Other, Runs};
 use super::tag::{Scan, Tag, local, mark};
-use super::{Extractor, Flow, Mode};
+use super::{Aside, Extractor, Flow, Mode};
 use crate::Place;
 
 /// The longest beginning of a line that is looked at for a fence.
@@ -65,6 +65,9 @@ pub(super) struct Open {
     pub(super) waiting: usize,
     pub(super) prose: (Option<Place>, usize),
 }
+
+/// The most names of which is remembered what they mean.
+const MEANINGS: usize = 256;
 
 /// How far down an end tag looks for its start tag.
 const REACH: usize = 64;
@@ -253,7 +256,8 @@ impl Extractor {
                 Scan::Named => tag.one_line = self.meant(&tag) == Meant::Unknown,
                 Scan::Broken(at) => {
                     self.broken_tag(&tag);
-                    self.pass(at.max(self.pos + 1));
+                    // No `<` stands in between, so nothing is read a third time.
+                    self.pass(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
                     return Flow::On;
                 }
                 Scan::Whole(end) if tag.closes => return self.end_tag(&tag, end),
@@ -263,9 +267,19 @@ impl Extractor {
     }
 
     /// What the name of a tag means. Part of a word, as in `Vec<Search>`, it means what it says or nothing.
-    fn meant(&self, tag: &Tag) -> Meant {
-        let Ok(name) = std::str::from_utf8(local(tag.name(&self.held))) else { return Meant::Unknown };
-        let meant = self.names.meant(name);
+    fn meant(&mut self, tag: &Tag) -> Meant {
+        let name = local(tag.name(&self.held));
+        let meant = match self.meanings.get(name) {
+            Some(meant) => meant.clone(),
+            None => {
+                let meant = std::str::from_utf8(name).map_or(Meant::Unknown, |name| self.names.meant(name));
+                if self.meanings.len() >= MEANINGS {
+                    self.meanings.clear();
+                }
+                self.meanings.insert(name.to_vec(), meant.clone());
+                meant
+            }
+        };
         let before = tag.at.checked_sub(1).and_then(|at| self.held.get(at));
         let in_word = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         match meant {
@@ -291,7 +305,7 @@ impl Extractor {
         self.note(self.pos, self.pos + begin);
         self.prose.is_blank = false;
         self.pos += begin;
-        self.mode = Mode::Aside { ending, seen: 0, start };
+        self.mode = Mode::Aside(Box::new(Aside { ending, seen: 0, start }));
         Flow::Turn
     }
 
@@ -310,7 +324,8 @@ impl Extractor {
             self.pos = self.held.end();
         } else if self.is_cut() {
             // It may have been the beginning of a block: it is left over, and no prose.
-            self.left = Some((String::from_utf8_lossy(self.held.from(tag.at)).into_owned(), place));
+            let begun = String::from_utf8_lossy(self.held.from(tag.at + 1)).into_owned();
+            self.left = Some((begun, place));
             self.pos = self.held.end();
         } else {
             self.pass(self.held.end());
@@ -381,7 +396,7 @@ impl Extractor {
             self.waiting.truncate(closed.waiting);
             (self.prose.first, self.prose.last) = closed.prose;
             self.end_prose();
-            let problem = super::take::unknown_action(&self.names, &closed.name, closed.place);
+            let problem = super::words::unknown_action(&self.names, &closed.name, closed.place);
             self.emit(problem.into());
         }
         if self.open.is_empty() {

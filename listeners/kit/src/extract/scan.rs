@@ -34,6 +34,8 @@ pub(super) struct Scanner {
     /// The marks of the names of the open elements, that of the block itself first.
     open: Vec<u64>,
     shield: Shield,
+    /// Where its first end tag stands that did not count because it is in code.
+    quoted: Option<usize>,
     /// Whether the content is text in which only the block's own tags and CDATA sections count.
     plain: bool,
 }
@@ -42,7 +44,14 @@ impl Scanner {
     /// A search that begins after the start tag of an element of that name.
     pub(super) fn new(name: &[u8], from: usize, plain: bool) -> Self {
         let open = vec![name_mark(name, plain)];
-        Self { pos: from, state: State::Text, open, shield: Shield::new(), plain }
+        Self { pos: from, state: State::Text, open, shield: Shield::new(), quoted: None, plain }
+    }
+
+    /// Passes over text without signs that follows at once on what has been read.
+    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
+        let follows = self.pos == end && matches!(self.state, State::Text) && self.shield.is_calm();
+        self.pos += if follows { length } else { 0 };
+        follows
     }
 
     /// Up to where the content is settled, so that it can be shown.
@@ -52,6 +61,11 @@ impl Scanner {
             State::Doubt { at, .. } => *at,
             State::Text | State::Passing(..) => self.pos,
         }
+    }
+
+    /// Where the block's own end tag first stands in code.
+    pub(super) fn quoted(&self) -> Option<usize> {
+        self.quoted
     }
 
     /// Whether a fence is open at this point.
@@ -92,7 +106,10 @@ impl Scanner {
                 self.pos = at;
                 return self.less(held);
             }
-            if !self.shield.is_calm() || matches!(byte, b'`' | b'\n') {
+            if !self.shield.is_calm() {
+                self.shield.feed(*byte, depth);
+            } else if matches!(byte, b'`' | b'\n') {
+                self.shield.follows(at.checked_sub(1).and_then(|before| held.get(before)));
                 self.shield.feed(*byte, depth);
             }
             at += 1;
@@ -198,7 +215,7 @@ impl Scanner {
         if tag.closes {
             match self.matching(name) {
                 Some(0) if self.shield.is_fenced() => {
-                    self.shield.amid_line();
+                    self.shown_only(tag.at);
                     return Some(None);
                 }
                 Some(0) if self.shield.ticks() > 0 => {
@@ -238,7 +255,7 @@ impl Scanner {
             if *byte == b'`' {
                 run += 1;
             } else if run == self.shield.ticks() {
-                return Some(self.quoted());
+                return Some(self.shown_only(at));
             } else if matches!(byte, b'\n' | b'<') {
                 return Some(true);
             } else {
@@ -247,7 +264,7 @@ impl Scanner {
             self.pos += 1;
         }
         match stop {
-            Some(_) if run == self.shield.ticks() => Some(self.quoted()),
+            Some(_) if run == self.shield.ticks() => Some(self.shown_only(at)),
             // What was cut off might have been the other half.
             Some(Stop::End) => Some(true),
             _ => {
@@ -257,7 +274,9 @@ impl Scanner {
         }
     }
 
-    fn quoted(&mut self) -> bool {
+    /// An end tag of the block stands in code: it does not end it.
+    fn shown_only(&mut self, at: usize) -> bool {
+        self.quoted = self.quoted.or(Some(at));
         self.shield.close_ticks();
         self.shield.amid_line();
         false

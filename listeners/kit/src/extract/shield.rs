@@ -35,6 +35,8 @@ pub(super) struct Shield {
     orphan: Option<(u8, usize)>,
     /// Backticks in a row just now.
     run: usize,
+    /// Whether a letter or digit stands right before them.
+    in_word: bool,
     /// With how many backticks the code opened that is open in this line; 0 for none.
     ticks: usize,
 }
@@ -42,7 +44,7 @@ pub(super) struct Shield {
 impl Shield {
     /// At the beginning of a text.
     pub(super) fn new() -> Self {
-        Self { edge: Edge::Start(0), fence: None, orphan: None, run: 0, ticks: 0 }
+        Self { edge: Edge::Start(0), fence: None, orphan: None, run: 0, in_word: false, ticks: 0 }
     }
 
     /// Whether the next bytes say nothing until a backtick or a line break comes.
@@ -94,10 +96,20 @@ impl Shield {
             self.run += 1;
             return;
         }
+        // A backtick between two letters is an apostrophe.
+        if self.run == 1 && self.in_word && byte.is_ascii_alphanumeric() {
+            self.run = 0;
+        }
         self.end_run();
+        self.in_word = byte.is_ascii_alphanumeric();
         if byte == b'\n' {
             (self.edge, self.ticks) = (Edge::Start(0), 0);
         }
+    }
+
+    /// Says what stands before the next byte, where bytes were passed over that say nothing.
+    pub(super) fn follows(&mut self, byte: Option<u8>) {
+        self.in_word = byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     }
 
     fn end_run(&mut self) {

@@ -9,6 +9,7 @@ use super::events::{Action, Completion, Event, Mend, Mended, Problem, Slug, Span
 use super::graft::{Graft, Scope};
 use super::names::{Known, Meant, Names, Role};
 use super::outline::{Head, Part, inside, parts};
+use super::words::{ambiguous, malformed, unknown_action};
 use crate::gate::{self, Gate, Step};
 use crate::place::Ruler;
 use crate::{Limits, Payload, Place, characters, namespaces};
@@ -30,6 +31,11 @@ pub(super) struct Piece<'r> {
 }
 
 impl Piece<'_> {
+    /// The place of an offset in it.
+    pub(super) fn at(&self, offset: usize) -> Place {
+        self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
+    }
+
     fn span(&self) -> Span {
         Span { start: self.start, end: self.start.offset + self.raw.len() }
     }
@@ -48,19 +54,14 @@ impl Taking<'_> {
         self.events.push(problem.into());
     }
 
-    /// The place of an offset of a piece.
-    fn at(piece: &Piece<'_>, offset: usize) -> Place {
-        piece.start.after(piece.raw.as_bytes().get(..offset).unwrap_or_default())
-    }
-
     fn element(&mut self, piece: &Piece<'_>, addressed: &Addressed, depth: usize) {
-        let Some(head) = Head::read(piece.raw) else { return self.unreadable(piece, "") };
+        let Some(head) = Head::read(piece.raw) else { return self.unreadable(piece, &start_name(piece.raw)) };
         match self.names.meant(head.local) {
             Meant::Wrapper => self.wrapper(piece, &head, depth),
             Meant::Unknown => self.unknown(piece, &head),
             Meant::Group { local, misspelt } => {
                 if let Some(known) = self.resolve(piece, &head, &local, addressed) {
-                    let slip = misspelt.then_some(local.as_str());
+                    let slip = misspelt.then_some(&*local);
                     self.known(piece, &head, &known, slip, addressed, depth);
                 }
             }
@@ -120,26 +121,46 @@ impl Taking<'_> {
             let found = group.iter().find(|known| known.ns == ns).cloned();
             if found.is_none() {
                 let right: Vec<String> = group.iter().map(|known| known.ns.clone()).collect();
-                let message = format!("nothing named <{}> is known in the namespace {ns}", head.local);
+                let place =
+                    if ns.is_empty() { "no namespace".to_owned() } else { format!("the namespace {ns}") };
+                let message = format!("nothing named <{}> is known in {place}", head.local);
                 let problem = Problem::new(Slug::UnknownAction, piece.start, message)
                     .element(head.written)
                     .expected(format!("the namespace {}", right.join(" or ")))
                     .fix(format!("write <{local}> without a namespace"));
                 self.problem(problem.near(vec![local.to_owned()]));
             }
-            return found;
+            return found.and_then(|known| self.for_one(piece, head, known, addressed));
         }
         let to = addressed.to.clone().or_else(|| head.attribute("to"));
         let takes = |known: &&Known| to.as_ref().is_some_and(|to| known.takers.contains(to));
         let one_named = group.iter().filter(takes).count() == 1;
-        match group.iter().find(takes).filter(|_| one_named) {
-            Some(known) => Some(known.clone()),
-            None if group.len() == 1 => group.first().cloned(),
+        let found = group.iter().find(takes).filter(|_| one_named);
+        match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
+            Some(known) => self.for_one(piece, head, known.clone(), addressed),
             None => {
                 self.problem(ambiguous(piece, head, group));
                 None
             }
         }
+    }
+
+    /// An element that several peers take must say which one is meant, unless it goes to a thread, or nowhere by
+    /// itself.
+    fn for_one(
+        &mut self,
+        piece: &Piece<'_>,
+        head: &Head<'_>,
+        known: Known,
+        addressed: &Addressed,
+    ) -> Option<Known> {
+        let is_said = addressed.is_inner || addressed.to.is_some() || addressed.thread.is_some();
+        let is_said = is_said || (!known.has_to && head.attribute("to").is_some());
+        if known.takers.len() > 1 && !is_said {
+            self.problem(ambiguous(piece, head, std::slice::from_ref(&known)));
+            return None;
+        }
+        Some(known)
     }
 
     fn unknown(&mut self, piece: &Piece<'_>, head: &Head<'_>) {
@@ -175,12 +196,13 @@ impl Taking<'_> {
                 .fix(format!("write the action itself, without <{}> around it", head.written));
             return self.problem(problem);
         };
-        let inner = Piece { raw, start: Self::at(piece, range.start), scope: piece.scope.inside(head) };
+        let inner = Piece { raw, start: piece.at(range.start), scope: piece.scope.inside(head) };
         let before = self.events.len();
         self.mended(Mend::Wrapper, piece.start, head.written, &element_name(raw));
         self.element(&inner, &Addressed::default(), depth + 1);
         if self.events.iter().skip(before).any(|event| matches!(event, Event::Problem(_))) {
-            self.events.retain(|event| !matches!(event, Event::Mend(_)));
+            let taken = self.events.split_off(before);
+            self.events.extend(taken.into_iter().filter(|event| !matches!(event, Event::Mend(_))));
         }
     }
 
@@ -199,8 +221,9 @@ impl Taking<'_> {
 
     fn completion(&mut self, piece: &Piece<'_>, head: &Head<'_>) -> Result<(), Box<Problem>> {
         if let Err(fault) = gate::check(piece.raw.as_bytes(), self.limits) {
-            let place = Self::at(piece, fault.place.offset);
-            return Err(Box::new(Problem::refused(fault, place, head.written)));
+            let offset = fault.place.offset;
+            let place = piece.at(offset);
+            return Err(Box::new(Problem::refused(fault, place, head.written, offset >= head.end)));
         }
         let parts = parts(piece.raw).unwrap_or_default();
         let missing = |place, message: &str| {
@@ -215,7 +238,7 @@ impl Taking<'_> {
                 }
                 Part::Element(range) | Part::Text(range) => {
                     let message = "<attempt_completion> holds something beside one <result>";
-                    return Err(Box::new(missing(Self::at(piece, range.start), message)));
+                    return Err(Box::new(missing(piece.at(range.start), message)));
                 }
             }
         }
@@ -226,7 +249,7 @@ impl Taking<'_> {
         let within = inside(raw).unwrap_or(raw.len()..raw.len());
         let markup = raw.get(within.clone()).unwrap_or_default().to_owned();
         if super::names::is_blank(&markup) {
-            return Err(Box::new(missing(Self::at(piece, result.start), "<result> is empty")));
+            return Err(Box::new(missing(piece.at(result.start), "<result> is empty")));
         }
         let text = text_of(raw);
         let inside = part_span(piece, &(result.start + within.start..result.start + within.end));
@@ -290,7 +313,7 @@ impl Taking<'_> {
         };
         let scope = piece.scope.inside(head).without_default();
         let raw = piece.raw.get(range.clone()).unwrap_or_default();
-        let inner = Piece { raw, start: Self::at(piece, range.start), scope };
+        let inner = Piece { raw, start: piece.at(range.start), scope };
         self.element(&inner, &addressed, depth + 1);
         Ok(())
     }
@@ -317,13 +340,14 @@ impl Taking<'_> {
         let origin = graft.finish(piece.start);
         let payload = Payload::read(origin.edited().as_bytes(), self.limits).map_err(|fault| {
             let place = origin.of_edited(fault.place.offset);
-            Box::new(Problem::refused(fault, place, head.written))
+            let is_inside = place.offset >= piece.start.offset + head.end;
+            Box::new(Problem::refused(fault, place, head.written, is_inside))
         })?;
         let action = Action {
             role: known.role,
             written: head.written.to_owned(),
             span: piece.span(),
-            raw: piece.raw.to_owned(),
+            raw: origin.raw(),
             to: addressed.to.clone().or(to),
             thread: addressed.thread.clone(),
             origin: origin.of(&payload),
@@ -353,7 +377,7 @@ impl Taking<'_> {
         if head.namespace().is_some() || !head.prefix.is_empty() {
             return Ok(());
         }
-        let place = Self::at(piece, from);
+        let place = piece.at(from);
         let child = Piece { raw, start: place, scope: Scope::default() };
         let (local, misspelt) = match self.names.meant(head.local) {
             Meant::Group { local, misspelt } => (local, misspelt),
@@ -362,7 +386,8 @@ impl Taking<'_> {
             }
         };
         let before = self.events.len();
-        let Some(known) = self.resolve(&child, &head, &local, &Addressed::default()) else {
+        let inner_payload = Addressed { is_inner: true, ..Addressed::default() };
+        let Some(known) = self.resolve(&child, &head, &local, &inner_payload) else {
             let told = self.events.pop();
             self.events.truncate(before);
             return match told {
@@ -388,6 +413,8 @@ impl Taking<'_> {
 pub(super) struct Addressed {
     to: Option<String>,
     thread: Option<String>,
+    /// Whether the element is the payload of a new thread, which is sent by the pump.
+    is_inner: bool,
 }
 
 impl Addressed {
@@ -403,13 +430,18 @@ impl Addressed {
             });
             found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
         };
-        Self { to: value("to"), thread: value("thread") }
+        Self { to: value("to"), thread: value("thread"), is_inner: false }
     }
 }
 
 fn is_named(piece: &Piece<'_>, range: &Range<usize>, local: &str) -> bool {
     let raw = piece.raw.get(range.clone()).unwrap_or_default();
     Head::read(raw).is_some_and(|head| head.local == local)
+}
+
+/// The name with which markup begins, though its start tag cannot be read.
+fn start_name(raw: &str) -> String {
+    raw.chars().skip(1).take_while(|c| !characters::is_white(*c) && !matches!(c, '>' | '/')).collect()
 }
 
 fn element_name(raw: &str) -> String {
@@ -456,45 +488,4 @@ pub(super) fn decoded(raw: &str) -> String {
     }
     text.push_str(rest);
     text
-}
-
-/// What the gate says of markup that cannot be read.
-pub(super) fn malformed(piece: &Piece<'_>, limits: &Limits, name: &str) -> Problem {
-    match gate::check(piece.raw.as_bytes(), limits) {
-        Err(fault) => {
-            let place = Taking::at(piece, fault.place.offset);
-            Problem::refused(fault, place, name)
-        }
-        Ok(()) => Problem::new(Slug::Malformed, piece.start, "the element cannot be read").element(name),
-    }
-}
-
-/// An element that is none of those that are known.
-pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Problem {
-    let local = written.split_once(':').map_or(written, |(_, local)| local);
-    let near = names.nearest(local);
-    let known: Vec<&str> = names.actions().collect();
-    let problem = Problem::new(Slug::UnknownAction, place, format!("<{written}> is no action that is known"))
-        .element(written)
-        .expected(format!("one of <{}>", known.join(">, <")));
-    let problem = match near.first() {
-        Some(name) => problem.fix(format!("write <{name}> if that was meant")),
-        None => problem.fix("write one of these, or put the markup into backticks if it is only shown"),
-    };
-    problem.near(near)
-}
-
-fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known]) -> Problem {
-    let takers: Vec<&str> = group.iter().flat_map(|known| &known.takers).map(String::as_str).collect();
-    let message = format!("<{}> may mean {} elements", head.written, group.len());
-    let problem = Problem::new(Slug::AmbiguousAction, piece.start, message).element(head.written);
-    let namespaces: Vec<&str> = group.iter().map(|known| known.ns.as_str()).collect();
-    match takers.first() {
-        Some(first) => problem
-            .expected(format!("to=\"{}\"", takers.join("\" or to=\"")))
-            .fix(format!("write <{} to=\"{first}\">, with the name of the one that is meant", head.written)),
-        None => problem
-            .expected(format!("the namespace {}", namespaces.join(" or ")))
-            .fix(format!("write <{} xmlns=\"…\"> with its namespace", head.written)),
-    }
 }

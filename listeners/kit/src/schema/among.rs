@@ -149,12 +149,16 @@ impl<'t> Reading<'t> {
             let message = "attributes of the namespace xml are not taken";
             self.unfit_at(element, message, "declare an attribute such as lang without a namespace");
         } else if HOUSE.contains(&namespace) || namespace.starts_with(HOUSE_URN) {
-            let message = ["the namespace ", namespace, " belongs to the house and is not imported"].concat();
-            let mend = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
-            self.unfit_at(element, &message, mend);
+            self.of_the_house(element, namespace);
         } else {
             self.found(element, namespace);
         }
+    }
+
+    fn of_the_house(&mut self, element: &Element, namespace: &str) {
+        let message = ["the namespace ", namespace, " belongs to the house and is not imported"].concat();
+        let mend = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
+        self.unfit_at(element, &message, mend);
     }
 
     fn found(&mut self, element: &Element, namespace: &str) {
@@ -164,6 +168,9 @@ impl<'t> Reading<'t> {
                 ["the namespace ", namespace, " is of several schemas: ", &names.join(", ")].concat(),
                 "keep one of them, or give one another targetNamespace".to_owned(),
             ),
+            Some(Found::Nobody { .. }) if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) => {
+                return self.of_the_house(element, namespace);
+            }
             Some(Found::Nobody { nearest, known }) => (
                 ["no schema named beside it has the namespace ", namespace].concat(),
                 match nearest {

@@ -329,7 +329,8 @@ impl<'m> Building<'m> {
     fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
         let found = characters::first_illegal(text);
         if let Some((_, character)) = found {
-            let named = character.escape_unicode().to_string();
+            // Not as an escape: whoever shows the message would escape it once more.
+            let named = format!("U+{:04X}", u32::from(character));
             let message = [role.name, ": holds ", &named, ", a character that XML cannot carry"].concat();
             self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
         }

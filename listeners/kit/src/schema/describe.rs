@@ -12,10 +12,10 @@ use super::value::join;
 const QUOTED: usize = 60;
 
 /// Most values of an enumeration that are listed.
-const LISTED: usize = 24;
+pub(super) const LISTED: usize = 24;
 
 /// Most members of a union that are described.
-const MEMBERS: usize = 12;
+pub(super) const MEMBERS: usize = 12;
 
 /// The type in words: `whole number, 1 to 100`.
 pub(super) fn describe(simple: &Simple) -> String {
@@ -80,7 +80,7 @@ fn bracketed(simple: &Simple) -> String {
     if [", ", ": "].iter().any(|part| words.contains(part)) { join(&["[", &words, "]"]) } else { words }
 }
 
-fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
+pub(super) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
     // The limits of the 64-bit types say nothing that a reader would act on.
     let small = !matches!(base, Builtin::Long | Builtin::UnsignedLong);
     let (low, high) = base.limits();
@@ -107,7 +107,7 @@ fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
     }
 }
 
-fn length_words(simple: &Simple) -> Option<String> {
+pub(super) fn length_words(simple: &Simple) -> Option<String> {
     let count = |n: usize| counted(simple, n);
     match (&simple.length, &simple.min_length, &simple.max_length) {
         (Some(exact), ..) => Some(join(&["exactly ", &count(exact.value)])),

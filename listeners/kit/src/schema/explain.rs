@@ -14,7 +14,7 @@ use super::tree::{self, Element, Part, Text};
 use super::value::{self, Wrong};
 use super::wording::{self, Source};
 
-const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+pub(super) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// The first finding. Malformed bytes give none: the gate refuses them with words of its own.
 pub(super) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
@@ -49,7 +49,7 @@ pub(super) fn step(element: &Element, siblings: &[&Element]) -> String {
     let name = &element.name.local;
     let same = |other: &&&Element| other.name == element.name;
     if siblings.iter().filter(same).count() < 2 {
-        return name.clone();
+        return name.as_str().to_owned();
     }
     let before = siblings.iter().filter(same).take_while(|other| !std::ptr::eq(**other, element));
     [name, "[", &before.count().saturating_add(1).to_string(), "]"].concat()
@@ -82,7 +82,7 @@ impl Walk<'_> {
     pub(super) fn finding(&self, path: String, offset: usize, said: Said) -> Finding {
         let (line, column) = self.source.place(offset);
         let Said { message, expected, received, schema, fix } = said;
-        let element = self.root.name.local.clone();
+        let element = self.root.name.local.as_str().to_owned();
         Finding { element, path, offset, line, column, message, expected, received, schema, fix }
     }
 
@@ -127,7 +127,8 @@ impl Walk<'_> {
 
     fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
         let part = spot.element.parts.iter().find(|part| match part {
-            Part::Text(text) => !text.is_layout(),
+            // Blanks are text here: what holds nothing holds no layout either.
+            Part::Text(text) => !text.is_nothing(),
             Part::Element(_) => true,
         })?;
         Some(match part {
@@ -204,19 +205,32 @@ impl Walk<'_> {
     fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> Finding {
         let name = &spot.element.name.local;
         let blank = text.value.trim().is_empty();
-        let shown = value::quoted(if blank { "<![CDATA[ ]]>" } else { text.value.trim() });
+        let (what, received) = match (blank, text.quoted) {
+            (true, true) => {
+                let written = if text.value.is_empty() { "<![CDATA[]]>" } else { "<![CDATA[ ]]>" };
+                (["the text ", written, " stands"].concat(), written.to_owned())
+            }
+            // Where this is wrong nothing may stand between the tags, not even layout.
+            (true, false) => ("blanks stand".to_owned(), self.source.shown(spot.element)),
+            (false, _) => {
+                let words = value::quoted(text.value.trim());
+                (["the text ", &words, " stands"].concat(), words)
+            }
+        };
         let said = Said {
-            message: [name, ": the text ", &shown, " stands where ", allowed, " allowed"].concat(),
+            message: [name, ": ", &what, " where ", allowed, " allowed"].concat(),
             expected: wording::expected(self.schema, role),
-            received: shown,
+            received,
             schema: role.declaration.fragment.clone(),
             fix: match role_holds_elements(self.schema, role) {
                 true => ["leave the text out, or put it into an element of <", name, ">"].concat(),
+                false if blank => ["write nothing between the tags of <", name, ">"].concat(),
                 false => "leave the text out".to_owned(),
             },
         };
         // Layout before the text is part of the same value; the finding points at the first word.
-        let layout = text.value.len().saturating_sub(text.value.trim_start().len());
+        let words = text.value.trim_start().len();
+        let layout = if blank { 0 } else { text.value.len().saturating_sub(words) };
         self.finding(spot.path(), text.offset.saturating_add(layout), said)
     }
 

@@ -355,9 +355,12 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip 
     let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
     let name = trimmed.split(ends).next().unwrap_or_default();
     let keys = build_words::field_names(record);
+    if name.is_empty() {
+        return nameless(owner, record, &keys, field);
+    }
     let near = nearest(name, keys.iter().map(String::as_str));
     let mut message = [name, ": is not known in ", &owner.name].concat();
-    let mut fix = ["leave ", field.whole, " out"].concat();
+    let mut fix = instead(&keys, field);
     if keys.iter().any(|known| known == name) {
         message = [field.name, ": is no place in ", &owner.name].concat();
         fix = ["write ", name, ", or ", name, "[1] for the first of several"].concat();
@@ -366,6 +369,32 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip 
         fix = field.whole.replacen(field.name, &field.name.replacen(name, near, 1), 1);
     }
     field.slip(message, build_words::fields_of(owner, record), fix)
+}
+
+/// Tells of a field whose name is nothing but signs: of an element's own text where it has none, and of slips.
+fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> Slip {
+    let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
+    let why = match field.name {
+        OWN => [&owner.name, no_text].concat(),
+        "@" => "the name of an attribute is missing behind @".to_owned(),
+        _ => "the name of a field is missing in it".to_owned(),
+    };
+    let message = [field.name, ": ", &why].concat();
+    field.slip(message, build_words::fields_of(owner, record), instead(keys, field))
+}
+
+/// What to write in place of a field that is not known and near to none.
+fn instead(keys: &[String], field: &Field<'_>) -> String {
+    let out = ["leave ", field.whole, " out"].concat();
+    let key = field.whole.split('=').next().unwrap_or_default();
+    let before = key.strip_suffix(field.name).unwrap_or_default();
+    // A dozen names are enough to recognise the one that was meant.
+    let some: Vec<String> = keys.iter().take(12).map(|key| [before, key].concat()).collect();
+    match some.as_slice() {
+        [] => out,
+        [only] => ["write ", only, "=…, or ", &out].concat(),
+        some => ["write one of ", &some.join(", "), "; or ", &out].concat(),
+    }
 }
 
 fn nothing_inside(field: &Field<'_>, rest: &str) -> Slip {

@@ -1,13 +1,15 @@
 //! A global element as JSON Schema, draft 2020-12: the form that `unfold` gives its payloads.
 //!
 //! A schema and a name come in. Out goes a JSON Schema that admits the form of every valid payload, and the list of
-//! what it cannot say, each with its place: that is checked when the payload has been built. It never says less than the
-//! XSD where it could say it, and never more.
+//! what it does not say, each with its place: that is checked when the payload has been built. It never says less than the
+//! XSD where it could say it, and never more. At its top it is an object with properties and nothing else, since those
+//! who take a JSON Schema for the parameters of a tool refuse any other: what binds the properties is said in words there.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::bonds::{Keys, Rules};
 use super::form::{ANY, Form, Inside, OWN, Record, Slot, is_of, is_same, least, lone, most};
 use super::json_value::{self, Drawn};
 use super::shape::{Declaration, Particle, Schema, Simple, Term, Type, TypeId};
@@ -32,8 +34,14 @@ pub(super) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     let mut drawn = Map::new();
     drawn.insert("$schema".to_owned(), Value::from(DRAFT));
     drawn.insert("title".to_owned(), Value::from(root.name.as_str()));
-    drawn.extend(described(root));
-    drawn.extend(drawing.record(&record, &["/", &root.name].concat()));
+    let (object, bonds) = drawing.top(&record, &["/", &root.name].concat());
+    drawn.extend(described(schema, root));
+    if !bonds.is_empty() {
+        let about = schema.about(root).map(|words| [words, " "].concat()).unwrap_or_default();
+        let words = [&about, "Of the properties: ", &bonds.join("; ")].concat();
+        drawn.insert("description".to_owned(), Value::from(words));
+    }
+    drawn.extend(object);
     let Drawing { parts, mut open, .. } = drawing;
     if !parts.is_empty() {
         drawn.insert("$defs".to_owned(), Value::Object(parts));
@@ -42,8 +50,8 @@ pub(super) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     JsonSchema { schema: Value::Object(drawn), open }
 }
 
-fn described(declaration: &Declaration) -> Option<(String, Value)> {
-    let words = declaration.documentation.as_deref()?;
+fn described(schema: &Schema, declaration: &Declaration) -> Option<(String, Value)> {
+    let words = schema.about(declaration)?;
     Some(("description".to_owned(), Value::from(words)))
 }
 
@@ -55,30 +63,6 @@ struct Drawing<'m> {
     /// Types that are used more than once, with their names among the parts.
     named: Vec<(TypeId, String)>,
     parts: Map<String, Value>,
-}
-
-/// What must hold of a record beside the forms of its parts.
-#[derive(Default)]
-struct Rules {
-    required: Vec<String>,
-    all: Vec<Value>,
-}
-
-impl Rules {
-    fn into_fields(self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        if !self.required.is_empty() {
-            fields.insert("required".to_owned(), Value::from(self.required));
-        }
-        if !self.all.is_empty() {
-            fields.insert("allOf".to_owned(), Value::from(self.all));
-        }
-        fields
-    }
-
-    fn is_empty(&self) -> bool {
-        self.required.is_empty() && self.all.is_empty()
-    }
 }
 
 impl<'m> Drawing<'m> {
@@ -127,7 +111,7 @@ impl<'m> Drawing<'m> {
             Value::Object(fields) => fields,
             other => return other,
         };
-        drawn.extend(described(declaration));
+        drawn.extend(described(self.schema, declaration));
         drawn.extend(unfold::default(self.schema, declaration).map(|value| ("default".to_owned(), value)));
         Value::Object(drawn)
     }
@@ -159,12 +143,30 @@ impl<'m> Drawing<'m> {
     }
 
     fn record(&mut self, record: &Record<'m>, path: &str) -> Map<String, Value> {
+        let (properties, rules) = self.parts(record, path);
+        object(properties, rules)
+    }
+
+    /// The record of a payload, and the words of what binds its parts, which are left open.
+    fn top(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
+        let (properties, mut rules) = self.parts(record, path);
+        let words = rules.words();
+        self.note(path, words.clone());
+        rules.bonds.clear();
+        (object(properties, rules), words)
+    }
+
+    fn parts(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Rules) {
         let (mut properties, mut rules) = (Map::new(), Rules::default());
         for attribute in record.attributes {
             let key = record.key(attribute);
             let mut drawn = self.simple(&attribute.simple, &[path, "/@", &attribute.name].concat());
-            if let (Some(default), Value::Object(fields)) = (&attribute.default, &mut drawn) {
-                fields.insert("default".to_owned(), spelling::json(&attribute.simple, default));
+            if let Value::Object(fields) = &mut drawn {
+                let about = attribute.documentation.as_deref();
+                fields.extend(about.map(|words| ("description".to_owned(), Value::from(words))));
+                let default =
+                    attribute.default.as_ref().map(|default| spelling::json(&attribute.simple, default));
+                fields.extend(default.map(|default| ("default".to_owned(), default)));
             }
             properties.insert(key.clone(), drawn);
             if attribute.required {
@@ -194,12 +196,7 @@ impl<'m> Drawing<'m> {
                 rules.required.push(OWN.to_owned());
             }
         }
-        let mut drawn = Map::new();
-        drawn.insert("type".to_owned(), Value::from("object"));
-        drawn.insert("properties".to_owned(), Value::Object(properties));
-        drawn.extend(rules.into_fields());
-        drawn.insert("additionalProperties".to_owned(), Value::from(false));
-        drawn
+        (properties, rules)
     }
 
     fn own(
@@ -209,10 +206,13 @@ impl<'m> Drawing<'m> {
         simple: Option<&'m Simple>,
         path: &str,
     ) {
-        let drawn = match simple {
+        let mut drawn = match simple {
             Some(simple) => self.simple(simple, path),
             None => json!({ "type": "string" }),
         };
+        if let Value::Object(fields) = &mut drawn {
+            fields.insert("description".to_owned(), Value::from("the text of the element itself"));
+        }
         properties.insert(OWN.to_owned(), drawn);
         rules.required.push(OWN.to_owned());
     }
@@ -251,8 +251,22 @@ impl<'m> Drawing<'m> {
         let words = ["the order and number of ", &names.join(", ")].concat();
         self.note(path, vec![words]);
         let any = |_: &Term| true;
-        listed(json!({ "anyOf": kinds }), least(particle, &any), most(particle, &any))
+        let mut drawn = listed(json!({ "anyOf": kinds }), least(particle, &any), most(particle, &any));
+        if let Value::Object(fields) = &mut drawn {
+            let words = "the children in their order, each an object with one key";
+            fields.insert("description".to_owned(), Value::from(words));
+        }
+        drawn
     }
+}
+
+fn object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {
+    let mut drawn = Map::new();
+    drawn.insert("type".to_owned(), Value::from("object"));
+    drawn.insert("properties".to_owned(), Value::Object(properties));
+    drawn.extend(rules.into_fields());
+    drawn.insert("additionalProperties".to_owned(), Value::from(false));
+    drawn
 }
 
 fn listed(items: Value, least: u32, most: Option<u32>) -> Value {
@@ -276,88 +290,5 @@ fn repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Parti
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().find_map(|part| repeated(part, meant))
         }
-    }
-}
-
-/// The keys of a record, by which its rules speak.
-struct Keys<'s, 'm>(&'s [Slot<'m>]);
-
-impl Keys<'_, '_> {
-    fn of(&self, declaration: &Declaration) -> String {
-        let slot = self.0.iter().find(|slot| is_same(slot.declaration, declaration));
-        slot.map_or_else(|| declaration.name.clone(), |slot| slot.key.clone())
-    }
-
-    /// Adds what must be there of a particle that must come.
-    fn needed(&self, particle: &Particle, rules: &mut Rules) {
-        if particle.min == 0 {
-            return self.optional(particle, rules);
-        }
-        match &particle.term {
-            Term::Element(declaration) => rules.required.push(self.of(declaration)),
-            Term::Wildcard(_) => rules.required.push(ANY.to_owned()),
-            _ if particle.max != Some(1) => {
-                if let Some(only) = lone(particle).filter(|_| !particle.term.may_be_empty()) {
-                    rules.required.push(self.of(only));
-                }
-            }
-            Term::Sequence(parts) | Term::All(parts) => {
-                parts.iter().for_each(|part| self.needed(part, rules));
-            }
-            Term::Choice(parts) => rules.all.extend(self.chosen(parts)),
-        }
-    }
-
-    /// Adds what holds of a group that may be left out: nothing of it, or all that it needs.
-    fn optional(&self, particle: &Particle, rules: &mut Rules) {
-        let is_group = !matches!(particle.term, Term::Element(_) | Term::Wildcard(_));
-        if !is_group || particle.max != Some(1) {
-            return;
-        }
-        let mut whole = Rules::default();
-        self.needed(&Particle { min: 1, ..particle.clone() }, &mut whole);
-        if !whole.is_empty() {
-            rules.all.push(json!({ "anyOf": [self.absent(&[particle]), whole.into_fields()] }));
-        }
-    }
-
-    /// One of several, and nothing of the others.
-    fn chosen(&self, parts: &[Particle]) -> Option<Value> {
-        let alone = |part: &Particle| match &part.term {
-            Term::Element(declaration) if part.min > 0 => Some(json!({ "required": [self.of(declaration)] })),
-            _ => None,
-        };
-        if let [only] = parts {
-            let mut rules = Rules::default();
-            self.needed(only, &mut rules);
-            return (!rules.is_empty()).then(|| Value::Object(rules.into_fields()));
-        }
-        if let Some(each) = parts.iter().map(alone).collect::<Option<Vec<_>>>() {
-            return Some(json!({ "oneOf": each }));
-        }
-        let branch = |at: usize| {
-            let others: Vec<&Particle> =
-                parts.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, part)| part).collect();
-            let mut rules = Rules::default();
-            parts.get(at).into_iter().for_each(|part| self.needed(part, &mut rules));
-            let mut branch = rules.into_fields();
-            branch.extend(self.absent(&others));
-            Value::Object(branch)
-        };
-        Some(json!({ "anyOf": (0..parts.len()).map(branch).collect::<Vec<_>>() }))
-    }
-
-    /// Nothing of these.
-    fn absent(&self, particles: &[&Particle]) -> Map<String, Value> {
-        let mut keys = Map::new();
-        for particle in particles {
-            let mut declared = Vec::new();
-            particle.term.elements(&mut declared);
-            keys.extend(declared.iter().map(|declaration| (self.of(declaration), Value::from(false))));
-            if most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0) {
-                keys.insert(ANY.to_owned(), Value::from(false));
-            }
-        }
-        Map::from_iter([("properties".to_owned(), Value::Object(keys))])
     }
 }

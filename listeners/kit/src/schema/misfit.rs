@@ -92,7 +92,7 @@ fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option
         attributes.retain(|(known, _)| *known != key);
         attributes.insert(0, (key, target.to_owned()));
     })?;
-    if tag == element.tag {
+    if *tag == *element.tag {
         return Some(moved);
     }
     // The namespace is mended first, the name then in the copy, so that both stay one replacement.

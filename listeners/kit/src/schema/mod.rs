@@ -10,6 +10,8 @@ mod amend;
 mod among;
 mod automaton;
 mod beyond;
+mod bonds;
+mod brief;
 mod build;
 mod build_children;
 mod build_words;
@@ -45,6 +47,7 @@ mod tree;
 mod unfold;
 mod uri;
 mod value;
+mod word;
 mod wording;
 
 pub use given::Slip;
@@ -142,9 +145,9 @@ impl Model {
         self.schema.global(element).map(|declaration| tree::line_and_column(xsd, declaration.offset))
     }
 
-    /// The documentation of a global element, its white space collapsed.
+    /// The documentation of a global element or of its type, its white space collapsed.
     pub fn documentation(&self, element: &str) -> Option<&str> {
-        self.schema.global(element)?.documentation.as_deref()
+        self.schema.about(self.schema.global(element)?)
     }
 
     /// Whether a global element is annotated with `systole:dangerous="true"`, so that a person must
@@ -168,9 +171,15 @@ impl Model {
         inside::is_qualified(&self.schema, element)
     }
 
-    /// A global element in one line of prompt text: what it is for, and its parameters.
+    /// A global element in one line of prompt text: what it is for, and its parameters with all that is inside them.
     pub fn prompt(&self, element: &str) -> Option<String> {
         prompt::line(&self.schema, element)
+    }
+
+    /// All that a prompt says of a global element: the line, and below it its example, its flags and the attributes
+    /// that it must have.
+    pub fn prompt_entry(&self, element: &str) -> Option<String> {
+        prompt::entry(&self.schema, element)
     }
 
     /// A smallest valid instance of a global element, with its namespace declared on it.

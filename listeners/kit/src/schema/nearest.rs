@@ -13,9 +13,14 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
             let found = distance(&folded, &other);
             (found, if short { found } else { allowed }, candidate)
         })
-        .filter(|(found, allowed, _)| found <= allowed)
+        // A candidate that has to be written anew from its first letter to its last is no slip.
+        .filter(|(found, allowed, candidate)| found <= allowed && *found < longest(&folded, candidate))
         .min_by_key(|(found, _, candidate)| (*found, fold(candidate).first() != folded.first()))
         .map(|(.., candidate)| candidate)
+}
+
+fn longest(folded: &[char], candidate: &str) -> usize {
+    folded.len().max(fold(candidate).len())
 }
 
 /// Names are at most 256 bytes behind the gate; what is longer is compared by its beginning.
@@ -71,5 +76,14 @@ mod tests {
         assert_eq!(found("banana"), None);
         assert_eq!(nearest("MB", ["B", "KiB", "MiB"].into_iter()), Some("MiB"));
         assert_eq!(found(""), None);
+    }
+
+    #[test]
+    fn names_without_one_letter_of_the_other_are_not_near_however_short() {
+        for stranger in ["é", "x", "", "@"] {
+            assert_eq!(nearest(stranger, ["b", "longfield"].into_iter()), None, "{stranger}");
+        }
+        assert_eq!(nearest("B", ["b", "longfield"].into_iter()), Some("b"));
+        assert_eq!(nearest("bb", ["b", "longfield"].into_iter()), Some("b"));
     }
 }

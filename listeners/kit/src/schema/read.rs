@@ -456,7 +456,8 @@ pub(super) fn mark_of_danger(element: &Element) -> Option<&str> {
     Some(&found.value)
 }
 
-fn documentation(element: &Element) -> Option<String> {
+/// The words that an element of the schema carries, their white space collapsed.
+pub(super) fn documentation(element: &Element) -> Option<String> {
     let annotations = element.children().filter(|child| child.name.is(XSD, "annotation"));
     let texts = annotations.flat_map(Element::children).filter(|child| child.name.is(XSD, "documentation"));
     let words: Vec<String> =

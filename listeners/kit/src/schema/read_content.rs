@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::beyond::construct_words;
-use super::read::{Reading, mark_of_danger};
+use super::read::{Reading, documentation, mark_of_danger};
 use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, Wildcard};
 use super::tree::{Element, Name};
 
@@ -53,7 +53,7 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
-        let complex = Complex { attributes, content };
+        let complex = Complex { documentation: documentation(element), attributes, content };
         self.defaults_in_place(element, &complex);
         (self.faults() == before).then_some(complex)
     }
@@ -111,7 +111,8 @@ impl<'t> Reading<'t> {
         };
         let default = self.attribute_default(element, &simple, required);
         let fragment = self.fragment(element);
-        Some(AttributeUse { name: name.to_owned(), simple, required, default, fragment })
+        let (name, documentation) = (name.to_owned(), documentation(element));
+        Some(AttributeUse { name, documentation, simple, required, default, fragment })
     }
 
     fn particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
@@ -207,14 +208,17 @@ impl<'t> Reading<'t> {
             return None;
         }
         self.paper_of(element, written, &name.namespace)?;
-        let Some(of) = self.global(&name.namespace, &name.local).map(|global| global.of) else {
+        let global = self.global(&name.namespace, &name.local);
+        let Some((of, about)) = global.map(|global| (global.of, global.documentation.clone())) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
             let message = ["the element ", written, " is not declared in ", place].concat();
             self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
             return None;
         };
         self.await_type(element, of);
-        Some(self.declaration(element, (Arc::from(&*name.namespace), &name.local), of))
+        let mut referred = self.declaration(element, (Arc::from(&*name.namespace), &name.local), of);
+        referred.documentation = referred.documentation.or(about);
+        Some(referred)
     }
 
     /// A person approves whole payloads. A part marked as dangerous would go by unasked.

@@ -44,6 +44,15 @@ impl Schema {
         self.elements.iter().filter(|element| element.namespace == self.namespace)
     }
 
+    /// What an element is for, in its own words or in those of its type.
+    pub(super) fn about<'m>(&'m self, declaration: &'m Declaration) -> Option<&'m str> {
+        let of_type = || match self.of(declaration.of) {
+            Type::Complex(complex) => complex.documentation.as_deref(),
+            Type::Simple(_) | Type::Anything => None,
+        };
+        declaration.documentation.as_deref().or_else(of_type)
+    }
+
     /// Adds a global element; `false` if there is one of this name already.
     pub(super) fn declare(&mut self, declaration: Declaration) -> bool {
         let places = self.places.entry(Arc::clone(&declaration.namespace)).or_default();
@@ -87,6 +96,8 @@ pub(super) enum Type {
 
 #[derive(Clone, Debug)]
 pub(super) struct Complex {
+    /// What the type is for: the words of its elements that have none of their own.
+    pub(super) documentation: Option<String>,
     pub(super) attributes: Vec<AttributeUse>,
     pub(super) content: Content,
 }
@@ -104,6 +115,7 @@ pub(super) enum Content {
 #[derive(Clone, Debug)]
 pub(super) struct AttributeUse {
     pub(super) name: String,
+    pub(super) documentation: Option<String>,
     pub(super) simple: Arc<Simple>,
     pub(super) required: bool,
     /// What a reader supplies where it was left out.

@@ -12,6 +12,8 @@ use quick_xml::events::attributes::Attribute as RawAttribute;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
+use super::word::{Word, Words};
+
 /// Elements inside elements, the root included. The gate has the same limit.
 pub(super) const DEPTH: usize = 64;
 
@@ -28,12 +30,12 @@ pub(super) struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) namespace: Rc<str>,
-    pub(super) local: String,
+    pub(super) local: Word,
 }
 
 impl Name {
     pub(super) fn is(&self, namespace: &str, local: &str) -> bool {
-        &*self.namespace == namespace && self.local == local
+        &*self.namespace == namespace && *self.local == *local
     }
 }
 
@@ -60,6 +62,11 @@ pub(super) struct Text {
 }
 
 impl Text {
+    /// Nothing at all: a CDATA section is something, even if there is nothing in it.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.quoted && self.value.is_empty()
+    }
+
     /// Blanks and line breaks between elements.
     pub(super) fn is_layout(&self) -> bool {
         !self.quoted && self.value.trim_matches([' ', '\t', '\r', '\n']).is_empty()
@@ -70,7 +77,7 @@ impl Text {
 pub(super) struct Element {
     pub(super) name: Name,
     /// The name as written, with its prefix.
-    pub(super) tag: String,
+    pub(super) tag: Word,
     pub(super) attributes: Vec<Attribute>,
     pub(super) parts: Vec<Part>,
     /// From the `<` of the start tag to the end of the end tag.
@@ -114,7 +121,7 @@ impl Element {
         let value = value.trim_matches([' ', '\t', '\r', '\n']);
         let (prefix, local) = value.split_once(':').unwrap_or(("", value));
         let namespace = resolve(self.scope.as_ref(), prefix)?;
-        Some(Name { namespace, local: local.to_owned() })
+        Some(Name { namespace, local: Word::of(local) })
     }
 }
 
@@ -145,7 +152,7 @@ fn resolve(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
 pub(super) fn read(bytes: &[u8]) -> Result<Element, Fault> {
     let text = std::str::from_utf8(bytes)
         .map_err(|e| Fault { offset: e.valid_up_to(), words: "the bytes are not UTF-8".to_owned() })?;
-    let mut building = Building { open: Vec::new(), root: None };
+    let mut building = Building { open: Vec::new(), root: None, words: Words::default() };
     let mut reader = Reader::from_str(text);
     loop {
         let offset = position(reader.buffer_position());
@@ -167,6 +174,7 @@ fn position(count: u64) -> usize {
 struct Building {
     open: Vec<Element>,
     root: Option<Element>,
+    words: Words,
 }
 
 impl Building {
@@ -229,13 +237,14 @@ impl Building {
         }
         let unbound = |name: &str| Fault { offset, words: format!("the prefix of {name} is not declared") };
         let tag = start.name().into_inner();
-        let name = named(scope.as_ref(), tag, true).ok_or_else(|| unbound(tag))?;
+        let words = &mut self.words;
+        let name = named(words, scope.as_ref(), tag, true).ok_or_else(|| unbound(tag))?;
         let mut attributes = Vec::with_capacity(raw.len());
         for (key, value) in raw {
-            let name = named(scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
+            let name = named(words, scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
             attributes.push(Attribute { name, value });
         }
-        let tag = tag.to_owned();
+        let tag = if *name.local == *tag { name.local.clone() } else { words.word(tag) };
         let head_end = head.end;
         self.open.push(Element { name, tag, attributes, parts: Vec::new(), span: head, head_end, scope });
         Ok(())
@@ -267,7 +276,7 @@ impl Building {
 
     fn finish(self, offset: usize) -> Result<Element, Fault> {
         if let Some(open) = self.open.last() {
-            let words = format!("<{}> is never closed", open.name.local);
+            let words = format!("<{}> is never closed", open.name.local.as_str());
             return Err(Fault { offset: open.span.start, words });
         }
         self.root.ok_or_else(|| fault(offset, "there is no root element"))
@@ -279,13 +288,18 @@ fn fault(offset: usize, words: &str) -> Fault {
 }
 
 /// Attributes without a prefix have no namespace; elements without one have the default namespace.
-fn named(scope: Option<&Rc<Binding>>, qualified: &str, default_applies: bool) -> Option<Name> {
+fn named(
+    words: &mut Words,
+    scope: Option<&Rc<Binding>>,
+    qualified: &str,
+    default_applies: bool,
+) -> Option<Name> {
     let (namespace, local) = match qualified.split_once(':') {
         Some((prefix, local)) => (resolve(scope, prefix)?, local),
         None if default_applies => (resolve(scope, "")?, qualified),
         None => (Rc::from(""), qualified),
     };
-    Some(Name { namespace, local: local.to_owned() })
+    Some(Name { namespace, local: words.word(local) })
 }
 
 fn attribute_value(attribute: &RawAttribute<'_>, offset: usize) -> Result<String, Fault> {

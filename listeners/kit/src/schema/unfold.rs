@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::content::{self, Taken};
 use super::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
 use super::shape::{Declaration, Particle, Schema, Simple};
-use super::tree::{Element, Part};
+use super::tree::{Attribute, Element, Part};
 use super::{Finding, explain, form, markup, spelling, tree, value};
 
 /// A payload as JSON.
@@ -17,7 +17,12 @@ pub(super) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, Finding>
     let root = tree::read(payload).map_err(|fault| unread(&fault.words))?;
     let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
     let declaration = declaration.ok_or_else(|| unread("it is no payload of this schema"))?;
-    root_record(schema, declaration, &root).ok_or_else(|| unread("it does not follow the schema"))
+    let why = if chooses(&root) {
+        "its xsi:type names a type that holds more"
+    } else {
+        "it does not follow the schema"
+    };
+    root_record(schema, declaration, &root).ok_or_else(|| unread(why))
 }
 
 /// A global element as JSON.
@@ -57,9 +62,27 @@ pub(super) fn element(schema: &Schema, declaration: &Declaration, element: &Elem
     }
 }
 
+/// Whether some element names a type of its own.
+fn chooses(element: &Element) -> bool {
+    let is_type = |attribute: &Attribute| attribute.name.is(explain::INSTANCE, "type");
+    element.attributes.iter().any(is_type) || element.children().any(chooses)
+}
+
 /// Holds an element to having no attributes.
 fn plain(element: &Element) -> Option<()> {
-    element.attributes.is_empty().then_some(())
+    attributes(element).next().is_none().then_some(())
+}
+
+/// The attributes that a payload has by its schema. Any element may have those by which a document speaks to its judge:
+/// places of schemas, which nobody looks at, and its type. What it holds is laid out by the type that the schema gives
+/// it; a value of a type derived from that is one of that too.
+fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
+    let is_spoken = |attribute: &&Attribute| {
+        let spoken = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
+        let name = &attribute.name;
+        *name.namespace == *explain::INSTANCE && spoken.contains(&name.local.as_str())
+    };
+    element.attributes.iter().filter(move |attribute| !is_spoken(attribute))
 }
 
 fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value> {
@@ -70,7 +93,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
             fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
         }
     }
-    if fields.len() != element.attributes.len() {
+    if fields.len() != attributes(element).count() {
         return None;
     }
     for attribute in form.attributes {
@@ -80,7 +103,8 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
         }
     }
     match form.inside {
-        Inside::Nothing => text(element).filter(|text| text.trim().is_empty()).map(drop)?,
+        // Blanks are text here: what holds nothing holds no layout either.
+        Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
         Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
         Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
         Inside::Named(particle) => {
@@ -127,6 +151,10 @@ pub(super) fn default(schema: &Schema, declaration: &Declaration) -> Option<Valu
         Form::Text => Some(Value::from(default)),
         Form::Items(..) | Form::Record(_) | Form::Markup => None,
     }
+}
+
+fn is_nothing(part: &Part) -> bool {
+    matches!(part, Part::Text(text) if text.is_nothing())
 }
 
 /// The text of an element without children.

@@ -171,3 +171,21 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
     }
     assert!(std::fs::read(&path).unwrap_or_default() == made, "the block means another XSD now");
 }
+
+/// What is too long is told by its name and place: words are one of several parts that may be.
+#[test]
+fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
+    let long = "x".repeat(4200);
+    let several = (0..900).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" | ");
+    for (text, from, mend) in [
+        (format!("text ~ {long} -- word"), 7, "a shorter regex behind ~, or none"),
+        (format!("text = {long} -- word"), 7, "a shorter default behind =, or none"),
+        (format!("text -- {long}"), 8, "shorter words behind --"),
+        (format!("sensitive {several} -- word"), 0, "fewer or shorter values between |, or text"),
+        (long.clone(), 0, "a type in few letters, as text"),
+    ] {
+        let wrong = Type::read(&text).unwrap_err();
+        assert_eq!((wrong.at.start, wrong.mend.as_str()), (from, mend), "{}", wrong.words);
+        assert_eq!(wrong.words, format!("{} bytes long, where 4096 are the most", text.len()));
+    }
+}

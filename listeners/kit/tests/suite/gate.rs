@@ -1,6 +1,6 @@
 //! What the gate refuses and what it lets pass, with the code and the place.
 
-use systole_kit::gate::{Gate, check};
+use systole_kit::gate::{Gate, Step, check};
 use systole_kit::{Limits, Place, codes};
 
 /// Refused documents, with the code, line and column.
@@ -202,4 +202,121 @@ fn prefixes_by_the_thousand_stay_linear() {
     document.push_str(&"</a>".repeat(63));
     let limits = Limits { message_bytes: 2 << 20, ..Limits::default() };
     check(document.as_bytes(), &limits).expect("well-formed");
+}
+
+/// The steps of a document and how it ends, without places.
+fn steps(document: &str) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut gate = Gate::strict(document.as_bytes(), &Limits::default()).expect("it is text");
+    loop {
+        told.push(match gate.step() {
+            Ok(Step::Done) => break,
+            Ok(Step::Open(tag)) => format!("<{}> in {:?}, {} deep", tag.local, gate.ns(&tag), gate.depth()),
+            Ok(Step::Text(text)) => {
+                let mut value = String::new();
+                text.append_to(&mut value);
+                value
+            }
+            Ok(other) => format!("{other:?}"),
+            Err(fault) => {
+                told.push(format!("{} {} {:?}", fault.code, fault.message, fault.fix));
+                break;
+            }
+        });
+    }
+    told
+}
+
+/// What may stand among plain tags.
+const OTHERS: &[&str] = &[
+    "x",
+    " ",
+    "\n",
+    "&lt;",
+    "&#65;",
+    "]]>",
+    "<!-- <a> -->",
+    "<![CDATA[</a>]]>",
+    "<?p?>",
+    "<1>",
+    "<a b='>'/>",
+    "<p:a/>",
+    "<a b='' b=''/>",
+    "\u{feff}",
+    "<",
+    ">",
+    "&",
+    "<ä/>",
+    "</ä>",
+    "<a/",
+    "</>",
+    "<-a/>",
+    "<a:/>",
+    "<a=''/>",
+];
+
+/// A tag without attributes is read in a way of its own; a blank in it leads around that. Nothing else may differ.
+#[test]
+fn a_plain_tag_is_read_as_one_with_a_blank_in_it() {
+    let mut seed = 7_u64;
+    let mut below = |limit: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).expect("31 bits") % limit
+    };
+    let names = ["a", "b", "a.b-c", "_d1"];
+    let (mut whole, mut broken) = (0, 0);
+    for _ in 0..20_000 {
+        let (mut plain, mut blank) = ("<r xmlns='u'>".to_owned(), "<r xmlns='u'>".to_owned());
+        let mut both = |one: &str, other: &str| {
+            plain.push_str(one);
+            blank.push_str(other);
+        };
+        let mut open = vec!["r"];
+        for _ in 0..below(14) {
+            let name = names[below(names.len())];
+            match below(20) {
+                0..6 => {
+                    both(&format!("<{name}>"), &format!("<{name} >"));
+                    open.push(name);
+                }
+                6..11 => both(&format!("<{name}/>"), &format!("<{name} />")),
+                11..16 if open.len() > 1 => {
+                    let name = open.pop().expect("one is open");
+                    both(&format!("</{name}>"), &format!("</{name} >"));
+                }
+                16 => both(&format!("</{name}>"), &format!("</{name} >")),
+                17 => {
+                    let other = OTHERS[below(OTHERS.len())];
+                    both(other, other);
+                }
+                _ => both("text", "text"),
+            }
+        }
+        while below(12) > 0
+            && let Some(name) = open.pop()
+        {
+            both(&format!("</{name}>"), &format!("</{name} >"));
+        }
+        let told = steps(&plain);
+        assert_eq!(told, steps(&blank), "{plain}");
+        let ends_well = told.last().is_some_and(|last| last == "Close") && open.is_empty();
+        if ends_well { whole += 1 } else { broken += 1 }
+    }
+    assert!(whole > 3_000 && broken > 3_000, "{whole} {broken}");
+}
+
+#[test]
+fn what_is_wrong_behind_plain_tags_is_told_with_its_place() {
+    for (document, column) in [
+        ("<a><b><c/></b><d></e></a>", 18),
+        ("<a><b/><c/><d e=f/></a>", 17),
+        ("<a><b><c/>x</b>&no;</a>", 16),
+        ("<a><b/><c></c></a><d/>", 19),
+        ("<a><b><c></c>", 14),
+        ("<a><b/><c", 8),
+        ("<a><b/></a></a>", 12),
+    ] {
+        let fault = check(document.as_bytes(), &Limits::default()).expect_err(document);
+        assert_eq!((fault.place.line, fault.place.column), (1, column), "{document}: {fault}");
+    }
 }

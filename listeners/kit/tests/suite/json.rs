@@ -228,3 +228,84 @@ fn elements_of_two_namespaces_are_built_into_theirs() {
     let fields = model.from_fields("a", &["e.c=1", "b=2", "d=3"]).expect("the element is there");
     assert_eq!(fields.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), Ok(wanted.to_owned()));
 }
+
+#[test]
+fn what_a_document_says_to_its_judge_is_no_part_of_its_form() {
+    let model = with(
+        r#"<xs:element name="a"><xs:complexType><xs:sequence><xs:element name="b" type="xs:decimal"/>
+          <xs:element name="c" minOccurs="0"><xs:complexType/></xs:element></xs:sequence></xs:complexType></xs:element>
+        <xs:complexType name="more"><xs:simpleContent><xs:extension base="xs:decimal">
+          <xs:attribute name="unit" type="xs:token"/></xs:extension></xs:simpleContent></xs:complexType>"#,
+    );
+    let form = |b: &str, c: &str| {
+        let instance = "http://www.w3.org/2001/XMLSchema-instance";
+        let head = r#"xmlns="urn:t" xmlns:t="urn:t" xmlns:xs="http://www.w3.org/2001/XMLSchema""#;
+        model.to_json(format!("<a {head} xmlns:i=\"{instance}\"{b}</b>{c}</a>").as_bytes())
+    };
+    for valid in [
+        " i:schemaLocation=\"urn:t x\"><b>1",
+        "><b i:noNamespaceSchemaLocation=\"x\">1",
+        "><b i:type=\"xs:int\">1",
+        "><b i:type=\"t:more\">1",
+    ] {
+        assert_eq!(form(valid, ""), Ok(json!({"b": 1})), "{valid}");
+    }
+    let lost = form("><b i:type=\"t:more\" unit=\"m\">1", "").expect_err("it would lose the unit");
+    assert!(lost.message.ends_with("its xsi:type names a type that holds more"), "{lost:?}");
+    assert_eq!(form("><b>1", "<c/>"), Ok(json!({"b": 1, "c": {}})));
+    for wrong in ["<c> </c>", "<c><![CDATA[]]></c>", "<c i:nil=\"false\"/>", "<c i:typo=\"x\"/>"] {
+        let finding = form("><b>1", wrong).expect_err(wrong);
+        assert_eq!(finding.path.split('/').nth(2), Some("c"), "{wrong}: {finding:?}");
+    }
+}
+
+#[test]
+fn the_words_of_an_attribute_a_type_and_what_is_referred_to_are_in_the_schema_and_in_the_prompt() {
+    let about =
+        |words: &str| format!("<xs:annotation><xs:documentation>{words}</xs:documentation></xs:annotation>");
+    let model = with(&format!(
+        r#"<xs:element name="a">{}<xs:complexType><xs:sequence><xs:element ref="b"/><xs:element name="c" type="of"/></xs:sequence>
+          <xs:attribute name="d" type="xs:int">{}</xs:attribute></xs:complexType></xs:element>
+        <xs:element name="b" type="xs:int">{}</xs:element>
+        <xs:complexType name="of">{}<xs:attribute name="e" type="xs:int"/></xs:complexType>"#,
+        about("all"),
+        about("of d"),
+        about("of b"),
+        about("of the type"),
+    ));
+    let drawn = model.json_schema("a").expect("the element is there").schema;
+    let prompt = model.prompt("a").expect("the element is there");
+    for (key, words) in [("b", "of b"), ("c", "of the type"), ("d", "of d")] {
+        assert_eq!(drawn["properties"][key]["description"], words, "{drawn:#}");
+        assert!(prompt.contains(&["; ", words].concat()), "{prompt}");
+    }
+    assert_eq!(model.documentation("a"), Some("all"));
+}
+
+#[test]
+fn at_its_top_a_json_schema_is_an_object_and_says_in_words_what_binds_its_properties() {
+    let model = with(
+        r#"<xs:element name="a"><xs:annotation><xs:documentation>Draws.</xs:documentation></xs:annotation><xs:complexType><xs:sequence>
+          <xs:choice><xs:element name="circle" type="xs:int"/><xs:sequence><xs:element name="width" type="xs:int"/>
+            <xs:element name="depth" type="xs:int" minOccurs="0"/></xs:sequence></xs:choice>
+          <xs:sequence minOccurs="0"><xs:element name="from" type="xs:int"/><xs:choice><xs:element name="to" type="xs:int"/>
+            <xs:element name="for" type="xs:int" minOccurs="0"/></xs:choice></xs:sequence>
+          <xs:choice><xs:element name="only" type="xs:int"/></xs:choice></xs:sequence></xs:complexType></xs:element>
+        <xs:element name="word" type="xs:string"/>"#,
+    );
+    let drawn = model.json_schema("a").expect("the element is there");
+    let bonds = [
+        "exactly one of circle | width, depth?",
+        "if any of from, to, for is there, from must be, and at most one of to | for?",
+    ];
+    assert_eq!(drawn.open[..2], bonds.map(|words| ["/a: ", words].concat()));
+    let about = ["Draws. Of the properties: ", bonds[0], "; ", bonds[1]].concat();
+    assert_eq!(drawn.schema["description"], about);
+    assert_eq!(drawn.schema["required"], json!(["only"]), "a choice of one is none");
+    let slips = built(&model, "a", r#"{"only": 1, "circle": 1, "width": 1}"#).expect_err("both are there");
+    assert!(slips[0].message.contains("does not stand beside"), "{slips:?}");
+    let word = model.json_schema("word").expect("the element is there").schema;
+    let text = json!({"type": "string", "description": "the text of the element itself"});
+    assert_eq!((&word["type"], &word["properties"]["."]), (&json!("object"), &text));
+    assert_eq!(word["required"], json!(["."]));
+}

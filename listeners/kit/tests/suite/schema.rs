@@ -354,10 +354,28 @@ fn a_payload_is_one_line_of_prompt_text() {
     let model = systole_kit::schema::Model::read(xsd).unwrap();
     assert_eq!(
         model.prompt("search").unwrap(),
-        "- <search>: Finds text. Parameters: attribute fast(true or false, required), <query>(text, required), \
-         <path>(text, optional), <tag>(true or false, optional), <limit>(whole number, optional, at most 3 times)"
+        "- <search>: Finds text. Parameters, in this order: attribute fast(true or false, required), \
+         <query>(text, may be empty, required), exactly one of [<path>(text, may be empty) | <tag>(true or false)], \
+         <limit>(whole number, optional, at most 3 times)"
     );
-    assert_eq!(model.prompt("ping").as_deref(), Some("- <ping>"));
-    assert_eq!(model.prompt("word").as_deref(), Some("- <word>: Parameters: content(text)"));
+    assert_eq!(model.prompt("ping").as_deref(), Some("- <ping>: No description. No parameters."));
+    assert_eq!(
+        model.prompt("word").as_deref(),
+        Some("- <word>: No description. Parameters: content(text, may be empty)")
+    );
     assert_eq!(model.prompt("nothing"), None);
+}
+
+/// Set `SYSTOLE_GOLDEN=write` to write the file anew, and read the difference before committing it.
+#[test]
+fn prompt_text_reads_as_the_golden_file_says() {
+    let mut rendered = String::new();
+    for name in SCHEMAS.into_iter().chain(["trip", "plan"]) {
+        let model = model(name);
+        for element in model.elements() {
+            writeln!(rendered, "{}\n", model.prompt_entry(element).unwrap())
+                .expect("a string takes everything");
+        }
+    }
+    crate::fields::held("prompts.txt", &rendered);
 }

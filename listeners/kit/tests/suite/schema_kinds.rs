@@ -119,12 +119,12 @@ fn a_list_and_a_union_are_described_in_a_line() {
     let types = restricted("<xs:list itemType=\"xs:NCName\"/>", "<xs:maxLength value=\"9\"/>");
     assert_eq!(
         read(&types).unwrap().prompt("a").unwrap(),
-        "- <a>: Parameters: content(at most 9 items parted by blanks, each: [name that starts with a letter, without blanks])"
+        "- <a>: No description. Parameters: content(at most 9 items parted by blanks, each [name that starts with a letter, without blanks])"
     );
     let types = simple("t", EITHER);
     assert_eq!(
         read(&types).unwrap().prompt("a").unwrap(),
-        "- <a>: Parameters: content([whole number, -2147483648 to 2147483647] or date such as 2026-01-31)"
+        "- <a>: No description. Parameters: content(whole number -2147483648 to 2147483647 or date such as 2026-01-31)"
     );
     assert_eq!(read(&types).unwrap().example("a").unwrap(), br#"<a xmlns="urn:k">1</a>"#);
 }

@@ -157,109 +157,73 @@ fn every_reason_to_stop_has_its_word() {
     assert!(heard.whole && heard.text().ends_with(&stop(0)), "{}", heard.text());
 }
 
-/// Requests that are refused, each with what the refusal says.
-#[test]
-fn requests_are_refused_as_the_provider_refuses_them() {
+const USER: &str = r#"{"role":"user","content":"hi"}"#;
+const CALL: &str = r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]}"#;
+const RESULT: &str = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}"#;
+
+fn messages(parts: &[&str]) -> String {
+    format!(r#"{{"model":"c","max_tokens":9,"messages":[{}]}}"#, parts.join(","))
+}
+
+/// Sends requests that are to be refused: each with its status, the provider's kind, and words of it.
+fn are_refused(cases: &[(&str, u16, &str, &str)]) {
     let mock = with("- {say: never}", Options { models: vec!["c".to_owned()], ..Options::default() });
-    let user = r#"{"role":"user","content":"hi"}"#;
-    let call = r#"{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]}"#;
-    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}"#;
-    let messages = |inner: &str| format!(r#"{{"model":"c","max_tokens":9,"messages":[{inner}]}}"#);
-    let tools = |tools: &str| asks(&format!(r#","tools":[{tools}]"#));
-    let tool = r#"{"name":"f","input_schema":{"type":"object"}}"#;
-    for (body, status, kind, words) in [
-        ("{".to_owned(), 400, "invalid_request_error", "not valid JSON"),
-        (
-            r#"{"model":"c","messages":[]}"#.to_owned(),
-            400,
-            "invalid_request_error",
-            "max_tokens: Field required",
-        ),
-        (r#"{"max_tokens":1}"#.to_owned(), 400, "invalid_request_error", "model: Field required"),
-        (r#"{"model":"d","max_tokens":1,"messages":[]}"#.to_owned(), 404, "not_found_error", "model: d"),
-        (
-            r#"{"model":"c","max_tokens":0,"messages":[]}"#.to_owned(),
-            400,
-            "invalid_request_error",
-            "greater than or equal to 1",
-        ),
-        (messages(""), 400, "invalid_request_error", "at least one message is required"),
-        (messages(call), 400, "invalid_request_error", "first message must use the \"user\" role"),
-        (messages(&format!("{user},{user}")), 400, "invalid_request_error", "roles must alternate"),
-        (
-            messages(r#"{"role":"system","content":"x"}"#),
-            400,
-            "invalid_request_error",
-            "Unexpected role \"system\"",
-        ),
-        (messages(r#"{"role":"tool","content":"x"}"#), 400, "invalid_request_error", "messages.0.role"),
-        (
-            messages(result),
-            400,
-            "invalid_request_error",
-            "messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t1.",
-        ),
-        (
-            messages(&format!("{user},{call}")),
-            400,
-            "invalid_request_error",
-            "messages.1: `tool_use` ids were found without",
-        ),
-        (
-            messages(&format!("{user},{call},{user}")),
-            400,
-            "invalid_request_error",
-            "messages.1: `tool_use` ids were found without",
-        ),
-        (
-            messages(r#"{"role":"user","content":""}"#),
-            400,
-            "invalid_request_error",
-            "text content blocks must be non-empty",
-        ),
-        (
-            messages(r#"{"role":"user","content":[]}"#),
-            400,
-            "invalid_request_error",
-            "messages.0: all messages must have non-empty content",
-        ),
-        (
-            messages(&format!(r#"{user},{{"role":"assistant","content":"so "}}"#)),
-            400,
-            "invalid_request_error",
-            "trailing whitespace",
-        ),
-        (asks(r#","tool_choice":{"type":"auto"}"#), 400, "invalid_request_error", "while providing tools"),
-        (
-            asks(r#","thinking":{"type":"enabled","budget_tokens":100}"#),
-            400,
-            "invalid_request_error",
-            "thinking.budget_tokens",
-        ),
-        (tools("{}"), 400, "invalid_request_error", "tools.0.custom.name: Field required"),
-        (tools(r#"{"name":"a b"}"#), 400, "invalid_request_error", "should match pattern"),
-        (
-            tools(r#"{"name":"f"}"#),
-            400,
-            "invalid_request_error",
-            "tools.0.custom.input_schema: Field required",
-        ),
-        (tools(r#"{"name":"f","input_schema":{"type":"string"}}"#), 400, "invalid_request_error", "'object'"),
-        (tools(&format!("{tool},{tool}")), 400, "invalid_request_error", "Tool names must be unique"),
-    ] {
-        let heard = anthropic(&mock, &body);
-        assert_eq!(heard.status, status, "{body}: {heard:?}");
+    for (body, status, kind, words) in cases {
+        let heard = anthropic(&mock, body);
+        assert_eq!(heard.status, *status, "{body}: {heard:?}");
         let answer = heard.json();
-        assert!(heard.message().to_lowercase().contains(&words.to_lowercase()), "{body}: {answer}");
-        assert_eq!(
-            (answer["type"].as_str(), answer["error"]["type"].as_str()),
-            (Some("error"), Some(kind)),
-            "{body}"
-        );
+        assert!(heard.message().contains(words), "{body}: {answer}");
+        assert_eq!(answer["type"], "error");
+        assert_eq!(answer["error"]["type"], *kind, "{body}");
         assert!(answer["request_id"].as_str().unwrap().starts_with("req_mock"));
     }
-    let heard = anthropic(&mock, &messages(&format!("{user},{call},{result}")));
+    let heard = anthropic(&mock, &messages(&[USER, CALL, RESULT]));
     assert_eq!(heard.status, 200, "{heard:?}");
+}
+
+#[test]
+fn messages_are_refused_as_the_provider_refuses_them() {
+    let bad = "invalid_request_error";
+    let unasked = "messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t1.";
+    let unanswered = "messages.1: `tool_use` ids were found without";
+    let hollow = "messages.0: all messages must have non-empty content";
+    let trailing = r#"{"role":"assistant","content":"so "}"#;
+    are_refused(&[
+        ("{", 400, bad, "not valid JSON"),
+        (r#"{"model":"c","messages":[]}"#, 400, bad, "max_tokens: Field required"),
+        (r#"{"max_tokens":1}"#, 400, bad, "model: Field required"),
+        (r#"{"model":"d","max_tokens":1,"messages":[]}"#, 404, "not_found_error", "model: d"),
+        (r#"{"model":"c","max_tokens":0,"messages":[]}"#, 400, bad, "greater than or equal to 1"),
+        (&messages(&[]), 400, bad, "at least one message is required"),
+        (&messages(&[CALL]), 400, bad, "first message must use the \"user\" role"),
+        (&messages(&[USER, USER]), 400, bad, "roles must alternate"),
+        (&messages(&[r#"{"role":"system","content":"x"}"#]), 400, bad, "Unexpected role \"system\""),
+        (&messages(&[r#"{"role":"tool","content":"x"}"#]), 400, bad, "messages.0.role"),
+        (&messages(&[RESULT]), 400, bad, unasked),
+        (&messages(&[USER, CALL]), 400, bad, unanswered),
+        (&messages(&[USER, CALL, USER]), 400, bad, unanswered),
+        (&messages(&[r#"{"role":"user","content":""}"#]), 400, bad, "text content blocks must be non-empty"),
+        (&messages(&[r#"{"role":"user","content":[]}"#]), 400, bad, hollow),
+        (&messages(&[USER, trailing]), 400, bad, "trailing whitespace"),
+    ]);
+}
+
+#[test]
+fn tools_and_options_are_refused_as_the_provider_refuses_them() {
+    let bad = "invalid_request_error";
+    let tools = |tools: &str| asks(&format!(r#","tools":[{tools}]"#));
+    let tool = r#"{"name":"f","input_schema":{"type":"object"}}"#;
+    let no_object = r#"{"name":"f","input_schema":{"type":"string"}}"#;
+    let thinks = r#","thinking":{"type":"enabled","budget_tokens":100}"#;
+    are_refused(&[
+        (&asks(r#","tool_choice":{"type":"auto"}"#), 400, bad, "while providing tools"),
+        (&asks(thinks), 400, bad, "thinking.budget_tokens"),
+        (&tools("{}"), 400, bad, "tools.0.custom.name: Field required"),
+        (&tools(r#"{"name":"a b"}"#), 400, bad, "String should match pattern"),
+        (&tools(r#"{"name":"f"}"#), 400, bad, "tools.0.custom.input_schema: Field required"),
+        (&tools(no_object), 400, bad, "'object'"),
+        (&tools(&[tool, tool].join(",")), 400, bad, "Tool names must be unique"),
+    ]);
 }
 
 #[test]

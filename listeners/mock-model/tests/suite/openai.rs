@@ -32,7 +32,7 @@ fn a_stream_with_usage_is_written_event_by_event() {
     ];
     assert_eq!(heard.text(), wanted.concat());
     assert!(heard.whole);
-    // Each event went out alone, as it does where a model takes its time.
+    // Each event is a chunk of its own, as it is where a model takes its time.
     let pieces: Vec<String> =
         heard.pieces.iter().map(|piece| String::from_utf8(piece.clone()).unwrap()).collect();
     assert_eq!(pieces, wanted);
@@ -135,114 +135,93 @@ fn a_stream_without_a_stop_ends_well_on_the_wire_and_says_nothing_of_its_end() {
     assert_eq!(heard.text(), wanted);
 }
 
-/// Requests that are refused, each with its status, and what the refusal says.
-#[test]
-fn requests_are_refused_as_the_provider_refuses_them() {
-    let options =
-        Options { key: Some("sk-right".to_owned()), models: vec!["m".to_owned()], ..Options::default() };
+const USER: &str = r#"{"role":"user","content":"hi"}"#;
+const CALL: &str = r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+
+fn tool(id: &str) -> String {
+    format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"x"}}"#)
+}
+
+fn messages(inner: &str) -> String {
+    format!(r#"{{"model":"m","messages":[{inner}]}}"#)
+}
+
+/// Sends requests that are to be refused: each with its status, the provider's code, the part, and words of it.
+fn are_refused(cases: &[(&str, u16, &str, &str, &str)]) {
+    let options = Options { models: vec!["m".to_owned()], ..Options::default() };
     let mock = with("- {say: never}", options);
-    let user = r#"{"role":"user","content":"hi"}"#;
-    let call = r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
-    let tool = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"x"}}"#);
-    let messages = |inner: &str| format!(r#"{{"model":"m","messages":[{inner}]}}"#);
-    let with = |more: &str| format!(r#"{{"model":"m","messages":[{user}],{more}}}"#);
-    let function = r#"{"type":"function","function":{"name":"f","parameters":{}}}"#;
-    for (body, status, code, param, words) in [
-        ("{\"model\":".to_owned(), 400, "", "", "We could not parse the JSON body"),
-        ("{}".to_owned(), 400, "", "", "you must provide a model parameter"),
+    for (body, status, code, param, words) in cases {
+        let heard = openai(&mock, body);
+        assert_eq!(heard.status, *status, "{body}: {heard:?}");
+        let error = &heard.json()["error"];
+        assert!(heard.message().contains(words), "{body}: {error}");
+        assert_eq!(error["type"], "invalid_request_error");
+        assert_eq!(error["code"].as_str().unwrap_or_default(), *code, "{body}");
+        assert_eq!(error["param"].as_str().unwrap_or_default(), *param, "{body}");
+    }
+    // And one that answers its calls is taken: nothing above was refused for another reason.
+    let fine = messages(&[USER, CALL, &tool("c1"), USER].join(","));
+    let heard = openai(&mock, &fine);
+    assert_eq!(heard.status, 200, "{heard:?}");
+}
+
+#[test]
+fn messages_are_refused_as_the_provider_refuses_them() {
+    let none = "did not have response messages: c1";
+    let all = |parts: &[&str]| messages(&parts.join(","));
+    are_refused(&[
+        ("{\"model\":", 400, "", "", "We could not parse the JSON body"),
+        ("{}", 400, "", "", "you must provide a model parameter"),
+        (r#"{"model":"n","messages":[]}"#, 404, "model_not_found", "", "The model `n` does not exist"),
+        (r#"{"model":"m"}"#, 400, "missing_required_parameter", "messages", "'messages'"),
+        (&all(&[]), 400, "empty_array", "messages", "Invalid 'messages': empty array"),
+        (&all(&[&tool("c1")]), 400, "", "messages.[0].role", "must be a response to a preceeding message"),
         (
-            r#"{"model":"n","messages":[]}"#.to_owned(),
-            404,
-            "model_not_found",
-            "",
-            "The model `n` does not exist",
-        ),
-        (r#"{"model":"m"}"#.to_owned(), 400, "missing_required_parameter", "messages", "'messages'"),
-        (messages(""), 400, "empty_array", "messages", "Invalid 'messages': empty array"),
-        (with(r#""tools":[]"#), 400, "empty_array", "tools", "Invalid 'tools': empty array"),
-        (with(r#""tool_choice":"auto""#), 400, "", "tool_choice", "only allowed when 'tools' are specified"),
-        (with(r#""parallel_tool_calls":true"#), 400, "", "parallel_tool_calls", "only allowed when 'tools'"),
-        (
-            with(r#""tools":[{"type":"function","function":{"name":"a b"}}]"#),
-            400,
-            "invalid_value",
-            "tools[0].function.name",
-            "does not match pattern",
-        ),
-        (
-            with(r#""tools":[{"type":"function","function":{}}]"#),
-            400,
-            "missing_required_parameter",
-            "tools[0].function.name",
-            "Missing",
-        ),
-        (
-            with(&format!(
-                r#""tools":[{function}],"tool_choice":{{"type":"function","function":{{"name":"g"}}}}"#
-            )),
-            400,
-            "",
-            "tool_choice",
-            "'g' not found",
-        ),
-        (
-            with(r#""stream_options":{"include_usage":true}"#),
-            400,
-            "",
-            "stream_options",
-            "only allowed when 'stream'",
-        ),
-        (messages(&tool("c1")), 400, "", "messages.[0].role", "must be a response to a preceeding message"),
-        (
-            messages(&format!("{user},{call},{},{}", tool("c1"), tool("c1"))),
+            &all(&[USER, CALL, &tool("c1"), &tool("c1")]),
             400,
             "",
             "messages.[3].tool_call_id",
             "'c1' not found",
         ),
+        (&all(&[USER, CALL, &tool("c2")]), 400, "", "messages.[2].tool_call_id", "'c2' not found"),
+        (&all(&[USER, CALL, USER]), 400, "", "messages.[2].role", none),
+        (&all(&[USER, CALL]), 400, "", "messages.[2].role", none),
+        (&all(&[r#"{"role":"robot","content":"x"}"#]), 400, "invalid_value", "messages[0].role", "'robot'"),
+        (&all(&[r#"{"role":"user"}"#]), 400, "", "messages.[0].content", "expected a string, got null"),
         (
-            messages(&format!("{user},{call},{}", tool("c2"))),
-            400,
-            "",
-            "messages.[2].tool_call_id",
-            "'c2' not found",
-        ),
-        (
-            messages(&format!("{user},{call},{user}")),
-            400,
-            "",
-            "messages.[2].role",
-            "did not have response messages: c1",
-        ),
-        (
-            messages(&format!("{user},{call}")),
-            400,
-            "",
-            "messages.[2].role",
-            "did not have response messages: c1",
-        ),
-        (messages(r#"{"role":"robot","content":"x"}"#), 400, "invalid_value", "messages[0].role", "'robot'"),
-        (messages(r#"{"role":"user"}"#), 400, "", "messages.[0].content", "expected a string, got null"),
-        (
-            messages(r#"{"role":"assistant","content":"x","tool_calls":[]}"#),
+            &all(&[r#"{"role":"assistant","content":"x","tool_calls":[]}"#]),
             400,
             "empty_array",
             "messages[0].tool_calls",
             "empty array",
         ),
-    ] {
-        let heard = send(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-right"], &body);
-        assert_eq!(heard.status, status, "{body}: {heard:?}");
-        let error = &heard.json()["error"];
-        assert!(heard.message().contains(words), "{body}: {error}");
-        assert_eq!(error["type"], "invalid_request_error");
-        assert_eq!(error["code"].as_str().unwrap_or_default(), code, "{body}");
-        assert_eq!(error["param"].as_str().unwrap_or_default(), param, "{body}");
-    }
-    // And one that answers its calls is taken: nothing above was refused for another reason.
-    let fine = messages(&format!("{user},{call},{},{user}", tool("c1")));
-    let heard = send(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-right"], &fine);
-    assert_eq!(heard.status, 200, "{heard:?}");
+    ]);
+}
+
+#[test]
+fn tools_and_options_are_refused_as_the_provider_refuses_them() {
+    let with = |more: &str| format!(r#"{{"model":"m","messages":[{USER}],{more}}}"#);
+    let name = "tools[0].function.name";
+    let missing = "missing_required_parameter";
+    let function = r#""tools":[{"type":"function","function":{"name":"f","parameters":{}}}]"#;
+    let other = r#""tool_choice":{"type":"function","function":{"name":"g"}}"#;
+    let bad_name = with(r#""tools":[{"type":"function","function":{"name":"a b"}}]"#);
+    let no_name = with(r#""tools":[{"type":"function","function":{}}]"#);
+    are_refused(&[
+        (&with(r#""tools":[]"#), 400, "empty_array", "tools", "Invalid 'tools': empty array"),
+        (&with(r#""tool_choice":"auto""#), 400, "", "tool_choice", "only allowed when 'tools' are specified"),
+        (&with(r#""parallel_tool_calls":true"#), 400, "", "parallel_tool_calls", "only allowed when 'tools'"),
+        (&bad_name, 400, "invalid_value", name, "does not match pattern"),
+        (&no_name, 400, missing, name, "Missing"),
+        (&with(&[function, other].join(",")), 400, "", "tool_choice", "'g' not found"),
+        (
+            &with(r#""stream_options":{"include_usage":true}"#),
+            400,
+            "",
+            "stream_options",
+            "only allowed when 'stream'",
+        ),
+    ]);
 }
 
 #[test]
@@ -260,6 +239,14 @@ fn a_wrong_path_method_or_key_is_refused_before_anything_is_read() {
     let heard = send(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-wrong-5432"], "");
     assert_eq!((heard.status, heard.json()["error"]["code"].as_str()), (401, Some("invalid_api_key")));
     assert!(heard.message().contains("****5432") && !heard.message().contains("wrong"), "{heard:?}");
+    // A key in another provider's header is none, and the path says whose refusal it is.
+    for other in ["x-api-key: sk-right-9876", "x-goog-api-key: sk-right-9876"] {
+        let heard = send(&mock, "POST", "/v1/chat/completions", &[other], "");
+        assert_eq!(
+            (heard.status, heard.json()["error"]["type"].as_str()),
+            (401, Some("invalid_request_error"))
+        );
+    }
     assert_eq!(mock.count().scripted, 0);
 }
 

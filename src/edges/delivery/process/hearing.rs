@@ -81,7 +81,10 @@ fn is_whole(rest: &[u8]) -> bool {
 
 async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {
     match root_of(&frame) {
-        Root::Stray => return words.hear_line(&frame),
+        Root::Stray => {
+            post.ear.stray(&frame);
+            return words.hear_line(&frame);
+        }
         Root::Reply { delivery } => {
             if post.desk.settle(&delivery) {
                 answered.note();

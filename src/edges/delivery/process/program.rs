@@ -16,6 +16,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
 use crate::edges::delivery::pace::Pace;
+use crate::edges::system;
 use crate::words::composition::Program;
 use crate::words::ids::Name;
 
@@ -90,7 +91,12 @@ fn cannot_start(program: &Program, environment: &Surroundings, error: &std::io::
         let path = environment.get(OsStr::new("PATH")).map(|path| path.to_string_lossy());
         words.extend([", looked for in ", path.as_deref().unwrap_or("no PATH")]);
     }
-    words.extend([" from ", &program.directory.to_string_lossy(), ": ", &error.to_string()]);
+    let why = match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "this user may not run it".to_owned(),
+        _ => system::told(error),
+    };
+    words.extend([" from ", &program.directory.to_string_lossy(), ": ", &why]);
     words
 }
 

@@ -16,6 +16,7 @@ mod secret;
 mod verify;
 mod write;
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
@@ -27,11 +28,18 @@ pub use secret::Secret;
 pub use verify::{Summary, verify_all};
 pub use write::Appender;
 
+use crate::edges::system;
 use crate::words::ports::{LogFault, Position};
 
-/// A fault of the file system, in its own words.
+/// A fault of the file system, as what it means for a log.
 fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
-    LogFault::Io { path: path.display().to_string(), why: error.to_string() }
+    let why = match error.kind() {
+        ErrorKind::NotFound => "there is no such file or folder, where the log would stand".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder, where a log is wanted".to_owned(),
+        ErrorKind::PermissionDenied => "this user may not read and write the log there".to_owned(),
+        _ => system::told(error),
+    };
+    LogFault::Io { path: path.display().to_string(), why }
 }
 
 /// Damage, named by the first position that shows it; 0 where it is the file as a whole.

@@ -92,7 +92,13 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
         }
         resolved => resolved,
     };
-    let resolved = resolved.map_err(|e| io_fault(path, &e))?;
+    let resolved = resolved.map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            let why = "there is no such folder, in which the log would stand".to_owned();
+            LogFault::Io { path: path.display().to_string(), why }
+        }
+        _ => io_fault(path, &e),
+    })?;
     // A pipe would be waited for without end, before anybody could be told.
     if fs::metadata(&resolved).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         let why = "it is a pipe, a socket or a device, and no file".to_owned();

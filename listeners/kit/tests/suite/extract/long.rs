@@ -1,1 +1,74 @@
-//! What an event says beyond what the corpus shows: the way back from a payload to the text.
+//! Long answers: what they cost grows with their length and nothing else, and only what is open is kept.
+
+use std::hint::black_box;
+
+use systole_kit::Limits;
+use systole_kit::extract::{Extractor, Stop};
+
+use super::names;
+
+/// Seconds that a processor has worked for this thread, whatever else the machine does.
+fn worked() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts");
+    let nanoseconds: f64 = stat.split(' ').next().and_then(|it| it.parse().ok()).expect("a number");
+    nanoseconds / 1e9
+}
+
+/// Extracts `length` bytes of a text made of `part` over and over, in fours, and gives what it took.
+fn seconds(part: &str, length: usize) -> f64 {
+    let text = part.repeat(length / part.len());
+    let began = worked();
+    let mut extractor = Extractor::new(names(), Limits::default());
+    let mut events = Vec::new();
+    for chunk in text.as_bytes().chunks(4) {
+        extractor.push(chunk, &mut events);
+        events.clear();
+    }
+    extractor.finish(Stop::End, &mut |_| false, &mut events);
+    black_box(events);
+    worked() - began
+}
+
+/// Texts that cost more than their length wherever something is read again.
+const BLOWS: [&str; 30] = [
+    "a",
+    "\n",
+    " ",
+    "<",
+    "`",
+    "~",
+    "&",
+    "\"",
+    "- ",
+    "> ",
+    "` `` ``` ```` ````` ",
+    "``` a",
+    "\n```x",
+    "<a",
+    "<a>",
+    "</a>",
+    "<a b='",
+    "<p>\n",
+    "</search>",
+    "<search>",
+    "<search a='",
+    "<search ",
+    "<ask>`</ask>",
+    "<ask>\n```\n</ask>",
+    "<thinking>",
+    "<thinking>\n",
+    "<!--",
+    "<![CDATA[",
+    "<lookup/>",
+    "<p>\n`</p>",
+];
+
+#[test]
+fn e1_what_an_answer_costs_grows_with_its_length_and_nothing_else() {
+    for part in BLOWS {
+        let part = if part.len() == 1 { part.repeat(8) } else { part.to_owned() };
+        let (short, long) = (seconds(&part, 32 << 10), seconds(&part, 512 << 10));
+        // The kernel counts in slices of some milliseconds.
+        assert!(long < 24.0 * short.max(0.004), "{part:?}: {short} s, sixteen times as long {long} s");
+    }
+}

@@ -1,1 +1,92 @@
-//! What an event says beyond what the corpus shows: the way back from a payload to the text.
+//! The mends and no others, each recorded, and a problem wherever nothing is taken.
+
+use systole_kit::extract::{Event, Mend, Slug};
+
+use super::{answers, extracted, settled, whole};
+
+/// The mends, problems and actions of an answer.
+fn counted(answer: &str) -> (Vec<Mend>, Vec<Slug>, usize) {
+    let (mut mends, mut problems, mut taken) = (Vec::new(), Vec::new(), 0);
+    for event in whole(answer) {
+        match event {
+            Event::Mend(it) if it.mend != Mend::Namespace => mends.push(it.mend),
+            Event::Problem(it) => problems.push(it.slug),
+            Event::Action(_) | Event::Completion(_) | Event::Plan(_) => taken += 1,
+            _ => {}
+        }
+    }
+    (mends, problems, taken)
+}
+
+#[test]
+fn e4_each_mend_is_made_and_recorded() {
+    let action = "<search><query>x</query></search>";
+    for (answer, mend) in [
+        (format!("```\n{action}\n```"), Mend::Fence),
+        (format!("<tool_call>{action}</tool_call>"), Mend::Wrapper),
+        (format!("<api_call>{action}</api_call>"), Mend::Wrapper),
+        (format!("<action>{action}</action>"), Mend::Wrapper),
+        (action.replace("search", "Search"), Mend::Name),
+        (action.replace("search", "serch"), Mend::Name),
+        (action.replace("</search>", ""), Mend::EndTag),
+    ] {
+        assert_eq!(counted(&answer), (vec![mend], vec![], 1), "{answer}");
+    }
+    let namespaces = |answer: &str| {
+        let is_one = |event: &&Event| matches!(event, Event::Mend(it) if it.mend == Mend::Namespace);
+        whole(answer).iter().filter(is_one).count()
+    };
+    assert_eq!(namespaces(action), 1);
+    assert_eq!(
+        namespaces(&action.replacen("search", "search xmlns='https://xml-pipeline.org/ns/search/v1'", 1)),
+        0
+    );
+}
+
+#[test]
+fn e4_what_is_near_a_mend_and_is_none_is_feedback() {
+    let action = "<search><query>x</query></search>";
+    for (answer, slug) in [
+        (format!("`{action}`"), Slug::ActionInQuotedText),
+        (format!("So:\n```\n{action}\n```"), Slug::ActionInQuotedText),
+        (format!("```\n{action}{action}\n```"), Slug::ActionInQuotedText),
+        (format!("<tool_call>{action}{action}</tool_call>"), Slug::WrapperAsTool),
+        (format!("<tool_call>a {action}</tool_call>"), Slug::WrapperAsTool),
+        (format!("<tool_use>{action}</tool_use>"), Slug::UnknownAction),
+        (action.replace("search", "saerch"), Slug::UnknownAction),
+        (action.replace("</query>", ""), Slug::Malformed),
+        (action.replace("</query></search>", ""), Slug::MissingClosingTag),
+        (action.replace("x</query></search>", "a < b</query>"), Slug::Malformed),
+        ("<search><limit>1</limit>".to_owned(), Slug::MissingClosingTag),
+        (action.replace('x', "a & b"), Slug::Malformed),
+        (action.replace("search", "lookup"), Slug::AmbiguousAction),
+        ("<ask>who?</ask>".to_owned(), Slug::AmbiguousAction),
+        ("<attempt_completion>done</attempt_completion>".to_owned(), Slug::ContentMissing),
+        ("<message>hello</message>".to_owned(), Slug::ToolPayloadInvalid),
+    ] {
+        let (mends, problems, taken) = counted(&answer);
+        assert_eq!((mends, taken), (vec![], 0), "{answer}");
+        assert!(problems.contains(&slug), "{answer}: {problems:?}");
+    }
+}
+
+/// Never silence: an answer from which nothing is taken has a problem that says why.
+#[test]
+fn e4_an_answer_from_which_nothing_is_taken_says_why() {
+    for answer in &answers() {
+        let events = settled(extracted([answer.text.as_slice()], answer.stop).0);
+        let says = |event: &Event| {
+            let is_taken = matches!(event, Event::Action(_) | Event::Completion(_));
+            is_taken || matches!(event, Event::Plan(_) | Event::Thought(_) | Event::Problem(_))
+        };
+        assert!(events.iter().any(says), "{}: {events:?}", answer.name);
+        let problems = events.iter().filter_map(|event| match event {
+            Event::Problem(problem) => Some(problem),
+            _ => None,
+        });
+        for problem in problems {
+            let mends = problem.fix.is_some() || problem.expected.is_some();
+            assert!(mends && !problem.message.is_empty(), "{}: {problem:?}", answer.name);
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod entities;
 mod events;
 mod long;
 mod mends;
+mod page;
 mod splits;
 
 use std::fmt::Write as _;

@@ -1,0 +1,108 @@
+//! What taking a model's answer apart costs while it comes in portions of four bytes, beside the least that could be
+//! done with each byte; and whether it grows with the length and nothing else.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use systole_kit::Limits;
+use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
+
+use crate::report::{Table, worked};
+
+/// One round of an agent that reasons, explains and acts.
+const ROUND: &str = "<thinking>\nThe form is built in `login.rs`; the field is checked where a < b && c holds.\nI look for \
+its callers first, and then for the tests that hold it, so that nothing is changed without being seen.\n</thinking>\n\n\
+Let me look at **the callers** of `submit(form)`, as in <b>the page</b>:\n\n```rust\nfn submit(form: &Form) -> \
+Result<(), Refusal> {\n    if form.name.is_empty() && form.len() < 3 { return Err(refused(\"empty\")); }\n    Ok(())\n}\n\
+```\n\n<search>\n<query>submit(form) &lt; 3 &amp;&amp; Form::new</query>\n<limit>20</limit>\n</search>\n\n";
+
+fn names() -> Arc<Names> {
+    let peer = |ns: &str, local: &str| Known::new(Role::Peer, ns, local).taken_by("finder");
+    Names::new()
+        .with(peer("urn:search", "search"))
+        .with(peer("urn:search", "extract"))
+        .with(peer("urn:commands", "create_file"))
+        .with(Known::new(Role::Returns, "urn:talk", "answer"))
+        .into()
+}
+
+/// How many bytes are extracted for one figure. A clock of processor time counts in hundredths of a second.
+const BYTES: usize = 48 << 20;
+
+/// Seconds that a processor works on doing something with a text, over and over, for each time.
+fn each(text: &str, mut work: impl FnMut(&str)) -> f64 {
+    let times = (BYTES / text.len()).max(1);
+    let (began, _) = worked();
+    (0..times).for_each(|_| work(text));
+    (worked().0 - began) / times as f64
+}
+
+/// Extracts a text in fours, and says how many actions it held.
+fn extract(text: &str, names: &Arc<Names>) -> usize {
+    let limits = Limits { message_bytes: 64 << 20, ..Limits::default() };
+    let mut events = Vec::new();
+    let mut actions = 0;
+    let mut count = |events: &mut Vec<Event>| {
+        actions += events.drain(..).filter(|event| matches!(event, Event::Action(_))).count();
+    };
+    let mut extractor = Extractor::new(names.clone(), limits);
+    for chunk in text.as_bytes().chunks(4) {
+        extractor.push(chunk, &mut events);
+        if !events.is_empty() {
+            count(&mut events);
+        }
+    }
+    extractor.finish(Stop::End, &mut |_| false, &mut events);
+    count(&mut events);
+    actions
+}
+
+/// Keeps a text that comes in fours, with a look at each byte.
+fn keep(text: &str) {
+    let mut kept = Vec::new();
+    let mut tags = 0_usize;
+    for chunk in text.as_bytes().chunks(4) {
+        kept.extend_from_slice(black_box(chunk));
+        tags += chunk.iter().filter(|byte| **byte == b'<').count();
+    }
+    black_box((kept, tags));
+}
+
+/// A text of about that length with one action of it.
+fn one_action(length: usize) -> String {
+    let line = "let b = a &lt; c &amp;&amp; d; // one line of a file as long as many are\n";
+    format!("<create_file path=\"a.rs\">\n{}</create_file>", line.repeat(length / line.len()))
+}
+
+/// What texts of a kind are called, how one of some length is made, and how many actions it holds at least.
+type Shape<'s> = (&'s str, &'s dyn Fn(usize) -> String, usize);
+
+/// Speed at chunks of four bytes, and what long texts cost.
+pub(crate) fn cost(table: &mut Table) {
+    let names = names();
+    let rounds = |length: usize| ROUND.repeat(length / ROUND.len());
+    let prose =
+        |length: usize| "Plain words of an answer, with no markup at all in them.\n".repeat(length / 57);
+    let shapes: [Shape<'_>; 3] =
+        [("rounds of an agent", &rounds, 1), ("one action", &one_action, 1), ("prose alone", &prose, 0)];
+    for (what, text, least) in shapes {
+        let (short, middle, long) = (text(64 << 10), text(1 << 20), text(10 << 20));
+        let (mut speed, mut growth, mut far) = (Vec::new(), Vec::new(), Vec::new());
+        assert!(extract(&short, &names) >= least, "{what} holds too few actions");
+        for _ in 0..table.runs {
+            let took = |text: &str| {
+                each(text, |text| {
+                    black_box(extract(text, &names));
+                })
+            };
+            let (few, some, many) = (took(&short), took(&middle), took(&long));
+            let rate = |took: f64| middle.len() as f64 / took / 1e6;
+            speed.push((rate(some), rate(each(&middle, keep))));
+            growth.push((some / few, middle.len() as f64 / short.len() as f64));
+            far.push((many / some, long.len() as f64 / middle.len() as f64));
+        }
+        table.add(&format!("extraction in fours, {what}"), "MB/s", "at least 200 MB/s", &speed);
+        table.add("  1 MB beside 64 KB, times the time", "times", "at most 17", &growth);
+        table.add("  10 MB beside 1 MB, times the time", "times", "linear: 10", &far);
+    }
+}

@@ -1,0 +1,54 @@
+//! Words for elements that cannot be taken: not well-formed, not known, or not only one.
+//!
+//! Never decides. What was found and its place come in; a problem goes out.
+
+use super::events::{Problem, Slug};
+use super::names::{Known, Names};
+use super::outline::Head;
+use super::take::Piece;
+use crate::{Limits, Place, gate};
+
+/// What the gate says of markup that cannot be read.
+pub(super) fn malformed(piece: &Piece<'_>, limits: &Limits, name: &str) -> Problem {
+    match gate::check(piece.raw.as_bytes(), limits) {
+        Err(fault) => {
+            let place = piece.at(fault.place.offset);
+            let is_inside = Head::read(piece.raw).is_some_and(|head| fault.place.offset >= head.end);
+            Problem::refused(fault, place, name, is_inside)
+        }
+        Ok(()) => Problem::new(Slug::Malformed, piece.start, "the element cannot be read").element(name),
+    }
+}
+
+/// An element that is none of those that are known.
+pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Problem {
+    let local = written.split_once(':').map_or(written, |(_, local)| local);
+    let near = names.nearest(local);
+    let known: Vec<&str> = names.actions().collect();
+    let problem = Problem::new(Slug::UnknownAction, place, format!("<{written}> is no action that is known"))
+        .element(written)
+        .expected(format!("one of <{}>", known.join(">, <")));
+    let problem = match near.first() {
+        Some(name) => problem.fix(format!("write <{name}> if that was meant")),
+        None => problem.fix("write one of these, or put the markup into backticks if it is only shown"),
+    };
+    problem.near(near)
+}
+
+pub(super) fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known]) -> Problem {
+    let takers: Vec<&str> = group.iter().flat_map(|known| &known.takers).map(String::as_str).collect();
+    let message = match group.len() {
+        1 => format!("<{}> is taken by {} peers", head.written, takers.len()),
+        many => format!("<{}> may mean {many} elements", head.written),
+    };
+    let problem = Problem::new(Slug::AmbiguousAction, piece.start, message).element(head.written);
+    let namespaces: Vec<&str> = group.iter().map(|known| known.ns.as_str()).collect();
+    match takers.first() {
+        Some(first) => problem
+            .expected(format!("to=\"{}\"", takers.join("\" or to=\"")))
+            .fix(format!("write <{} to=\"{first}\">, with the name of the one that is meant", head.written)),
+        None => problem
+            .expected(format!("the namespace {}", namespaces.join(" or ")))
+            .fix(format!("write <{} xmlns=\"…\"> with its namespace", head.written)),
+    }
+}

@@ -1,0 +1,78 @@
+//! Tags of nothing but a short plain name, as most are: read without the tokeniser, at a fraction of its cost.
+//!
+//! A megabyte may be three hundred thousand of them. Whatever is not surely such a tag, and well-formed, is left to the
+//! tokeniser, so that nothing is refused here. A gate that stands before markup comes in; a step goes out, or none.
+
+use super::{Gate, Step, Tag, words};
+use crate::place::Fault;
+
+/// What a tag does.
+enum Kind {
+    Opens,
+    Closes,
+    /// Both at once, as `<a/>`.
+    Stands,
+}
+
+impl<'d> Gate<'d> {
+    /// The next step, if a plain tag stands there. Never the root's, which decides too much.
+    pub(super) fn plain_tag(&mut self) -> Option<Result<Step<'d>, Fault>> {
+        if !self.may_pass || self.open.is_empty() {
+            return None;
+        }
+        let (kind, name, length) = plain(self.document.get(self.from..)?)?;
+        match kind {
+            Kind::Closes if self.open.last() != Some(&name) => return None,
+            _ if name.len() > self.limits.name_bytes => return None,
+            _ => {}
+        }
+        self.to = self.from.saturating_add(length);
+        self.passed = self.passed.saturating_add(length);
+        *self.reader.get_mut() = self.document.as_bytes().get(self.to..).unwrap_or_default();
+        if matches!(kind, Kind::Closes) {
+            return Some(Ok(self.close()));
+        }
+        self.closes_next = matches!(kind, Kind::Stands);
+        Some(self.open_plain(name))
+    }
+
+    fn open_plain(&mut self, name: &'d str) -> Result<Step<'d>, Fault> {
+        let offset = self.from;
+        self.open.push(name);
+        let (depth, most) = (self.open.len().saturating_sub(self.floor), self.limits.depth);
+        if depth > most {
+            self.refuse(offset, |place| words::too_deep(most, place))?;
+        }
+        self.attributes.clear();
+        let binding = self.scope.find("");
+        Ok(Step::Open(Tag { prefix: "", local: name, offset, binding }))
+    }
+}
+
+/// The tag at the beginning of a text, its name, and how many bytes it has.
+fn plain(text: &str) -> Option<(Kind, &str, usize)> {
+    let bytes = text.as_bytes();
+    let from = match bytes {
+        [b'<', b'/', ..] => 2,
+        [b'<', ..] => 1,
+        _ => return None,
+    };
+    let rest = bytes.get(from..)?;
+    let length = rest.iter().position(|byte| !is_plain(*byte))?;
+    if !rest.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') {
+        return None;
+    }
+    let end = from.saturating_add(length);
+    let name = text.get(from..end)?;
+    match bytes.get(end..)? {
+        [b'>', ..] if from == 2 => Some((Kind::Closes, name, end.saturating_add(1))),
+        [b'>', ..] => Some((Kind::Opens, name, end.saturating_add(1))),
+        [b'/', b'>', ..] if from == 1 => Some((Kind::Stands, name, end.saturating_add(2))),
+        _ => None,
+    }
+}
+
+/// What a name without a prefix may hold, of ASCII.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}

@@ -1,0 +1,66 @@
+//! Names that are kept once, however often a document repeats them.
+//!
+//! A document of a megabyte may be a hundred thousand elements of one name; each would cost allocations of its own. Text
+//! comes in, a shared word goes out. Nothing is judged.
+
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// How many words are looked through before one is made: contents repeat few names, one after another.
+const RECENT: usize = 8;
+
+/// A part of a name, shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word(Rc<str>);
+
+impl Word {
+    pub(super) fn of(text: &str) -> Self {
+        Self(Rc::from(text))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Word {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Word {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for Word {
+    fn eq(&self, other: &&str) -> bool {
+        *self.0 == **other
+    }
+}
+
+/// The words that a document used last.
+#[derive(Default)]
+pub(super) struct Words {
+    recent: Vec<Word>,
+    next: usize,
+}
+
+impl Words {
+    pub(super) fn word(&mut self, text: &str) -> Word {
+        if let Some(known) = self.recent.iter().find(|known| *known.0 == *text) {
+            return known.clone();
+        }
+        let word = Word::of(text);
+        match self.recent.get_mut(self.next) {
+            Some(oldest) => *oldest = word.clone(),
+            None => self.recent.push(word.clone()),
+        }
+        self.next = self.next.saturating_add(1) % RECENT;
+        word
+    }
+}

@@ -1,0 +1,76 @@
+//! The examples of the page about extraction hold what it says.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use systole_kit::extract::{Event, Mend, Slug, Stop};
+
+use super::{at, extracted};
+
+/// Events in the short form of the page; namespaces that were added are left out, as models may leave them out.
+fn short(events: &[Event]) -> String {
+    let mut out = String::new();
+    for event in events {
+        match event {
+            Event::Live(_) => Ok(()),
+            Event::Mend(it) if it.mend == Mend::Namespace => Ok(()),
+            Event::Thinking(span) => writeln!(out, "thinking {}", at(span.start)),
+            Event::Thought(it) => writeln!(out, "thought {}", at(it.span.start)),
+            Event::Prose(span) => writeln!(out, "prose {}", at(span.start)),
+            Event::Plan(it) => writeln!(out, "plan {}", at(it.span.start)),
+            Event::Action(it) => writeln!(out, "action {} {}", at(it.span.start), it.written),
+            Event::Completion(it) => writeln!(out, "completion {}", at(it.span.start)),
+            Event::Mend(it) => writeln!(out, "mend {:?} {}", it.mend, at(it.place)),
+            Event::Problem(it) => writeln!(out, "problem {} {}", it.slug, at(it.place)),
+        }
+        .expect("a text takes text");
+    }
+    out
+}
+
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/extraction.md");
+    std::fs::read_to_string(path).expect("the page is there")
+}
+
+#[test]
+fn e3_the_examples_of_the_page_hold_what_it_says() {
+    let page = page();
+    let mut seen = 0;
+    for part in page.split("\n```answer").skip(1) {
+        let (head, rest) = part.split_once('\n').expect("a line");
+        let (answer, rest) = rest.split_once("\n```\n").expect("the end of the answer");
+        let events = rest.split_once("```events\n").expect("events follow").1;
+        let events = events.split_once("```").expect("the end of the events").0;
+        let is_cut = head.contains("cut");
+        let stop = if is_cut { Stop::Length } else { Stop::End };
+        let answer = if is_cut { [answer, "\n"].concat() } else { answer.to_owned() };
+        assert_eq!(short(&extracted([answer.as_bytes()], stop).0), events, "{answer}");
+        seen += 1;
+    }
+    assert!(seen >= 6, "only {seen} examples were found");
+}
+
+#[test]
+fn e4_the_page_names_every_slug_of_the_extractor() {
+    let page = page();
+    for slug in [
+        Slug::EmptyResponse,
+        Slug::ReasoningOnly,
+        Slug::OutputTruncated,
+        Slug::ContentMissing,
+        Slug::Malformed,
+        Slug::MissingClosingTag,
+        Slug::TruncatedStructure,
+        Slug::WrapperAsTool,
+        Slug::ToolPayloadInvalid,
+        Slug::UnknownAction,
+        Slug::AmbiguousAction,
+        Slug::ProseOnly,
+        Slug::MisspeltAction,
+        Slug::WrappedCall,
+        Slug::ActionInQuotedText,
+    ] {
+        assert!(page.contains(&format!("`{slug}`")), "{slug}");
+    }
+}

@@ -1,0 +1,95 @@
+//! What the operating system says of a file, in words of ours: what is there, what was wanted, and what to do about it.
+//!
+//! In comes an error with the path it is about; out come a sentence that has a subject, and a mend. It never says a bare
+//! word of the system, and looks at the disk only to name what is in the way.
+
+use std::fs;
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+
+/// Why something was not done with a file, and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hindered {
+    /// The path, what was wanted there, and why not.
+    pub words: String,
+    /// The mend.
+    pub mend: &'static str,
+}
+
+/// Why a file was not read; `what` says what it should have been, as `the payload`.
+pub fn unread(path: &Path, what: &str, error: &Error) -> Hindered {
+    let mend = match error.kind() {
+        ErrorKind::PermissionDenied => "the right to read it, or another file",
+        ErrorKind::IsADirectory => "the path of a file in it",
+        ErrorKind::InvalidData => "the file as UTF-8",
+        ErrorKind::NotFound | ErrorKind::NotADirectory => "the path of a file that is there",
+        _ => "another file, or a disk that can be read",
+    };
+    Hindered { words: sentence(path, what, &told(error)), mend }
+}
+
+/// Why a file was not written; `what` says what it should have become.
+pub fn unwritten(path: &Path, what: &str, error: &Error) -> Hindered {
+    if let Some(words) = path.parent().and_then(in_the_way) {
+        return Hindered { words, mend: "another path, or move it out of the way" };
+    }
+    let (why, mend) = match error.kind() {
+        ErrorKind::NotFound => ("there is no such folder".to_owned(), "a path in a folder that is there"),
+        ErrorKind::IsADirectory => (told(error), "the path of a file in it"),
+        ErrorKind::AlreadyExists => (told(error), "another path, or move it out of the way"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            (told(error), "room on that disk, or another path")
+        }
+        _ => (told(error), "a path where this user may write"),
+    };
+    Hindered { words: sentence(path, what, &why), mend }
+}
+
+/// Why a folder was not made.
+pub fn no_folder(path: &Path, what: &str, error: &Error) -> Hindered {
+    match in_the_way(path) {
+        Some(words) => Hindered { words, mend: "another path, or move it out of the way" },
+        None => unwritten(path, what, error),
+    }
+}
+
+fn sentence(path: &Path, what: &str, why: &str) -> String {
+    [&path.display().to_string(), ", ", what, ": ", why].concat()
+}
+
+/// What stands on the way to a folder, or in its place, and is none.
+fn in_the_way(folder: &Path) -> Option<String> {
+    let mut way: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+    way.reverse();
+    let is_there = |part: &&&Path| fs::symlink_metadata(part).is_ok();
+    let first = way.iter().filter(is_there).find(|part| !part.is_dir())?;
+    let what = if first.exists() { " is a file" } else { " is a link to nothing" };
+    Some([&first.display().to_string(), what, ", where a folder is wanted"].concat())
+}
+
+/// The error alone, in words of ours where we have any.
+pub fn told(error: &Error) -> String {
+    if error.get_ref().is_some() {
+        // Somebody of the house has made it, with words of its own.
+        return error.to_string();
+    }
+    let words = match error.kind() {
+        ErrorKind::NotFound => "there is no such file",
+        ErrorKind::PermissionDenied => "this user may not do that",
+        ErrorKind::IsADirectory => "it is a folder, where a file is wanted",
+        ErrorKind::NotADirectory => "what is named as a folder on the way is none",
+        ErrorKind::AlreadyExists => "it is there already",
+        ErrorKind::StorageFull => "no room is left on that disk",
+        ErrorKind::QuotaExceeded => "no room is left there for this user",
+        ErrorKind::ReadOnlyFilesystem => "that disk can only be read",
+        ErrorKind::InvalidFilename => "its name is longer than a name may be, or has what none may have",
+        ErrorKind::InvalidData => "it is not UTF-8",
+        _ => {
+            // The number says nothing to anybody beside the words.
+            let whole = error.to_string();
+            let words = whole.split(" (os error").next().unwrap_or_default();
+            return ["the system says: ", words].concat();
+        }
+    };
+    words.to_owned()
+}

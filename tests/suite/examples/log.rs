@@ -1,0 +1,69 @@
+//! What is said where the log is at fault: a record that was damaged while the organism ran, and a log that has no
+//! room for a while.
+
+use std::time::Duration;
+
+use systole::audit::columns::wrapped;
+use systole::edges::log::memory::{Ending, Memory};
+use systole::organism::running::{Message, Organism};
+use systole::organism::waiting::Reply;
+use systole::words::codes::Code;
+use systole::words::ids::{Key, Name};
+use systole::words::refusal::Refusal;
+
+use super::Book;
+use crate::organism::{ask, echo, outcome, say, start};
+use crate::stalled;
+
+pub(super) async fn show(book: &mut Book) {
+    damaged(book).await;
+    full(book).await;
+}
+
+/// Sends it, and gives the refusal.
+async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refusal {
+    let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+    let message = Message { client, key, document: say("hello").into_bytes(), to: None, thread };
+    match organism.ask(message).await.expect("the pump answers") {
+        Reply::Refused(refusal) => *refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn told(refusal: &Refusal) -> String {
+    let mut page = wrapped(&[refusal.code.as_str(), ":"].concat(), 4, &refusal.message).join("\n") + "\n";
+    if let Some(mend) = &refusal.fix {
+        page += &(wrapped("  try     ", 11, mend).join("\n") + "\n");
+    }
+    page
+}
+
+/// The thread is asked for again by a key that it knows, and the record of that key is no record any more.
+async fn damaged(book: &mut Book) {
+    let folder = echo();
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k", &say("hello"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let path = systole::organism::file::load(&folder.path().join("organism.yaml")).unwrap().log;
+    let log = rusqlite::Connection::open(&path).unwrap();
+    assert_eq!(log.execute("UPDATE record SET id = x'00' WHERE key = 'k'", []).unwrap(), 1);
+    drop(log);
+    let refusal = refused(&organism, "k", Some(receipt.thread.to_string())).await;
+    assert_eq!(refusal.code, Code::DamagedThread, "{refusal:?}");
+    let words = told(&Refusal {
+        message: refusal.message.replace(path.to_str().unwrap(), "/srv/hello/hello.db").into(),
+        ..refusal
+    });
+    book.write(Code::DamagedThread, "a message for a thread whose record on disk was overwritten", &words);
+    organism.stop(Duration::from_secs(5)).await;
+}
+
+async fn full(book: &mut Book) {
+    let (folder, log) = (echo(), Memory::new());
+    let organism = stalled::start(folder.path(), &log).await;
+    log.next_commits([Ending::NotNow; 3]);
+    let refusal = refused(&organism, "k", None).await;
+    assert_eq!(refusal.code, Code::IngressUnavailable, "{refusal:?}");
+    book.write(Code::IngressUnavailable, "a message while the log has no room", &told(&refusal));
+    organism.stop(Duration::from_secs(5)).await;
+}

@@ -1,0 +1,101 @@
+//! The table of exits, held to the commands: what names something that is not there, or that is in the way, is a
+//! wrong command whatever it is; what was judged is refused with a code; what the machine lacks is neither.
+
+use crate::organism::folder;
+use crate::program::systole;
+
+const FILE: &str = "organism: {name: hello, entry: greeter}
+payloads: {w: {text: text}}
+listeners:
+  greeter: {run: [sh, greeter.sh], mode: once, accepts: [ask], returns: [answer]}
+  inner: {run: [sh, greeter.sh], mode: once, accepts: [ask], returns: [answer], peers: []}
+  worker: {run: [sh, greeter.sh], mode: once, accepts: [w], returns: [answer], entry: true}
+";
+const GREETER: &str =
+    "cat > /dev/null; echo '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</answer>'\n";
+const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">one</ask>";
+
+/// A command line, its exit, and what it says.
+type Row = (&'static [&'static str], i32, &'static str);
+
+const ROWS: [Row; 34] = [
+    // A listener.
+    (&["ask", "Hi", "--to", "nobody"], 2, "error: nothing in the organism's file is called nobody\n  try: "),
+    (
+        &["ask", "Hi", "--to", "inner"],
+        2,
+        "error: inner is not open to messages from outside\n  try: entry: true",
+    ),
+    (&["ask", "Hi", "--to", "worker"], 2, "error: worker takes no question: it takes <w>\n  try: "),
+    (&["send", "ask", "Hi", "--to", "nobody"], 2, "error: there is no listener nobody"),
+    (
+        &["send", "ask", "Hi", "--to", "inner"],
+        2,
+        "error: inner is not open to messages from outside; try: entry: true",
+    ),
+    (&["send", "ask", "Hi", "--to", "worker"], 2, "error: worker does not take ask"),
+    (&["listener", "try", "nobody"], 2, "error: nothing in the organism's file is called nobody\n  try: "),
+    (
+        &["listener", "new", "shell", "greeter"],
+        2,
+        "error: greeter is a listener of the organism's file already\n  try: ",
+    ),
+    // A thread.
+    (&["send", "ask", "Hi", "--thread", "sess-ffff"], 2, "error: "),
+    (&["ask", "Hi", "--thread", "sess-ffff"], 2, "error: "),
+    (&["why", "sess-ffff"], 2, "error: "),
+    (&["tree", "sess-ffff"], 2, "error: "),
+    (&["todo", "sess-ffff"], 2, "error: "),
+    (&["log", "sess-ffff"], 2, "error: "),
+    (&["cancel", "sess-ffff"], 2, "error: "),
+    (&["end", "sess-ffff"], 2, "error: "),
+    (&["pause", "sess-ffff"], 2, "error: "),
+    (&["resume", "sess-ffff"], 2, "error: "),
+    // An element, a code.
+    (&["send", "nothing"], 2, "error: nobody takes nothing"),
+    (&["schema", "show", "nothing"], 2, "error: no schema declares nothing"),
+    (&["schema", "example", "nothing"], 2, "error: no schema declares nothing"),
+    (&["explain", "nothing.nowhere"], 2, "error: there is no code"),
+    // A file that is to be read, and one that is in the way.
+    (&["send", "--file", "none.xml"], 2, "error: none.xml: "),
+    (&["amend", "a9", "--file", "none.xml"], 2, "error: none.xml: "),
+    (&["listener", "try", "greeter", "--file", "none.xml"], 2, "error: none.xml: "),
+    (
+        &["schema", "eject"],
+        2,
+        "error: schemas/hello.xsd: it is there already, and is not overwritten\n  try: ",
+    ),
+    (
+        &["listener", "new", "python", "taken"],
+        2,
+        "error: nothing is written over, and this is there already: ",
+    ),
+    (&["graph", "--out", "organism.yaml", "--format", "svg"], 2, "error: --out names the organism's file"),
+    // What was judged.
+    (&["send", "--file", "ask.xml", "--to", "nobody"], 4, "refused: route.not-a-peer\n"),
+    (&["send", "--file", "wrong.xml"], 4, "refused: payload."),
+    (&["approve", "a9"], 4, "refused: approval.unknown\n"),
+    // The file itself, and what the machine lacks.
+    (&["check", "-f", "none.yaml"], 3, ""),
+    (&["ps", "--log", "none.db"], 5, "error: none.db: there is no such log"),
+    (&["graph", "--out", "nowhere/x.svg"], 5, "error: nowhere/x.svg: "),
+];
+
+#[test]
+fn every_command_ends_as_the_table_says() {
+    let folder = folder(&[
+        ("organism.yaml", FILE),
+        ("greeter.sh", GREETER),
+        ("ask.xml", ASK),
+        ("wrong.xml", "<ask"),
+        ("schemas/hello.xsd", "mine"),
+        ("listeners/taken.py", "mine"),
+    ]);
+    let first = systole(folder.path(), &["ask", "Who?"]);
+    assert_eq!((first.code, first.stdout.as_str()), (Some(0), "hello\n"), "{first:?}");
+    for (arguments, exit, words) in ROWS {
+        let ran = systole(folder.path(), arguments);
+        assert_eq!(ran.code, Some(exit), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains(words), "{arguments:?}: {ran:?}");
+    }
+}
