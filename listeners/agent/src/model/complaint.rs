@@ -78,16 +78,21 @@ impl Complaint {
         one_of.iter().any(|words| message.contains(words))
     }
 
+    /// A short excerpt of its words, without the key.
+    pub(super) fn shown(&self, asked: &Asked) -> String {
+        let shown = excerpt(&asked.blotted(&self.message));
+        if shown.is_empty() { "without a word".to_owned() } else { shown }
+    }
+
     /// The fault that it is, said with this status of HTTP.
     pub(super) fn fault(&self, asked: &Asked, http: u16, retry_after_ms: Option<u64>) -> Fault {
         let status = if http == 200 { self.status.unwrap_or(http) } else { http };
         let kind = self.kind(status);
-        let names = if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
-        let excerpt = excerpt(&asked.blotted(&self.message));
-        let excerpt = if excerpt.is_empty() { "without a word".to_owned() } else { excerpt };
+        let names =
+            if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
+        let excerpt = self.shown(asked);
         let mend = self.mend(asked, status, kind).map(|mend| format!("; {mend}")).unwrap_or_default();
-        let inside =
-            if http == status { String::new() } else { format!(", and inside it said {status}") };
+        let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
         let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{mend}");
         Fault {
             kind,
@@ -151,7 +156,9 @@ impl Complaint {
             ),
             404 => {
                 let (name, url) = (&asked.model.model, &asked.at);
-                format!("look at models.{model}.model, which is {name}, and models.{model}.url, asked at {url}")
+                format!(
+                    "look at models.{model}.model, which is {name}, and models.{model}.url, asked at {url}"
+                )
             }
             300..400 => format!(
                 "redirects are not followed: write the address that answers itself into models.{model}.url"
@@ -180,12 +187,11 @@ fn without_tags(page: &str) -> String {
     while let Some((before, tag)) = rest.split_once('<') {
         words.push_str(before);
         words.push(' ');
-        let silent = ["script", "style"].into_iter().find(|name| {
-            tag.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
-        });
-        let tag = silent
-            .and_then(|name| tag.split_once(&format!("</{name}")))
-            .map_or(tag, |(_, behind)| behind);
+        let silent = ["script", "style"]
+            .into_iter()
+            .find(|name| tag.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name)));
+        let tag =
+            silent.and_then(|name| tag.split_once(&format!("</{name}"))).map_or(tag, |(_, behind)| behind);
         rest = tag.split_once('>').map_or("", |(_, behind)| behind);
     }
     words.push_str(rest);

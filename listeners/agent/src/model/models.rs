@@ -107,7 +107,8 @@ impl Models {
         let mut tried: Vec<Tried> = Vec::new();
         let first = self.entries.get(name);
         let others = first.into_iter().flat_map(|entry| &entry.model.fallback);
-        let mut entries = first.into_iter().chain(others.filter_map(|other| self.entries.get(other))).peekable();
+        let mut entries =
+            first.into_iter().chain(others.filter_map(|other| self.entries.get(other))).peekable();
         while let Some(entry) = entries.next() {
             let (attempts, fault) = match self.at(entry, ask, ledger, &watcher).await? {
                 Ok(answer) => return Ok(answer),
@@ -174,7 +175,8 @@ impl Models {
         match asked {
             Some(asked) if may_be_repeated(&fault) && attempt < model.retry.attempts => {
                 let most = self.patience.as_millis();
-                let words = format!("{}; it asks to wait {asked} ms, and {most} ms are waited at most", fault.words);
+                let words =
+                    format!("{}; it asks to wait {asked} ms, and {most} ms are waited at most", fault.words);
                 Fault { words, ..fault }
             }
             _ => fault,

@@ -38,9 +38,6 @@ mod tests {
             assert_eq!(reserved(params, &["model"]), None);
             assert_eq!(reserved(body, &["messages", "model"]), Some("model"));
         }
-        assert_eq!(
-            body,
-            json!({"a": {"x": 1, "y": 3, "z": {"q": 1}}, "b": [2, 3], "t": 0, "model": "m"})
-        );
+        assert_eq!(body, json!({"a": {"x": 1, "y": 3, "z": {"q": 1}}, "b": [2, 3], "t": 0, "model": "m"}));
     }
 }

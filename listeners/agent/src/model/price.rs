@@ -80,7 +80,11 @@ mod tests {
         assert_eq!(cost(&smart, &usage(0, 0, None)), Some(0));
         // 0.3 millionths and 0.3 millionths are 0.6, and that is one: not two, not none.
         assert_eq!(cost(&price(["0.3", "0.3", ""], 1_000_000), &usage(1, 1, None)), Some(1));
-        assert_eq!(cost(&smart, &usage(10, 0, Some(99))), Some(3), "no more comes from a cache than was read");
+        assert_eq!(
+            cost(&smart, &usage(10, 0, Some(99))),
+            Some(3),
+            "no more comes from a cache than was read"
+        );
         assert_eq!(cost(&price(["9999999", "9999999", ""], 1), &usage(u64::MAX, 1, None)), Some(u64::MAX));
     }
 

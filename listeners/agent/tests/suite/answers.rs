@@ -24,7 +24,10 @@ fn e13_every_form_is_read_to_the_byte_and_the_token() {
             });
             words.collect()
         };
-        assert_eq!((said(true).as_str(), said(false).as_str()), (" Gr\u{fc}\u{df}e\r\n\u{1f9e0} ", "Hm\u{2026}"));
+        assert_eq!(
+            (said(true).as_str(), said(false).as_str()),
+            (" Gr\u{fc}\u{df}e\r\n\u{1f9e0} ", "Hm\u{2026}")
+        );
     }
 }
 
@@ -93,7 +96,8 @@ fn answered(form: Provider, said: &[&str]) -> Result<systole_agent::model::Answe
 fn e10_every_reason_to_stop_is_told_apart() {
     use Provider::{Anthropic, Gemini, Ollama, OpenAi};
     let openai = |reason: &str| {
-        let end = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"x"}},"finish_reason":"{reason}"}}]}}"#);
+        let end =
+            format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"x"}},"finish_reason":"{reason}"}}]}}"#);
         answered(OpenAi, &[&end, "[DONE]"])
     };
     let anthropic = |reason: &str| {
@@ -105,7 +109,9 @@ fn e10_every_reason_to_stop_is_told_apart() {
         answered(Ollama, &[&end])
     };
     let gemini = |reason: &str| {
-        let end = format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"x"}}]}},"finishReason":"{reason}"}}]}}"#);
+        let end = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"x"}}]}},"finishReason":"{reason}"}}]}}"#
+        );
         answered(Gemini, &[&end])
     };
     for (found, stop) in [
@@ -178,7 +184,10 @@ fn e10_without_a_length_only_the_sign_of_the_end_counts() {
     ] {
         let body = events(form, &said);
         let ends = [
-            (format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes(), closed_is_whole),
+            (
+                format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes(),
+                closed_is_whole,
+            ),
             (measured("200 OK", &["content-type: text/event-stream"], &body), true),
             // The last event is not closed, and the length says that it is all.
             (measured("200 OK", &["content-type: text/event-stream"], body.trim_end()), true),

@@ -167,7 +167,8 @@ fn e13_what_ollama_cannot_be_told_is_refused_before_it_is_asked() {
     let server = Server::saying("");
     for choice in [Choice::Required, Choice::Tool("search".to_owned())] {
         let asked = Request { choice: Some(choice), ..conversation() };
-        let fault = ask(&model(Provider::Ollama, &server.url()), limits(), asked).expect_err("not to be said");
+        let fault =
+            ask(&model(Provider::Ollama, &server.url()), limits(), asked).expect_err("not to be said");
         assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::InvalidRequest, false));
         assert!(fault.words.contains("set tool_choice to auto or leave it out"), "{fault:?}");
     }
@@ -207,7 +208,11 @@ fn e13_gemini_is_asked_in_its_form() {
     );
     let tuned = spec::Model { model: "tunedModels/a b".to_owned(), ..model(Provider::Gemini, "") };
     let seen = sent(&tuned, "/v1", request("hello"));
-    assert!(seen.head.starts_with("POST /v1/tunedModels/a%20b:streamGenerateContent?alt=sse "), "{}", seen.head);
+    assert!(
+        seen.head.starts_with("POST /v1/tunedModels/a%20b:streamGenerateContent?alt=sse "),
+        "{}",
+        seen.head
+    );
 }
 
 #[test]
@@ -226,10 +231,10 @@ fn e13_reasoning_goes_back_as_it_came() {
         let body = sent(&model(form, ""), "", asked).json().to_string();
         let expected: &[&str] = match form {
             Provider::OpenAi => &["\"reasoning_content\":\"Hm\u{2026}\""],
-            Provider::Anthropic => &[
-                "{\"signature\":\"EqQB+/=\",\"thinking\":\"Hm\u{2026}\",\"type\":\"thinking\"},\
-                 {\"data\":\"Emw=\",\"type\":\"redacted_thinking\"}",
-            ],
+            Provider::Anthropic => {
+                &["{\"signature\":\"EqQB+/=\",\"thinking\":\"Hm\u{2026}\",\"type\":\"thinking\"},\
+                 {\"data\":\"Emw=\",\"type\":\"redacted_thinking\"}"]
+            }
             Provider::Ollama => &["\"thinking\":\"Hm\u{2026}\""],
             _ => &["\"name\":\"search\"},\"thoughtSignature\":\"EqQB+/=\"}"],
         };
@@ -254,16 +259,23 @@ fn e17_without_tools_neither_tools_nor_a_choice_is_sent() {
 fn e13_parameters_are_laid_over_what_is_sent() {
     let params = |value: Value| value.as_object().cloned().unwrap();
     let with = |form, given| spec::Model { params: params(given), ..model(form, "") };
-    let openai = with(Provider::OpenAi, json!({"temperature": 0, "stream_options": {"x": 1}, "max_completion_tokens": 7}));
+    let openai = with(
+        Provider::OpenAi,
+        json!({"temperature": 0, "stream_options": {"x": 1}, "max_completion_tokens": 7}),
+    );
     let asked = Request { params: params(json!({"temperature": 1, "seed": 5})), ..request("hello") };
     let body = sent(&openai, "", asked).json();
     assert_eq!((&body["temperature"], &body["seed"]), (&json!(1), &json!(5)));
     assert_eq!(body["stream_options"], json!({"include_usage": true, "x": 1}));
     assert_eq!((body.get("max_tokens"), &body["max_completion_tokens"]), (None, &json!(7)));
-    let ollama = with(Provider::Ollama, json!({"options": {"num_ctx": 8_000, "num_predict": null, "top_k": 3}}));
+    let ollama =
+        with(Provider::Ollama, json!({"options": {"num_ctx": 8_000, "num_predict": null, "top_k": 3}}));
     assert_eq!(sent(&ollama, "", request("hello")).json()["options"], json!({"num_ctx": 8_000, "top_k": 3}));
     let smaller = spec::Model { max_output: 100, ..model(Provider::Gemini, "") };
-    assert_eq!(sent(&smaller, "", request("hello")).json()["generationConfig"]["maxOutputTokens"], json!(100));
+    assert_eq!(
+        sent(&smaller, "", request("hello")).json()["generationConfig"]["maxOutputTokens"],
+        json!(100)
+    );
 }
 
 #[test]

@@ -109,7 +109,8 @@ impl Reading for Answering {
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
             let said = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason_message.as_deref());
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-            let fault = draft.fault(FaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
+            let fault =
+                draft.fault(FaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
             let may_be_paid = draft.usage.tokens_in.is_some_and(|tokens| tokens > 0);
             return Err(Wrong::Fault(Fault { may_be_paid, ..fault }));
         }
@@ -184,9 +185,8 @@ fn stop(reason: &str, said: Option<&str>, draft: &Draft) -> Result<Stop, Wrong> 
         "STOP" if draft.has_calls() => Stop::Tool,
         "STOP" => Stop::End,
         "MAX_TOKENS" => Stop::Length,
-        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
-            Stop::Filtered
-        }
+        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
+        | "IMAGE_SAFETY" => Stop::Filtered,
         other => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
             let words = format!("ended its answer for a reason that says nothing about it: {other}{said}");

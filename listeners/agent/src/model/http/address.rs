@@ -21,12 +21,14 @@ pub(in crate::model) struct Address {
 impl Address {
     /// Reads the base address of a provider: a scheme, a host, perhaps a port and a path.
     pub(in crate::model) fn parse(url: &str) -> Result<Self, &'static str> {
+        if !url.contains("://") {
+            return Err("it has no scheme");
+        }
         let uri: Uri = url.parse().map_err(|_| "it is no address")?;
         let tls = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
             Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(_) => return Err("its scheme is neither http nor https"),
-            None => return Err("it has no scheme"),
+            _ => return Err("its scheme is neither http nor https"),
         };
         let authority = uri.authority().ok_or("it has no host")?;
         if authority.as_str().contains('@') {
@@ -72,9 +74,16 @@ mod tests {
         assert_eq!(read("http://127.0.0.1:8080/v1"), fine("127.0.0.1:8080", false, "/v1"));
         assert_eq!(read("https://api.openai.com/v1/"), fine("api.openai.com:443", true, "/v1"));
         assert_eq!(read("http://[::1]:9"), fine("[::1]:9", false, ""));
-        for wrong in
-            ["", "localhost", "localhost:80", "ftp://a", "http://", "http://a:b@c", "http://a/?q", "http://a#b"]
-        {
+        for wrong in [
+            "",
+            "localhost",
+            "localhost:80",
+            "ftp://a",
+            "http://",
+            "http://a:b@c",
+            "http://a/?q",
+            "http://a#b",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -129,7 +129,10 @@ mod tests {
         let whole_lines = [("", "{\"a\": 1}"), ("", "{\"b\":\r2}"), ("", "{")];
         for at in 0..=text.len() {
             let found = read(Framing::Events, [&text[..at], &text[at..]]);
-            assert!(found.iter().map(|(name, text)| (name.as_str(), text.as_str())).eq(whole), "{at}: {found:?}");
+            assert!(
+                found.iter().map(|(name, text)| (name.as_str(), text.as_str())).eq(whole),
+                "{at}: {found:?}"
+            );
         }
         for at in 0..=lines.len() {
             let found = read(Framing::Lines, [&lines[..at], &lines[at..]]);

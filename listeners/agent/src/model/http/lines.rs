@@ -97,7 +97,11 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn read(ending: Ending, most: usize, pieces: &[&[u8]]) -> (Vec<String>, Result<Option<String>, LineFault>) {
+    fn read(
+        ending: Ending,
+        most: usize,
+        pieces: &[&[u8]],
+    ) -> (Vec<String>, Result<Option<String>, LineFault>) {
         let (mut lines, mut found) = (Lines::new(ending, most), Vec::new());
         for piece in pieces {
             lines.feed(piece);

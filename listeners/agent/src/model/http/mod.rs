@@ -25,8 +25,8 @@ use rustls::RootCertStore;
 use tokio::time::{Instant, timeout_at};
 
 pub(super) use address::Address;
-use connect::{Connector, Stream};
 pub(super) use connect::NoConnection;
+use connect::{Connector, Stream};
 pub(super) use events::{Event, Events, Framing};
 pub(super) use lines::LineFault;
 pub(super) use patience::{retry_after_ms, seconds_ms};
@@ -95,7 +95,8 @@ impl Client {
         first: Duration,
     ) -> Result<Incomings, Unanswered> {
         let stream = self.connector.open(to, connect).await.map_err(Unanswered::NoConnection)?;
-        let host = HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
+        let host =
+            HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(&to.path)
@@ -139,7 +140,8 @@ impl Incomings {
     /// Whether the head says how long the body is, so that its end can be told from a cut.
     pub(super) fn is_measured(&self) -> bool {
         let chunked = |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().ends_with(b"chunked");
-        self.headers.get_all(TRANSFER_ENCODING).iter().any(chunked) || self.headers.contains_key(CONTENT_LENGTH)
+        self.headers.get_all(TRANSFER_ENCODING).iter().any(chunked)
+            || self.headers.contains_key(CONTENT_LENGTH)
     }
 
     /// What comes next, waited for until then.

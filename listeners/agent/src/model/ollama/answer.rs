@@ -63,7 +63,8 @@ impl Reading for Answering {
         let chunk: Chunk<'_> = json(event, draft)?;
         let mut step = Step::Nothing;
         if let Some(message) = chunk.message {
-            let (thinking, content) = (message.thinking.unwrap_or_default(), message.content.unwrap_or_default());
+            let (thinking, content) =
+                (message.thinking.unwrap_or_default(), message.content.unwrap_or_default());
             draft.thought(NAME, "thinking", &thinking)?;
             draft.text(&content)?;
             if !thinking.is_empty() || !content.is_empty() {

@@ -125,7 +125,8 @@ impl Answering {
     /// Whether the answer grew.
     fn delta(&mut self, delta: Delta, draft: &mut Draft) -> Result<bool, Wrong> {
         let mut grew = false;
-        for (field, words) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)] {
+        for (field, words) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)]
+        {
             let words = words.unwrap_or_default();
             grew |= !words.is_empty();
             draft.thought(NAME, field, &words)?;
@@ -181,7 +182,11 @@ impl Answering {
             "tool_calls" | "function_call" => Stop::Tool,
             // Some servers say so of an answer that calls tools.
             "stop" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => {
-                if draft.has_calls() { Stop::Tool } else { Stop::End }
+                if draft.has_calls() {
+                    Stop::Tool
+                } else {
+                    Stop::End
+                }
             }
             "length" | "max_tokens" | "model_length" => Stop::Length,
             "content_filter" => Stop::Filtered,
