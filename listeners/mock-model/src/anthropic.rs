@@ -10,7 +10,7 @@ use crate::script::Stop;
 use crate::turn::{Called, Frame, Frames, Turn};
 
 /// The only path there is.
-const PATH: &str = "/v1/messages";
+pub(crate) const PATH: &str = "/v1/messages";
 
 fn stop_reason(stop: Stop) -> Option<&'static str> {
     match stop {

@@ -20,14 +20,13 @@ impl Form {
     pub(crate) fn of(asked: &Asked) -> Form {
         let path = asked.path();
         let anthropic = asked.header("anthropic-version").is_some() || asked.header("x-api-key").is_some();
-        if path.starts_with("/v1beta") || asked.header("x-goog-api-key").is_some() {
-            Form::Gemini
-        } else if path.starts_with("/api/") {
-            Form::Ollama
-        } else if path == "/v1/messages" || (anthropic && path != openai::PATH) {
-            Form::Anthropic
-        } else {
-            Form::OpenAi
+        match path {
+            openai::PATH => Form::OpenAi,
+            anthropic::PATH => Form::Anthropic,
+            _ if path.starts_with("/api/") => Form::Ollama,
+            _ if path.starts_with("/v1beta/") || asked.header("x-goog-api-key").is_some() => Form::Gemini,
+            _ if anthropic => Form::Anthropic,
+            _ => Form::OpenAi,
         }
     }
 

@@ -260,6 +260,14 @@ fn a_wrong_path_method_or_key_is_refused_before_anything_is_read() {
     let heard = send(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer sk-wrong-5432"], "");
     assert_eq!((heard.status, heard.json()["error"]["code"].as_str()), (401, Some("invalid_api_key")));
     assert!(heard.message().contains("****5432") && !heard.message().contains("wrong"), "{heard:?}");
+    // A key in another provider's header is none, and the path says whose refusal it is.
+    for other in ["x-api-key: sk-right-9876", "x-goog-api-key: sk-right-9876"] {
+        let heard = send(&mock, "POST", "/v1/chat/completions", &[other], "");
+        assert_eq!(
+            (heard.status, heard.json()["error"]["type"].as_str()),
+            (401, Some("invalid_request_error"))
+        );
+    }
     assert_eq!(mock.count().scripted, 0);
 }
 
