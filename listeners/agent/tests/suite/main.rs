@@ -1,4 +1,5 @@
 //! The tests of the agent: its models over real sockets on this machine. Nothing outside of it is asked.
+#![cfg(test)]
 
 mod answers;
 mod bench;

@@ -170,7 +170,11 @@ async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_b
         vec![busy(), bad(FaultKind::Unavailable, Some(503)), bad(FaultKind::Truncated, Some(200)), good()];
     let (models, _) = models(&diary, 250, vec![("main", &[], busy_then_good)]);
     let (watcher, pieces) = watcher();
-    let found = models.ask("main", &asked(), &mut Books::new(&diary), watcher).await;
+    let (ask, mut books) = (asked(), Books::new(&diary));
+    // Whoever asks may do so from any thread.
+    let asking: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
+        Box::pin(models.ask("main", &ask, &mut books, watcher));
+    let found = asking.await;
     assert_eq!(found, good().map_err(NoAnswer::Fault));
     assert_eq!(pieces.lock().unwrap().len(), 4, "one watcher sees every attempt");
     assert_eq!(
