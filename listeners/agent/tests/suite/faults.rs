@@ -252,6 +252,24 @@ fn e13_a_good_status_with_a_bad_body_is_a_fault() {
             &["text/plain", "hello"],
             true,
         ));
+    }
+    hold(rows);
+}
+
+#[test]
+fn e10_a_good_status_without_an_answer_is_a_fault() {
+    let mut rows = Vec::new();
+    for form in FORMS {
+        let row = |what, bytes, words, paid| Row {
+            form,
+            what,
+            bytes,
+            kind: FaultKind::Unavailable,
+            status: Some(200),
+            words,
+            partial: "",
+            paid,
+        };
         rows.push(row(
             "garbage",
             chunked(content_type(form), &[event(form, "}{ what").as_bytes()]),
