@@ -8,6 +8,35 @@ use std::pin::Pin;
 
 use serde_json::{Map, Value};
 
+mod adapter;
+mod anthropic;
+mod complaint;
+mod draft;
+mod form;
+mod gemini;
+mod http;
+mod key;
+mod ledger;
+mod limits;
+mod models;
+mod ollama;
+mod openai;
+mod params;
+mod pauses;
+mod price;
+mod reasoning;
+mod unfit;
+
+pub use adapter::{Adapter, Unusable};
+pub use key::{Key, KeyFault};
+pub use ledger::{Came, Going, Ledger};
+pub use limits::Limits;
+pub use models::{Ask, Models, NoAnswer};
+pub use pauses::{Chance, Dice};
+pub use price::{Reserve, cost, reserve};
+/// The certificates that TLS trusts, for whoever has others than those of the web.
+pub use rustls::RootCertStore;
+
 /// What a model is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -61,7 +90,8 @@ pub enum Part {
         /// Whether the call failed.
         is_error: bool,
     },
-    /// Reasoning in the provider's own form, to be sent back as it came. Another provider leaves it out.
+    /// Reasoning in the provider's own form, to be sent back as it came and in its place: an object with `provider` and
+    /// `block`. Another provider leaves it out.
     Reasoning(Value),
 }
 

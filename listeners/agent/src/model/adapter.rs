@@ -1,0 +1,286 @@
+//! Asks a provider once: one request, one answer that is whole or a fault. Repeats nothing, and holds no more of an
+//! answer than its limits say. What a request and an answer look like is the form's.
+
+use std::sync::Arc;
+
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use rustls::RootCertStore;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::draft::Draft;
+use super::form::{self, Asked, Close, Form, Reading, Step, Wrong};
+use super::http::{Address, Client, Events, Framing, Incomings, LineFault, Next, Unanswered};
+use super::key::Key;
+use super::limits::Limits;
+use super::{Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params, unfit};
+use crate::spec;
+
+/// Why a model cannot be asked at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(String);
+
+impl Unusable {
+    /// In these words.
+    pub(super) fn because(words: String) -> Self {
+        Self(words)
+    }
+}
+
+/// A provider that is asked for one model of the file.
+pub struct Adapter {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    form: Box<dyn Form>,
+    client: Client,
+    to: Address,
+    headers: HeaderMap,
+    asked: Asked,
+    limits: Limits,
+}
+
+impl Adapter {
+    /// Made ready for `model`; nothing is opened. Without roots of one's own those of the web are trusted.
+    ///
+    /// # Errors
+    /// Where the address or the parameters are wrong, or the model is a script, which nobody is asked for.
+    pub fn new(
+        model: &spec::Model,
+        key: Option<Key>,
+        limits: Limits,
+        roots: Option<RootCertStore>,
+    ) -> Result<Self, Unusable> {
+        let form: Box<dyn Form> = match model.provider {
+            spec::Provider::OpenAi => Box::new(super::openai::OpenAi),
+            spec::Provider::Anthropic => Box::new(super::anthropic::Anthropic),
+            spec::Provider::Ollama => Box::new(super::ollama::Ollama),
+            spec::Provider::Gemini => Box::new(super::gemini::Gemini),
+            spec::Provider::Script => {
+                return Err(Unusable(format!(
+                    "models.{} is a script, which is read and not asked over a network",
+                    model.name
+                )));
+            }
+        };
+        let to = form::address(form.as_ref(), model).map_err(Unusable)?;
+        reserved(form.as_ref(), model, &model.params).map_err(Unusable)?;
+        let roots = roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
+        let client =
+            Client::new(roots).map_err(|fault| Unusable(format!("no TLS on this machine: {fault}")))?;
+        let mut headers = form.headers(key.as_ref());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let accepted = form.content_types().first().copied().unwrap_or("*/*");
+        headers.insert(ACCEPT, HeaderValue::from_static(accepted));
+        let asked = Asked { provider: form.name(), at: to.shown(), model: model.clone(), key };
+        Ok(Self { inner: Arc::new(Inner { form, client, to, headers, asked, limits }) })
+    }
+}
+
+fn reserved(
+    form: &dyn Form,
+    model: &spec::Model,
+    given: &serde_json::Map<String, Value>,
+) -> Result<(), String> {
+    params::reserved(given, form.reserved()).map_or(Ok(()), |key| {
+        Err(format!(
+            "models.{}.params has {key}, which the conversation itself is made of: leave it out",
+            model.name
+        ))
+    })
+}
+
+impl Model for Adapter {
+    fn ask(&self, request: Request, watcher: Watcher) -> Answering {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            inner.ask(&request, watcher).await.map_err(|fault| Fault {
+                partial: inner.asked.blotted(&fault.partial),
+                words: inner.asked.blotted(&fault.words),
+                ..fault
+            })
+        })
+    }
+}
+
+impl Inner {
+    async fn ask(&self, request: &Request, watcher: Watcher) -> Result<Answer, Fault> {
+        let begun = Instant::now();
+        let body = self.body(request)?;
+        let Limits { connect, first, .. } = self.limits;
+        let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;
+        let mut answer = posted.map_err(|why| self.unanswered(why))?;
+        unfit::refuse(&mut answer, &self.asked, self.form.content_types(), &self.limits).await?;
+        let calls = request.messages.iter().flat_map(|message| &message.parts);
+        let calls = calls.filter(|part| matches!(part, Part::Call(_))).count();
+        let mut draft = Draft::new(self.limits.answer, calls, watcher);
+        let mut reading = self.form.reading();
+        self.read(answer, begun, reading.as_mut(), &mut draft).await?;
+        match draft.stop {
+            Some(stop) => Ok(draft.finish(self.asked.model.name.clone(), stop)),
+            None => Err(self.broken(&draft, "ended its answer without saying why it ended")),
+        }
+    }
+
+    fn body(&self, request: &Request) -> Result<Vec<u8>, Fault> {
+        let wrong = |words: String| Fault {
+            kind: FaultKind::InvalidRequest,
+            words,
+            status: None,
+            retry_after_ms: None,
+            partial: String::new(),
+            may_be_paid: false,
+        };
+        let model = &self.asked.model;
+        reserved(self.form.as_ref(), model, &request.params).map_err(wrong)?;
+        let mut body = self.form.body(model, request).map_err(wrong)?;
+        params::lay_over(&mut body, &model.params);
+        params::lay_over(&mut body, &request.params);
+        serde_json::to_vec(&body).map_err(|fault| wrong(format!("the request cannot be written: {fault}")))
+    }
+
+    /// Reads to the end of the answer, be it good or bad. Where it returns well the form's end was seen.
+    async fn read(
+        &self,
+        mut answer: Incomings,
+        begun: Instant,
+        reading: &mut dyn Reading,
+        draft: &mut Draft,
+    ) -> Result<(), Fault> {
+        let mut events = Events::new(self.form.framing(), self.limits.line);
+        let (mut until, mut silent) = (begun + self.limits.first, true);
+        loop {
+            // Bytes that are always there would never let the time run out by themselves.
+            if Instant::now() >= until {
+                return Err(self.late(draft));
+            }
+            let close = match answer.next(until).await {
+                Next::Bytes(bytes) => {
+                    silent &= bytes.is_empty();
+                    events.feed(&bytes);
+                    while let Some(event) = events.next().map_err(|fault| self.line(fault, draft))? {
+                        match self.take(&event, reading, draft)? {
+                            Step::Nothing => {}
+                            Step::Content => until = Instant::now() + self.limits.idle,
+                            Step::End => return Ok(()),
+                        }
+                    }
+                    continue;
+                }
+                Next::End => Close::Measured,
+                Next::Closed => Close::Unmeasured,
+                Next::Cut => return Err(self.broken(draft, "broke off before the end of its answer")),
+                Next::TooLate => return Err(self.late(draft)),
+            };
+            if silent {
+                let whole = close == Close::Measured;
+                let fault = self.broken(draft, "answered 200 and nothing else");
+                return Err(Fault { may_be_paid: !whole, ..fault });
+            }
+            return self.close(close, &mut events, reading, draft);
+        }
+    }
+
+    /// The body is over, and the form's end was not seen in it. Where the body is known to be whole, what stands at its
+    /// end counts although nothing closes it.
+    fn close(
+        &self,
+        close: Close,
+        events: &mut Events,
+        reading: &mut dyn Reading,
+        draft: &mut Draft,
+    ) -> Result<(), Fault> {
+        if close == Close::Measured {
+            while let Some(event) = events.left().map_err(|fault| self.line(fault, draft))? {
+                if self.take(&event, reading, draft)? == Step::End {
+                    return Ok(());
+                }
+            }
+        }
+        if draft.stop.is_some() && reading.is_whole(close) {
+            return Ok(());
+        }
+        Err(self.broken(draft, "ended its answer without the end that the form asks for"))
+    }
+
+    fn take(
+        &self,
+        event: &super::http::Event,
+        reading: &mut dyn Reading,
+        draft: &mut Draft,
+    ) -> Result<Step, Fault> {
+        reading.take(event, draft).map_err(|wrong| match wrong {
+            Wrong::Fault(fault) => Fault { words: format!("{} {}", self.asked, fault.words), ..fault },
+            Wrong::Complaint(complaint) => {
+                let fault = complaint.fault(&self.asked, 200, None);
+                let may_be_paid = fault.may_be_paid || draft.may_be_paid();
+                let partial = draft.fault(fault.kind, "").partial;
+                Fault { partial, may_be_paid, ..fault }
+            }
+        })
+    }
+
+    fn line(&self, fault: LineFault, draft: &Draft) -> Fault {
+        match fault {
+            LineFault::TooLong => {
+                let words =
+                    format!("sent a line of more than {} bytes, the most that is taken", self.limits.line);
+                draft.fault(FaultKind::TooLarge, format!("{} {words}", self.asked))
+            }
+            LineFault::NotUtf8 => self.broken(draft, "sent bytes that are no UTF-8"),
+        }
+    }
+
+    fn broken(&self, draft: &Draft, words: &str) -> Fault {
+        draft.fault(FaultKind::Truncated, format!("{} {words}", self.asked))
+    }
+
+    fn late(&self, draft: &Draft) -> Fault {
+        if draft.has_content() {
+            let words = format!("said nothing more for {} ms", self.limits.idle.as_millis());
+            return self.broken(draft, &words);
+        }
+        let words = format!("has not begun to answer within {} ms", self.limits.first.as_millis());
+        draft.fault(FaultKind::Unavailable, format!("{} {words}", self.asked))
+    }
+
+    fn unanswered(&self, why: Unanswered) -> Fault {
+        let name = &self.asked.model.name;
+        let (may_be_paid, kind, words) = match why {
+            Unanswered::NoConnection(why) => (
+                false,
+                FaultKind::Unavailable,
+                format!("cannot be reached: {why}; look at models.{name}.url and whether it runs"),
+            ),
+            Unanswered::NotSent(why) => {
+                (false, FaultKind::Unavailable, format!("closed the connection before the request: {why}"))
+            }
+            Unanswered::Unwritable(why) => {
+                (false, FaultKind::InvalidRequest, format!("cannot be sent this request: {why}"))
+            }
+            Unanswered::NoHead(why) if why.is_parse() => (
+                true,
+                FaultKind::Unavailable,
+                format!("did not answer as HTTP does: {why}; look at models.{name}.url"),
+            ),
+            Unanswered::NoHead(why) => {
+                (true, FaultKind::Truncated, format!("broke off before it answered: {why}"))
+            }
+            Unanswered::TooLate => {
+                let waited = self.limits.first.as_millis();
+                (true, FaultKind::Unavailable, format!("has not begun to answer within {waited} ms"))
+            }
+        };
+        Fault { may_be_paid, ..self.asked.fault(kind, None, words) }
+    }
+}
+
+/// An event stream is cut by events, and so is a stream of lines; both have one type.
+pub(super) const fn types_of(framing: Framing) -> &'static [&'static str] {
+    match framing {
+        Framing::Events => &["text/event-stream"],
+        Framing::Lines => &["application/x-ndjson", "application/json-lines", "application/jsonl"],
+    }
+}

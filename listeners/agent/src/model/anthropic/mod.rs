@@ -1,0 +1,67 @@
+//! Anthropic's messages. Blocks of reasoning are kept as they came and sent back in their places.
+
+mod answer;
+mod request;
+
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+
+use super::Request;
+use super::adapter::types_of;
+use super::form::{Form, Reading};
+use super::http::Framing;
+use super::key::Key;
+use crate::spec;
+
+pub(super) use request::object;
+
+/// The form's name, which its reasoning bears too.
+const NAME: &str = "anthropic";
+/// The version of the form that this is.
+const VERSION: &str = "2023-06-01";
+
+/// The form.
+pub(super) struct Anthropic;
+
+impl Form for Anthropic {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn home(&self) -> &'static str {
+        "https://api.anthropic.com"
+    }
+
+    fn path(&self, base: &str, _model: &str) -> String {
+        format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
+    }
+
+    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION));
+        if let Some(value) = key.and_then(|key| key.header("")) {
+            headers.insert(HeaderName::from_static("x-api-key"), value);
+        }
+        headers
+    }
+
+    fn reserved(&self) -> &'static [&'static str] {
+        &["model", "messages", "tools", "stream"]
+    }
+
+    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+        Ok(request::body(model, request))
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn content_types(&self) -> &'static [&'static str] {
+        types_of(Framing::Events)
+    }
+
+    fn reading(&self) -> Box<dyn Reading> {
+        Box::new(answer::Answering::default())
+    }
+}

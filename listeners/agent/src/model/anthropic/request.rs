@@ -1,0 +1,117 @@
+//! A request as Anthropic's messages: roles alternate, results stand first, nothing is empty. Marks what its cache may
+//! keep: the system prompt, and everything up to the last message but one, which the next turn repeats.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning};
+use crate::spec;
+
+pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model.model));
+    body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
+    body.insert("stream".to_owned(), json!(true));
+    if !request.system.trim().is_empty() {
+        let mut system = json!({"type": "text", "text": request.system});
+        cached(&mut system);
+        body.insert("system".to_owned(), json!([system]));
+    }
+    body.insert("messages".to_owned(), Value::Array(messages(request)));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        if let Some(choice) = &request.choice {
+            body.insert("tool_choice".to_owned(), chosen(choice));
+        }
+    }
+    body
+}
+
+fn tool(tool: &Tool) -> Value {
+    json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
+}
+
+fn chosen(choice: &Choice) -> Value {
+    match choice {
+        Choice::Auto => json!({"type": "auto"}),
+        Choice::Required => json!({"type": "any"}),
+        Choice::None => json!({"type": "none"}),
+        Choice::Tool(name) => json!({"type": "tool", "name": name}),
+    }
+}
+
+/// Messages of one role in a row are one. Results stand before what else its sender says.
+fn messages(request: &Request) -> Vec<Value> {
+    let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
+    for message in &request.messages {
+        let blocks: Vec<Value> = blocks(message);
+        match joined.last_mut() {
+            _ if blocks.is_empty() => {}
+            Some((role, before)) if *role == message.role => before.extend(blocks),
+            _ => joined.push((message.role, blocks)),
+        }
+    }
+    let last_but_one = joined.len().checked_sub(2);
+    for (at, (role, blocks)) in joined.iter_mut().enumerate() {
+        if *role == Role::User {
+            blocks.sort_by_key(|block| block.get("type") != Some(&json!("tool_result")));
+        }
+        if Some(at) == last_but_one
+            && let Some(last) = blocks.iter_mut().rev().find(|block| is_cacheable(block))
+        {
+            cached(last);
+        }
+    }
+    let role = |role| if role == Role::User { "user" } else { "assistant" };
+    joined.into_iter().map(|(who, blocks)| json!({"role": role(who), "content": blocks})).collect()
+}
+
+fn is_cacheable(block: &Value) -> bool {
+    matches!(block.get("type").and_then(Value::as_str), Some("text" | "tool_use" | "tool_result"))
+}
+
+fn cached(block: &mut Value) {
+    if let Some(block) = block.as_object_mut() {
+        block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+    }
+}
+
+fn blocks(message: &Message) -> Vec<Value> {
+    message.parts.iter().filter_map(block).collect()
+}
+
+fn block(part: &Part) -> Option<Value> {
+    match part {
+        // Text without a visible character is refused.
+        Part::Text(text) => (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text})),
+        Part::Call(call) => Some(json!({
+            "type": "tool_use",
+            "id": id(&call.id),
+            "name": call.name,
+            "input": object(&call.arguments),
+        })),
+        Part::Result { id: of, text, is_error, .. } => {
+            let mut result = json!({"type": "tool_result", "tool_use_id": id(of), "content": text});
+            if let (true, Some(result)) = (*is_error, result.as_object_mut()) {
+                result.insert("is_error".to_owned(), json!(true));
+            }
+            Some(result)
+        }
+        Part::Reasoning(kept) => reasoning::block(super::NAME, kept).cloned(),
+    }
+}
+
+/// Names of calls that another provider gave may have characters that are refused here.
+fn id(id: &str) -> String {
+    let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    id.chars().map(taken).collect()
+}
+
+/// Arguments as an object, for providers that take nothing else. What is no object stands in one, as it was written, so
+/// that the model sees its mistake.
+pub(in crate::model) fn object(arguments: &str) -> Value {
+    match serde_json::from_str::<Value>(arguments) {
+        Ok(Value::Object(object)) => Value::Object(object),
+        _ if arguments.trim().is_empty() => json!({}),
+        _ => json!({"invalid_arguments": arguments}),
+    }
+}

@@ -1,0 +1,254 @@
+//! What a provider says went wrong, in its own form or in none, as a fault in words that a person can act on. Never
+//! shows a key, and never more than a short excerpt.
+
+use serde_json::Value;
+
+use super::form::Asked;
+use super::http::seconds_ms;
+use super::{Fault, FaultKind};
+
+/// Characters of an excerpt.
+const EXCERPT: usize = 300;
+
+/// An error as a provider says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Complaint {
+    /// What happened.
+    message: String,
+    /// Its names for that: type, code, status.
+    names: Vec<String>,
+    /// A status that it gives inside the text.
+    status: Option<u16>,
+    /// How long it asks us to wait.
+    wait_ms: Option<u64>,
+}
+
+impl Complaint {
+    /// The error that a value is, if it is one.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        let error = match value.get("error") {
+            Some(Value::Null) | None if value.get("object").and_then(Value::as_str) == Some("error") => value,
+            Some(Value::Null) | None => return None,
+            Some(error) => error,
+        };
+        let mut found = Self::default();
+        if let Some(message) = error.as_str() {
+            message.clone_into(&mut found.message);
+            return Some(found);
+        }
+        let said = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        found.message = said("message").map_or_else(|| error.to_string(), str::to_owned);
+        for name in ["type", "code", "status"].into_iter().filter_map(said) {
+            if !found.names.iter().any(|before| before == name) {
+                found.names.push(name.to_owned());
+            }
+        }
+        let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
+        found.status = code.filter(|code| (400..600).contains(code));
+        let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+        found.wait_ms = details
+            .filter_map(|detail| detail.get("retryDelay")?.as_str()?.strip_suffix('s'))
+            .find_map(seconds_ms);
+        Some(found)
+    }
+
+    /// The error in the body of an answer; without one in any form, an excerpt of what is there instead.
+    pub(super) fn read(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let value = serde_json::from_str::<Value>(&text).ok();
+        if let Some(found) = value.as_ref().and_then(Self::of) {
+            return found;
+        }
+        let plain = value.as_ref().and_then(|value| {
+            let said = |key: &str| value.get(key).and_then(Value::as_str);
+            said("message").or_else(|| said("detail")).map(str::to_owned)
+        });
+        let is_page = text.trim_start().starts_with('<');
+        let message = plain.unwrap_or_else(|| if is_page { without_tags(&text) } else { text.into_owned() });
+        Self { message, ..Self::default() }
+    }
+
+    fn names(&self, one_of: &[&str]) -> bool {
+        self.names.iter().any(|name| one_of.contains(&name.as_str()))
+    }
+
+    fn says(&self, one_of: &[&str]) -> bool {
+        let message = self.message.to_ascii_lowercase();
+        one_of.iter().any(|words| message.contains(words))
+    }
+
+    /// A short excerpt of its words, without the key.
+    pub(super) fn shown(&self, asked: &Asked) -> String {
+        let shown = excerpt(&asked.blotted(&self.message));
+        if shown.is_empty() { "without a word".to_owned() } else { shown }
+    }
+
+    /// The fault that it is, said with this status of HTTP.
+    pub(super) fn fault(&self, asked: &Asked, http: u16, retry_after_ms: Option<u64>) -> Fault {
+        let status = if http == 200 { self.status.unwrap_or(http) } else { http };
+        let kind = self.kind(status);
+        let names =
+            if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
+        let excerpt = self.shown(asked);
+        let mend = self.mend(asked, status, kind).map(|mend| format!("; {mend}")).unwrap_or_default();
+        let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
+        let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{mend}");
+        Fault {
+            kind,
+            words: asked.blotted(&words),
+            status: Some(status),
+            retry_after_ms: retry_after_ms.or(self.wait_ms),
+            partial: String::new(),
+            // A gateway that gave up waiting does not know what became of the request behind it.
+            may_be_paid: matches!(status, 504 | 524),
+        }
+    }
+
+    fn kind(&self, status: u16) -> FaultKind {
+        const FILTERED: [&str; 3] = ["content_filter", "content_policy_violation", "moderation_blocked"];
+        const UNPAID: [&str; 3] = ["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
+        const BUSY: [&str; 6] =
+            ["overloaded_error", "api_error", "server_error", "timeout_error", "UNAVAILABLE", "INTERNAL"];
+        const RATED: [&str; 3] = ["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"];
+        const WRONG: [&str; 6] = [
+            "invalid_request_error",
+            "authentication_error",
+            "permission_error",
+            "not_found_error",
+            "request_too_large",
+            "INVALID_ARGUMENT",
+        ];
+        if self.names(&FILTERED) || self.names(&UNPAID) || status == 402 {
+            return FaultKind::Refused;
+        }
+        match status {
+            429 => FaultKind::RateLimited,
+            408 | 425 | 500.. => FaultKind::Unavailable,
+            300.. => FaultKind::InvalidRequest,
+            _ if self.names(&RATED) => FaultKind::RateLimited,
+            _ if self.names(&WRONG) && !self.names(&BUSY) => FaultKind::InvalidRequest,
+            _ => FaultKind::Unavailable,
+        }
+    }
+
+    fn mend(&self, asked: &Asked, status: u16, kind: FaultKind) -> Option<String> {
+        let model = &asked.model.name;
+        let key = || match &asked.model.key_env {
+            Some(variable) => format!("look at the key in {variable}, which models.{model}.key_env names"),
+            None => format!("no key was sent: name the variable that holds it in models.{model}.key_env"),
+        };
+        let too_long = self.names(&["context_length_exceeded"])
+            || self.says(&[
+                "context length",
+                "context window",
+                "prompt is too long",
+                "exceeds the maximum number of tokens",
+                "exceed context limit",
+            ]);
+        Some(match status {
+            401 | 403 => key(),
+            // Gemini says of a wrong key that the argument is invalid.
+            400 if self.says(&["api key not valid", "api key not found"]) => key(),
+            400 | 413 | 422 if too_long => format!(
+                "the request with its answer is longer than the model takes: lower models.{model}.window or \
+                 models.{model}.max_output"
+            ),
+            404 => {
+                let (name, url) = (&asked.model.model, &asked.at);
+                format!(
+                    "look at models.{model}.model, which is {name}, and models.{model}.url, asked at {url}"
+                )
+            }
+            300..400 => format!(
+                "redirects are not followed: write the address that answers itself into models.{model}.url"
+            ),
+            402 | 429 if kind == FaultKind::Refused => "look at the account at the provider".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+/// A line of at most so many characters, without white space but single blanks.
+pub(super) fn excerpt(text: &str) -> String {
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let words: String = text.chars().map(visible).collect();
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = line.chars().take(EXCERPT).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// The words of a page, without what only a browser reads.
+fn without_tags(page: &str) -> String {
+    let (mut words, mut rest) = (String::new(), page);
+    while let Some((before, tag)) = rest.split_once('<') {
+        words.push_str(before);
+        words.push(' ');
+        let silent = ["script", "style"]
+            .into_iter()
+            .find(|name| tag.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name)));
+        let tag =
+            silent.and_then(|name| tag.split_once(&format!("</{name}"))).map_or(tag, |(_, behind)| behind);
+        rest = tag.split_once('>').map_or("", |(_, behind)| behind);
+    }
+    words.push_str(rest);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_read_in_every_form() {
+        for (value, message, names, status, wait_ms) in [
+            (json!({"error": "model 'x' not found"}), "model 'x' not found", "", None, None),
+            (
+                json!({"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}}),
+                "slow down",
+                "requests rate_limit_exceeded",
+                None,
+                None,
+            ),
+            (
+                json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+                "Overloaded",
+                "overloaded_error",
+                None,
+                None,
+            ),
+            (
+                json!([{"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED",
+                    "details": [{"@type": "x"}, {"retryDelay": "31.5s"}]}}]),
+                "quota",
+                "RESOURCE_EXHAUSTED",
+                Some(429),
+                Some(31_500),
+            ),
+            (json!({"object": "error", "message": "no", "code": 400}), "no", "", Some(400), None),
+            (json!({"error": {"x": 1}}), "{\"x\":1}", "", None, None),
+        ] {
+            let found = Complaint::of(&value).expect("an error");
+            assert_eq!(
+                (found.message.as_str(), found.names.join(" ").as_str(), found.status, found.wait_ms),
+                (message, names, status, wait_ms)
+            );
+        }
+        assert_eq!(Complaint::of(&json!({"error": null, "choices": []})), None);
+        assert_eq!(Complaint::read(b"{\"detail\": \"Not Found\"}").message, "Not Found");
+    }
+
+    #[test]
+    fn a_page_is_shown_as_its_words() {
+        let page = "<html><head><style>p { x }</style><SCRIPT>a < b</script><title>502</title></head>\n\
+                    <body><h1>Bad\n gateway</h1></body></html>";
+        assert_eq!(excerpt(&Complaint::read(page.as_bytes()).message), "502 Bad gateway");
+        let long = excerpt(&"é".repeat(EXCERPT + 1));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (EXCERPT + 1, true));
+    }
+}

@@ -1,0 +1,248 @@
+//! An answer while it comes in: its parts in their order, how large it is, and who watches. Keeps every byte of text
+//! as it was received, and no more of them than is taken. Knows no provider.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Call, Fault, FaultKind, Part, Piece, Stop, Usage, Watcher, reasoning};
+
+/// A part that may still grow.
+enum Growing {
+    Text(String),
+    Call(Call),
+    /// Reasoning that comes as text: who gives it, under which name, and the text.
+    Thought {
+        provider: &'static str,
+        field: &'static str,
+        text: String,
+    },
+    Kept(Part),
+}
+
+/// The place of a call among the parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(usize);
+
+/// An answer that is not whole yet.
+pub(super) struct Draft {
+    parts: Vec<Growing>,
+    bytes: usize,
+    most: usize,
+    /// Whether the next text begins a part of its own.
+    apart: bool,
+    /// The number of the next call that needs a name of ours.
+    drawn: usize,
+    watcher: Watcher,
+    /// What was used, as far as it was said.
+    pub(super) usage: Usage,
+    /// Why it ended, once that was said.
+    pub(super) stop: Option<Stop>,
+}
+
+impl Draft {
+    /// An empty one, which takes `most` bytes. Calls without a name are counted on from `calls`.
+    pub(super) fn new(most: usize, calls: usize, watcher: Watcher) -> Self {
+        let (parts, usage) = (Vec::new(), Usage::default());
+        Self { parts, bytes: 0, most, apart: false, drawn: calls, watcher, usage, stop: None }
+    }
+
+    /// Whether anything of an answer came.
+    pub(super) fn has_content(&self) -> bool {
+        !self.parts.is_empty() || self.stop.is_some()
+    }
+
+    /// Whether anything came that a provider may charge for: a part of the answer, or tokens that it counts.
+    pub(super) fn may_be_paid(&self) -> bool {
+        let counted = [self.usage.tokens_in, self.usage.tokens_out];
+        self.has_content() || counted.iter().flatten().any(|tokens| *tokens > 0)
+    }
+
+    /// Whether a tool is called.
+    pub(super) fn has_calls(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Growing::Call(_)))
+    }
+
+    /// Further words of the answer.
+    pub(super) fn text(&mut self, text: &str) -> Result<(), Fault> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let (fits, beyond) = self.room(text);
+        match self.parts.last_mut() {
+            Some(Growing::Text(before)) if !self.apart => before.push_str(fits),
+            _ => self.parts.push(Growing::Text(fits.to_owned())),
+        }
+        self.apart = false;
+        self.shown(fits, Piece::Text);
+        self.within(beyond)
+    }
+
+    /// What is said next is a part of its own, even where it is text behind text.
+    pub(super) fn part_ends(&mut self) {
+        self.apart = true;
+    }
+
+    /// Further words of reasoning, which are a part of the answer under the provider's name for them.
+    pub(super) fn thought(
+        &mut self,
+        provider: &'static str,
+        field: &'static str,
+        words: &str,
+    ) -> Result<(), Fault> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let (fits, beyond) = self.room(words);
+        match self.parts.last_mut() {
+            Some(Growing::Thought { field: before, text, .. }) if *before == field => text.push_str(fits),
+            _ => self.parts.push(Growing::Thought { provider, field, text: fits.to_owned() }),
+        }
+        self.shown(fits, Piece::Reasoning);
+        self.within(beyond)
+    }
+
+    /// Words of reasoning that are only shown, because their block is kept as a whole.
+    pub(super) fn reasoning_shown(&mut self, words: &str) -> Result<(), Fault> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let (fits, beyond) = self.room(words);
+        self.shown(fits, Piece::Reasoning);
+        self.within(beyond)
+    }
+
+    /// A block of reasoning in the provider's own form, of which `further` bytes were not counted yet.
+    pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), Fault> {
+        self.parts.push(Growing::Kept(reasoning::kept(provider, block)));
+        self.counted(further)
+    }
+
+    /// A call begins. Where the provider has no name for it, it has one of ours.
+    pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, Fault> {
+        let id = id.filter(|id| !id.is_empty()).map_or_else(
+            || {
+                self.drawn += 1;
+                drawn_id(self.drawn)
+            },
+            str::to_owned,
+        );
+        let bytes = id.len() + name.len() + 1;
+        self.parts.push(Growing::Call(Call { id, name: name.to_owned(), arguments: String::new() }));
+        self.counted(bytes)?;
+        Ok(Slot(self.parts.len() - 1))
+    }
+
+    /// The call at that place.
+    pub(super) fn called(&self, slot: Slot) -> Option<&Call> {
+        match self.parts.get(slot.0) {
+            Some(Growing::Call(call)) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// Further characters of the name of the tool that is called.
+    pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
+        let (fits, beyond) = self.room(text);
+        if let Some(Growing::Call(call)) = self.parts.get_mut(slot.0) {
+            call.name.push_str(fits);
+        }
+        self.within(beyond)
+    }
+
+    /// Further characters of its arguments.
+    pub(super) fn arguments(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
+        let (fits, beyond) = self.room(text);
+        if let Some(Growing::Call(call)) = self.parts.get_mut(slot.0) {
+            call.arguments.push_str(fits);
+        }
+        self.within(beyond)
+    }
+
+    /// A fault with what came so far. It may be paid as soon as the provider has begun to answer.
+    pub(super) fn fault(&self, kind: FaultKind, words: impl Into<String>) -> Fault {
+        Fault {
+            kind,
+            words: words.into(),
+            status: Some(200),
+            retry_after_ms: None,
+            partial: self.partial(),
+            may_be_paid: true,
+        }
+    }
+
+    /// The whole answer, which `by` gave.
+    pub(super) fn finish(self, by: String, stop: Stop) -> Answer {
+        let parts = self.parts.into_iter().map(|part| match part {
+            Growing::Text(text) => Part::Text(text),
+            Growing::Call(call) => Part::Call(call),
+            Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),
+            Growing::Kept(part) => part,
+        });
+        Answer { parts: parts.collect(), stop, usage: self.usage, by }
+    }
+
+    /// Text as it came; a call as a line of its own, with its name and its arguments as far as they came.
+    fn partial(&self) -> String {
+        let mut partial = String::new();
+        for part in &self.parts {
+            match part {
+                Growing::Text(text) => partial.push_str(text),
+                Growing::Call(call) => {
+                    let line = if partial.is_empty() || partial.ends_with('\n') { "" } else { "\n" };
+                    partial.push_str(&[line, &call.name, " ", &call.arguments, "\n"].concat());
+                }
+                Growing::Thought { .. } | Growing::Kept(_) => {}
+            }
+        }
+        partial
+    }
+
+    /// As much of a text as there is room for, in whole characters, and whether there was more.
+    fn room<'t>(&mut self, text: &'t str) -> (&'t str, bool) {
+        let room = self.most.saturating_sub(self.bytes);
+        let fits = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
+        self.bytes += fits.len();
+        (fits, fits.len() < text.len())
+    }
+
+    fn shown(&mut self, words: &str, piece: fn(String) -> Piece) {
+        if !words.is_empty() {
+            (self.watcher)(piece(words.to_owned()));
+        }
+    }
+
+    fn counted(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.within(self.bytes > self.most)
+    }
+
+    fn within(&self, beyond: bool) -> Result<(), Fault> {
+        if beyond { Err(self.too_large()) } else { Ok(()) }
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// The fault of an answer that has more.
+    pub(super) fn too_large(&self) -> Fault {
+        let words = format!(
+            "gave an answer of more than {} bytes, the most that is taken; what came before is kept, and never \
+             carried out",
+            self.most
+        );
+        self.fault(FaultKind::TooLarge, words)
+    }
+}
+
+/// What the names begin with that we give to calls.
+const DRAWN: &str = "drawn-";
+
+fn drawn_id(number: usize) -> String {
+    format!("{DRAWN}{number}")
+}
+
+/// Whether the name of a call is one of ours, which no provider knows.
+pub(super) fn is_drawn(id: &str) -> bool {
+    id.strip_prefix(DRAWN).is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+}

@@ -1,0 +1,196 @@
+//! Answers as Gemini streams them: parts, and with the last of them why the answer ended.
+//!
+//! The form has no sign of an end. Whole is an answer with a `finishReason` whose body is known to be whole; where
+//! only the connection ended, a part may be missing.
+//!
+//! What is kept as reasoning: `{"at": "call" | "text", "thoughtSignature": …}` for a signature, before the call or behind
+//! the text that it stood at; `{"part": …}` for a part that is nothing else; `{"thought": …}` for words of thought.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json as value};
+
+use super::NAME;
+use crate::model::draft::Draft;
+use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
+use crate::model::http::Event;
+use crate::model::{Fault, FaultKind, Stop};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk<'e> {
+    #[serde(default, borrow)]
+    candidates: Option<Vec<Candidate<'e>>>,
+    #[serde(default)]
+    prompt_feedback: Option<Feedback>,
+    #[serde(default)]
+    usage_metadata: Option<Used>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'e> {
+    #[serde(default)]
+    index: u64,
+    #[serde(default, borrow)]
+    content: Option<Content<'e>>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+    #[serde(default)]
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content<'e> {
+    #[serde(default, borrow)]
+    parts: Option<Vec<&'e RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'e> {
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    #[serde(default)]
+    thought_signature: Option<String>,
+    #[serde(default, borrow)]
+    function_call: Option<Function<'e>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'e> {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    name: String,
+    #[serde(default, borrow)]
+    args: Option<&'e RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    #[serde(default)]
+    block_reason: Option<String>,
+    #[serde(default)]
+    block_reason_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Used {
+    #[serde(default)]
+    prompt_token_count: Option<u64>,
+    #[serde(default)]
+    tool_use_prompt_token_count: Option<u64>,
+    #[serde(default)]
+    candidates_token_count: Option<u64>,
+    #[serde(default)]
+    thoughts_token_count: Option<u64>,
+    #[serde(default)]
+    cached_content_token_count: Option<u64>,
+}
+
+/// A reader of one answer.
+pub(super) struct Answering;
+
+impl Reading for Answering {
+    fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong> {
+        if let Some(wrong) = complaint(event) {
+            return Err(wrong);
+        }
+        let chunk: Chunk<'_> = json(event, draft)?;
+        let mut step = Step::Nothing;
+        if let Some(used) = chunk.usage_metadata {
+            used.count(draft);
+        }
+        if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
+            let said = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason_message.as_deref());
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            let fault =
+                draft.fault(FaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
+            let may_be_paid = draft.usage.tokens_in.is_some_and(|tokens| tokens > 0);
+            return Err(Wrong::Fault(Fault { may_be_paid, ..fault }));
+        }
+        for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
+            for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+                part(raw.get(), draft)?;
+                step = Step::Content;
+            }
+            if let Some(reason) = candidate.finish_reason {
+                draft.stop = Some(stop(&reason, candidate.finish_message.as_deref(), draft)?);
+                step = Step::Content;
+            }
+        }
+        Ok(step)
+    }
+
+    fn is_whole(&self, close: Close) -> bool {
+        close == Close::Measured
+    }
+}
+
+impl Used {
+    fn count(&self, draft: &mut Draft) {
+        let sum = |one: Option<u64>, more: Option<u64>| match (one, more) {
+            (None, None) => None,
+            (one, more) => Some(one.unwrap_or(0).saturating_add(more.unwrap_or(0))),
+        };
+        let usage = &mut draft.usage;
+        usage.tokens_in = sum(self.prompt_token_count, self.tool_use_prompt_token_count).or(usage.tokens_in);
+        usage.tokens_out = sum(self.candidates_token_count, self.thoughts_token_count).or(usage.tokens_out);
+        usage.cached = self.cached_content_token_count.or(usage.cached);
+    }
+}
+
+fn part(raw: &str, draft: &mut Draft) -> Result<(), Wrong> {
+    let event = Event { name: String::new(), text: raw.to_owned() };
+    let part: Part<'_> = json(&event, draft)?;
+    if let Some(function) = part.function_call {
+        if let Some(signature) = part.thought_signature {
+            let bytes = signature.len();
+            draft.block(NAME, value!({"at": "call", "thoughtSignature": signature}), bytes)?;
+        }
+        let slot = draft.call(function.id.as_deref(), &function.name)?;
+        return Ok(draft.arguments(slot, function.args.map_or("{}", RawValue::get))?);
+    }
+    let Some(text) = part.text else {
+        let part: Value = json(&event, draft)?;
+        return Ok(draft.block(NAME, value!({"part": part}), raw.len())?);
+    };
+    if part.thought {
+        if part.thought_signature.is_none() {
+            return Ok(draft.thought(NAME, "thought", &text)?);
+        }
+        draft.reasoning_shown(&text)?;
+        let part: Value = json(&event, draft)?;
+        return Ok(draft.block(NAME, value!({"part": part}), raw.len())?);
+    }
+    let Some(signature) = part.thought_signature else { return Ok(draft.text(&text)?) };
+    // What is signed is a part of its own, be it an empty one.
+    let bytes = signature.len();
+    if text.is_empty() {
+        let part: Value = json(&event, draft)?;
+        return Ok(draft.block(NAME, value!({"part": part}), bytes)?);
+    }
+    draft.part_ends();
+    draft.text(&text)?;
+    Ok(draft.block(NAME, value!({"at": "text", "thoughtSignature": signature}), bytes)?)
+}
+
+fn stop(reason: &str, said: Option<&str>, draft: &Draft) -> Result<Stop, Wrong> {
+    Ok(match reason {
+        "STOP" if draft.has_calls() => Stop::Tool,
+        "STOP" => Stop::End,
+        "MAX_TOKENS" => Stop::Length,
+        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
+        | "IMAGE_SAFETY" => Stop::Filtered,
+        other => {
+            let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
+            let words = format!("ended its answer for a reason that says nothing about it: {other}{said}");
+            return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
+        }
+    })
+}

@@ -1,0 +1,76 @@
+//! Gemini's generateContent, streamed. Signatures of its reasoning stand at parts, and go back at the same ones.
+
+mod answer;
+mod request;
+
+use hyper::header::{HeaderMap, HeaderName};
+use serde_json::{Map, Value};
+
+use super::Request;
+use super::adapter::types_of;
+use super::form::{Form, Reading};
+use super::http::Framing;
+use super::key::Key;
+use crate::spec;
+
+/// The form's name, which its reasoning bears too.
+const NAME: &str = "gemini";
+
+/// The form.
+pub(super) struct Gemini;
+
+impl Form for Gemini {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn home(&self) -> &'static str {
+        "https://generativelanguage.googleapis.com"
+    }
+
+    fn path(&self, base: &str, model: &str) -> String {
+        let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
+        let version = if has_version { "" } else { "/v1beta" };
+        // A tuned model has a folder of its own; everything else is below `models`.
+        let folder = if model.contains('/') { "" } else { "models/" };
+        format!("{base}{version}/{folder}{}:streamGenerateContent?alt=sse", escaped(model))
+    }
+
+    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+        let name = HeaderName::from_static("x-goog-api-key");
+        key.and_then(|key| key.header("")).map(|value| (name, value)).into_iter().collect()
+    }
+
+    fn reserved(&self) -> &'static [&'static str] {
+        &["model", "contents", "tools", "stream"]
+    }
+
+    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+        Ok(request::body(model, request))
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn content_types(&self) -> &'static [&'static str] {
+        types_of(Framing::Events)
+    }
+
+    fn reading(&self) -> Box<dyn Reading> {
+        Box::new(answer::Answering)
+    }
+}
+
+/// A name as a path carries it.
+fn escaped(name: &str) -> String {
+    let mut path = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            path.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    path
+}

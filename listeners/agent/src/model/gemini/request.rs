@@ -1,0 +1,124 @@
+//! A request as Gemini's contents: roles alternate, results name their tool, and what was signed goes back with its
+//! signature at the part where it stood.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::anthropic::object;
+use crate::model::draft::is_drawn;
+use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning};
+use crate::spec;
+
+pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
+    let most = request.max_output.min(model.max_output);
+    let mut body = Map::new();
+    if !request.system.is_empty() {
+        body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": request.system}]}));
+    }
+    body.insert("contents".to_owned(), Value::Array(contents(request)));
+    body.insert("generationConfig".to_owned(), json!({"maxOutputTokens": most}));
+    if !request.tools.is_empty() {
+        let tools: Value = request.tools.iter().map(tool).collect();
+        body.insert("tools".to_owned(), json!([{"functionDeclarations": tools}]));
+        if let Some(choice) = &request.choice {
+            body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": chosen(choice)}));
+        }
+    }
+    body
+}
+
+fn tool(tool: &Tool) -> Value {
+    json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters})
+}
+
+fn chosen(choice: &Choice) -> Value {
+    match choice {
+        Choice::Auto => json!({"mode": "AUTO"}),
+        Choice::Required => json!({"mode": "ANY"}),
+        Choice::None => json!({"mode": "NONE"}),
+        Choice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    }
+}
+
+/// Messages of one role in a row are one. Results stand before what else their sender says.
+fn contents(request: &Request) -> Vec<Value> {
+    let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
+    for message in &request.messages {
+        let parts = parts(message);
+        match joined.last_mut() {
+            _ if parts.is_empty() => {}
+            Some((role, before)) if *role == message.role => before.extend(parts),
+            _ => joined.push((message.role, parts)),
+        }
+    }
+    for (role, parts) in &mut joined {
+        if *role == Role::User {
+            parts.sort_by_key(|part| part.get("functionResponse").is_none());
+        }
+    }
+    let role = |role| if role == Role::User { "user" } else { "model" };
+    joined.into_iter().map(|(who, parts)| json!({"role": role(who), "parts": parts})).collect()
+}
+
+fn parts(message: &Message) -> Vec<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    // A signature that waits for the call it stood at.
+    let mut waiting: Option<Value> = None;
+    for part in &message.parts {
+        match part {
+            Part::Text(text) if text.is_empty() => {}
+            Part::Text(text) => parts.push(json!({"text": text})),
+            Part::Call(call) => {
+                let mut function = json!({"name": call.name, "args": object(&call.arguments)});
+                named(&mut function, &call.id);
+                let mut part = json!({"functionCall": function});
+                if let Some(signature) = waiting.take() {
+                    sign(&mut part, signature);
+                }
+                parts.push(part);
+            }
+            Part::Result { id, name, text, is_error } => {
+                let response = if *is_error { json!({"error": text}) } else { json!({"result": text}) };
+                let mut function = json!({"name": name, "response": response});
+                named(&mut function, id);
+                parts.push(json!({"functionResponse": function}));
+            }
+            Part::Reasoning(kept) => {
+                let Some(block) = reasoning::block(super::NAME, kept) else { continue };
+                reasoned(block, &mut parts, &mut waiting);
+            }
+        }
+    }
+    parts
+}
+
+/// A name that we drew is none that Gemini knows.
+fn named(function: &mut Value, id: &str) {
+    if let (false, Some(function)) = (is_drawn(id), function.as_object_mut()) {
+        function.insert("id".to_owned(), json!(id));
+    }
+}
+
+fn sign(part: &mut Value, signature: Value) {
+    if let Some(part) = part.as_object_mut() {
+        part.insert("thoughtSignature".to_owned(), signature);
+    }
+}
+
+/// What `answer.rs` keeps: a whole part, or a signature with where it stood. Words of thought are not sent back.
+fn reasoned(block: &Value, parts: &mut Vec<Value>, waiting: &mut Option<Value>) {
+    if let Some(part) = block.get("part") {
+        parts.push(part.clone());
+        return;
+    }
+    let Some(signature) = block.get("thoughtSignature").cloned() else { return };
+    match block.get("at").and_then(Value::as_str) {
+        Some("call") => *waiting = Some(signature),
+        _ => {
+            let last = parts.last_mut().filter(|part| part.get("text").is_some());
+            match last {
+                Some(part) => sign(part, signature),
+                None => parts.push(json!({"text": "", "thoughtSignature": signature})),
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The address of a provider: where to connect, what to ask for, and how to name it. Opens nothing.
+
+use hyper::Uri;
+use hyper::http::uri::Scheme;
+
+/// An address that requests go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::model) struct Address {
+    /// The host, without the brackets of an IPv6 address.
+    pub(super) host: String,
+    /// The port.
+    pub(super) port: u16,
+    /// Whether over TLS.
+    pub(super) tls: bool,
+    /// What the `Host` header says.
+    pub(super) authority: String,
+    /// Path and query.
+    pub(super) path: String,
+}
+
+impl Address {
+    /// Reads the base address of a provider: a scheme, a host, perhaps a port and a path.
+    pub(in crate::model) fn parse(url: &str) -> Result<Self, &'static str> {
+        if !url.contains("://") {
+            return Err("it has no scheme");
+        }
+        let uri: Uri = url.parse().map_err(|_| "it is no address")?;
+        let tls = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            _ => return Err("its scheme is neither http nor https"),
+        };
+        let authority = uri.authority().ok_or("it has no host")?;
+        if authority.as_str().contains('@') {
+            return Err("it holds a name or a password, which would stand in logs");
+        }
+        if uri.query().is_some() || url.contains('#') {
+            return Err("it has a query or a fragment");
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err("it has no host");
+        }
+        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let path = uri.path().trim_end_matches('/').to_owned();
+        Ok(Self { host, port, tls, authority: authority.as_str().to_owned(), path })
+    }
+
+    /// The path, without a slash at its end.
+    pub(in crate::model) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same place with that path and query.
+    pub(in crate::model) fn at(&self, path: String) -> Self {
+        Self { path, ..self.clone() }
+    }
+
+    /// How words name it.
+    pub(in crate::model) fn shown(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        format!("{host}:{}", self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_what_is_none_is_told() {
+        let read = |url: &str| Address::parse(url).map(|at| (at.shown(), at.tls, at.path));
+        let fine = |at: &str, tls, path: &str| Ok((at.to_owned(), tls, path.to_owned()));
+        assert_eq!(read("http://127.0.0.1:8080/v1"), fine("127.0.0.1:8080", false, "/v1"));
+        assert_eq!(read("https://api.openai.com/v1/"), fine("api.openai.com:443", true, "/v1"));
+        assert_eq!(read("http://[::1]:9"), fine("[::1]:9", false, ""));
+        for wrong in [
+            "",
+            "localhost",
+            "localhost:80",
+            "ftp://a",
+            "http://",
+            "http://a:b@c",
+            "http://a/?q",
+            "http://a#b",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

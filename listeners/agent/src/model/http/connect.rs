@@ -1,0 +1,89 @@
+//! A connection to a provider: TCP, and TLS where the address says so, within a time. One request goes over it.
+//! Asks no proxy, reads no environment, trusts the roots that it was given.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::address::Address;
+
+/// A stream of bytes both ways.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::model) enum NoConnection {
+    /// Nobody knows the name.
+    #[error("no address is known by that name ({0})")]
+    Unknown(io::Error),
+    /// No address took the connection.
+    #[error("{0}")]
+    Refused(io::Error),
+    /// TLS did not come about.
+    #[error("no TLS: {0}")]
+    Tls(io::Error),
+    /// It took too long.
+    #[error("no connection within {} ms", .0.as_millis())]
+    TooLate(Duration),
+}
+
+/// Whoever opens connections.
+#[derive(Clone)]
+pub(super) struct Connector {
+    tls: Arc<ClientConfig>,
+}
+
+impl Connector {
+    /// With those roots for TLS.
+    pub(super) fn new(roots: RootCertStore) -> Result<Self, rustls::Error> {
+        let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(ring)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { tls: Arc::new(tls) })
+    }
+
+    pub(super) async fn open(&self, to: &Address, within: Duration) -> Result<Box<dyn Stream>, NoConnection> {
+        let opening = async {
+            let stream = tcp(to, within).await?;
+            if !to.tls {
+                return Ok(Box::new(stream) as Box<dyn Stream>);
+            }
+            let wrong = |fault| NoConnection::Tls(io::Error::new(io::ErrorKind::InvalidInput, fault));
+            let name = ServerName::try_from(to.host.clone()).map_err(wrong)?;
+            let tls = TlsConnector::from(self.tls.clone()).connect(name, stream).await;
+            Ok(Box::new(tls.map_err(NoConnection::Tls)?) as Box<dyn Stream>)
+        };
+        timeout(within, opening).await.unwrap_or(Err(NoConnection::TooLate(within)))
+    }
+}
+
+/// Each address of the name has an equal part of the time, so that one that does not answer leaves the others theirs.
+async fn tcp(to: &Address, within: Duration) -> Result<TcpStream, NoConnection> {
+    let found = lookup_host((to.host.as_str(), to.port)).await.map_err(NoConnection::Unknown)?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    let each = within / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
+    let mut last = NoConnection::Unknown(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+    for address in addresses {
+        match timeout(each, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                stream.set_nodelay(true).map_err(NoConnection::Refused)?;
+                return Ok(stream);
+            }
+            Ok(Err(fault)) => last = NoConnection::Refused(fault),
+            Err(_) => last = NoConnection::TooLate(each),
+        }
+    }
+    Err(last)
+}

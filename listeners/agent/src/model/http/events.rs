@@ -1,0 +1,150 @@
+//! Events of a stream: server-sent events, or one line of JSON each. Any split of the bytes gives the same events.
+//! Comments and fields that nobody needs are passed over. Knows no provider.
+
+use super::lines::{Ending, LineFault, Lines};
+
+/// How a stream is cut into events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) enum Framing {
+    /// Server-sent events.
+    Events,
+    /// Lines of JSON.
+    Lines,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(in crate::model) struct Event {
+    /// Its name; empty where it has none.
+    pub(in crate::model) name: String,
+    /// What it says.
+    pub(in crate::model) text: String,
+}
+
+/// The reader.
+#[derive(Debug)]
+pub(in crate::model) struct Events {
+    framing: Framing,
+    lines: Lines,
+    most: usize,
+    open: Event,
+    /// Whether the open event has any text, be it an empty one.
+    says: bool,
+}
+
+impl Events {
+    pub(in crate::model) fn new(framing: Framing, most: usize) -> Self {
+        let ending = match framing {
+            Framing::Events => Ending::Any,
+            Framing::Lines => Ending::LineFeed,
+        };
+        Self { framing, lines: Lines::new(ending, most), most, open: Event::default(), says: false }
+    }
+
+    /// Takes the next bytes. The events in them are to be drawn before more are fed.
+    pub(in crate::model) fn feed(&mut self, bytes: &[u8]) {
+        self.lines.feed(bytes);
+    }
+
+    /// The next whole event.
+    pub(in crate::model) fn next(&mut self) -> Result<Option<Event>, LineFault> {
+        while let Some(line) = self.lines.next()? {
+            if let Some(event) = self.line(&line)? {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What stands at the end of a body that is known to be whole, though no end of an event follows it.
+    pub(in crate::model) fn left(&mut self) -> Result<Option<Event>, LineFault> {
+        if let Some(line) = self.lines.left()?
+            && let Some(event) = self.line(&line)?
+        {
+            return Ok(Some(event));
+        }
+        Ok(self.close())
+    }
+
+    fn line(&mut self, line: &str) -> Result<Option<Event>, LineFault> {
+        if self.framing == Framing::Lines {
+            let text = line.trim();
+            return Ok((!text.is_empty()).then(|| Event { name: String::new(), text: text.to_owned() }));
+        }
+        if line.is_empty() {
+            return Ok(self.close());
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.open.name),
+            "data" => {
+                if self.says {
+                    self.open.text.push('\n');
+                }
+                self.says = true;
+                self.open.text.push_str(value);
+                if self.open.text.len() > self.most {
+                    return Err(LineFault::TooLong);
+                }
+            }
+            // A comment (whose field is empty), `id`, `retry`, and what nobody knows.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// An event without text is none.
+    fn close(&mut self) -> Option<Event> {
+        let event = std::mem::take(&mut self.open);
+        std::mem::take(&mut self.says).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(framing: Framing, pieces: [&[u8]; 2]) -> Vec<(String, String)> {
+        let (mut events, mut found) = (Events::new(framing, 100), Vec::new());
+        for piece in pieces {
+            events.feed(piece);
+            while let Some(event) = events.next().expect("short lines") {
+                found.push((event.name, event.text));
+            }
+        }
+        while let Some(event) = events.left().expect("short lines") {
+            found.push((format!("left {}", event.name), event.text));
+        }
+        found
+    }
+
+    #[test]
+    fn any_split_gives_the_same_events() {
+        let text = ": hello\r\n\r\nevent: a\r\ndata: 1\r\ndata:2\r\ndata\r\n\r\nevent: b\r\n\r\nid: 7\r\n\
+                    data:  é\r\r\ndata: c"
+            .as_bytes();
+        let whole = [("a", "1\n2\n"), ("", " é"), ("left ", "c")];
+        let lines = b"{\"a\": 1}\r\n\n {\"b\":\r2} \n{";
+        let whole_lines = [("", "{\"a\": 1}"), ("", "{\"b\":\r2}"), ("", "{")];
+        for at in 0..=text.len() {
+            let found = read(Framing::Events, [&text[..at], &text[at..]]);
+            assert!(
+                found.iter().map(|(name, text)| (name.as_str(), text.as_str())).eq(whole),
+                "{at}: {found:?}"
+            );
+        }
+        for at in 0..=lines.len() {
+            let found = read(Framing::Lines, [&lines[..at], &lines[at..]]);
+            let found = found.iter().map(|(name, text)| (name.trim_start_matches("left "), text.as_str()));
+            assert!(found.eq(whole_lines), "{at}");
+        }
+    }
+
+    #[test]
+    fn an_event_of_many_lines_has_the_limit_of_one() {
+        let mut events = Events::new(Framing::Events, 10);
+        events.feed(b"data: 12345\ndata: 12345\n\n");
+        assert_eq!(events.next(), Err(LineFault::TooLong));
+    }
+}

@@ -1,0 +1,155 @@
+//! Lines of a stream of bytes, whatever pieces it comes in: any split of the bytes gives the same lines. Holds one
+//! line at most, and no longer one than is allowed. Knows no form of answers.
+
+/// What ends a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) enum Ending {
+    /// CR, LF or both, as in server-sent events.
+    Any,
+    /// LF, with or without a CR before it, as in lines of JSON.
+    LineFeed,
+}
+
+/// Why a stream has no further line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) enum LineFault {
+    /// A line has more bytes than are taken.
+    TooLong,
+    /// A line is no UTF-8.
+    NotUtf8,
+}
+
+/// The reader.
+#[derive(Debug)]
+pub(in crate::model) struct Lines {
+    ending: Ending,
+    most: usize,
+    held: Vec<u8>,
+    /// Bytes at the front of `held` that were given out.
+    given: usize,
+    /// Bytes after those in which no end was found.
+    looked: usize,
+    /// Whether the last line ended with a CR, of which an LF that comes next is a part.
+    after_cr: bool,
+    /// Whether a line was given out: a byte order mark stands before the first only.
+    begun: bool,
+}
+
+impl Lines {
+    pub(in crate::model) fn new(ending: Ending, most: usize) -> Self {
+        Self { ending, most, held: Vec::new(), given: 0, looked: 0, after_cr: false, begun: false }
+    }
+
+    /// Takes the next bytes. The lines in them are to be drawn before more are fed.
+    pub(in crate::model) fn feed(&mut self, bytes: &[u8]) {
+        self.held.drain(..self.given);
+        self.given = 0;
+        self.held.extend_from_slice(bytes);
+    }
+
+    /// The next whole line, without its end.
+    pub(in crate::model) fn next(&mut self) -> Result<Option<String>, LineFault> {
+        if self.after_cr && self.held.get(self.given) == Some(&b'\n') {
+            self.given += 1;
+            self.after_cr = false;
+        }
+        let rest = self.held.get(self.given..).unwrap_or_default();
+        self.after_cr &= rest.is_empty();
+        let is_end = |byte: &u8| *byte == b'\n' || (*byte == b'\r' && self.ending == Ending::Any);
+        let unseen = rest.get(self.looked..).unwrap_or_default();
+        let Some(at) = unseen.iter().position(is_end).map(|at| at + self.looked) else {
+            self.looked = rest.len();
+            return if rest.len() > self.most { Err(LineFault::TooLong) } else { Ok(None) };
+        };
+        if at > self.most {
+            return Err(LineFault::TooLong);
+        }
+        self.after_cr = rest.get(at) == Some(&b'\r');
+        let line = self.read(rest.get(..at).unwrap_or_default());
+        self.given += at + 1;
+        self.looked = 0;
+        self.begun = true;
+        line.map(Some)
+    }
+
+    /// What stands behind the last end of a line; none where nothing does.
+    pub(in crate::model) fn left(&mut self) -> Result<Option<String>, LineFault> {
+        let rest = self.held.get(self.given..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let line = self.read(rest);
+        self.given = self.held.len();
+        self.looked = 0;
+        self.begun = true;
+        line.map(Some)
+    }
+
+    fn read(&self, line: &[u8]) -> Result<String, LineFault> {
+        let line = line.strip_suffix(b"\r").filter(|_| self.ending == Ending::LineFeed).unwrap_or(line);
+        let text = std::str::from_utf8(line).map_err(|_| LineFault::NotUtf8)?;
+        let text = if self.begun { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
+        Ok(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(
+        ending: Ending,
+        most: usize,
+        pieces: &[&[u8]],
+    ) -> (Vec<String>, Result<Option<String>, LineFault>) {
+        let (mut lines, mut found) = (Lines::new(ending, most), Vec::new());
+        for piece in pieces {
+            lines.feed(piece);
+            loop {
+                match lines.next() {
+                    Ok(Some(line)) => found.push(line),
+                    Ok(None) => break,
+                    Err(fault) => return (found, Err(fault)),
+                }
+            }
+        }
+        let left = lines.left();
+        (found, left)
+    }
+
+    #[test]
+    fn any_split_gives_the_same_lines() {
+        let text = "\u{feff}a: é\r\n\r\nb\rc\n\u{feff}d\n\r\u{1f9e0}".as_bytes();
+        for (ending, lines) in [
+            (Ending::Any, vec!["a: é", "", "b", "c", "\u{feff}d", ""]),
+            (Ending::LineFeed, vec!["a: é", "", "b\rc", "\u{feff}d"]),
+        ] {
+            let whole = read(ending, 100, &[text]);
+            assert_eq!(whole.0, lines);
+            for one in 0..=text.len() {
+                for two in one..=text.len() {
+                    let split = read(ending, 100, &[&text[..one], &text[one..two], &text[two..]]);
+                    assert_eq!(split, whole, "{one} {two}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_beyond_the_limit_is_a_fault_whether_or_not_it_ends() {
+        for text in ["ok\n12345", "ok\n12345\n", "ok\n12345\nok\n"] {
+            for at in 0..=text.len() {
+                let (begin, end) = text.as_bytes().split_at(at);
+                let found = read(Ending::Any, 4, &[begin, end]);
+                assert_eq!(found, (vec!["ok".to_owned()], Err(LineFault::TooLong)), "{text:?} at {at}");
+            }
+        }
+        assert_eq!(read(Ending::Any, 4, &[b"1234\n"]).0, ["1234"]);
+    }
+
+    #[test]
+    fn what_ends_within_a_character_is_a_fault() {
+        assert_eq!(read(Ending::Any, 9, &[b"a\n\xc3"]), (vec!["a".to_owned()], Err(LineFault::NotUtf8)));
+        assert_eq!(read(Ending::Any, 9, &[b"a\n\xc3\n"]), (vec!["a".to_owned()], Err(LineFault::NotUtf8)));
+    }
+}

@@ -1,0 +1,168 @@
+//! One request over one connection, and its answer piece by piece. No redirects, no repeats, no proxy, nothing kept
+//! for a next request; dropping what is under way closes the socket. Knows no provider and logs nothing.
+//!
+//! The connection is driven by whoever waits for the answer, not by a task of its own. So nothing outlives a request,
+//! and it is always known how far one came before it failed.
+
+mod address;
+mod connect;
+mod events;
+mod lines;
+mod patience;
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use rustls::RootCertStore;
+use tokio::time::{Instant, timeout_at};
+
+pub(super) use address::Address;
+pub(super) use connect::NoConnection;
+use connect::{Connector, Stream};
+pub(super) use events::{Event, Events, Framing};
+pub(super) use lines::LineFault;
+pub(super) use patience::{retry_after_ms, seconds_ms};
+
+/// The most bytes of the head of an answer, and of what is read at once.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Why a request has no answer at all.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// It never left.
+    NoConnection(NoConnection),
+    /// The connection was over before it left.
+    NotSent(hyper::Error),
+    /// It left, and no head of an answer came, or none that is one.
+    NoHead(hyper::Error),
+    /// It left, and no head came in time.
+    TooLate,
+    /// It cannot be written as a request.
+    Unwritable(hyper::http::Error),
+}
+
+/// Whoever sends requests.
+#[derive(Clone)]
+pub(super) struct Client {
+    connector: Connector,
+}
+
+type Driving = Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>>>;
+
+/// An answer that comes in.
+pub(super) struct Incomings {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    body: Incoming,
+    driving: Option<Driving>,
+}
+
+/// What came next of a body.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Bytes.
+    Bytes(Bytes),
+    /// Its end, as its head announced it.
+    End,
+    /// The connection ended, and the head had not said how long the body is: it may be whole or cut.
+    Closed,
+    /// The connection broke before the body was whole.
+    Cut,
+    /// Nothing came in time.
+    TooLate,
+}
+
+impl Client {
+    pub(super) fn new(roots: RootCertStore) -> Result<Self, rustls::Error> {
+        Ok(Self { connector: Connector::new(roots)? })
+    }
+
+    /// Sends `body` and waits for the head of the answer, until `first` has passed.
+    pub(super) async fn post(
+        &self,
+        to: &Address,
+        headers: HeaderMap,
+        body: Vec<u8>,
+        connect: Duration,
+        first: Duration,
+    ) -> Result<Incomings, Unanswered> {
+        let stream = self.connector.open(to, connect).await.map_err(Unanswered::NoConnection)?;
+        let host =
+            HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(&to.path)
+            .body(Full::new(Bytes::from(body)))
+            .map_err(Unanswered::Unwritable)?;
+        *request.headers_mut() = headers;
+        request.headers_mut().insert(HOST, host);
+        let (mut sender, driving) = http1::Builder::new()
+            .max_buf_size(HEAD_BYTES)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(Unanswered::NotSent)?;
+        let mut driving = Some(Box::pin(driving));
+        let mut sending = std::pin::pin!(sender.send_request(request));
+        let sent = std::future::poll_fn(|cx| {
+            drive(&mut driving, cx);
+            sending.as_mut().poll(cx)
+        });
+        match timeout_at(Instant::now() + first, sent).await {
+            Err(_) => Err(Unanswered::TooLate),
+            Ok(Err(fault)) if fault.is_canceled() => Err(Unanswered::NotSent(fault)),
+            Ok(Err(fault)) => Err(Unanswered::NoHead(fault)),
+            Ok(Ok(answer)) => {
+                let (head, body) = answer.into_parts();
+                Ok(Incomings { status: head.status.as_u16(), headers: head.headers, body, driving })
+            }
+        }
+    }
+}
+
+/// Lets the connection do what it can. How it ended is seen at what waits for it.
+fn drive(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
+    if let Some(connection) = driving
+        && connection.as_mut().poll(cx).is_ready()
+    {
+        *driving = None;
+    }
+}
+
+impl Incomings {
+    /// Whether the head says how long the body is, so that its end can be told from a cut.
+    pub(super) fn is_measured(&self) -> bool {
+        let chunked = |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().ends_with(b"chunked");
+        self.headers.get_all(TRANSFER_ENCODING).iter().any(chunked)
+            || self.headers.contains_key(CONTENT_LENGTH)
+    }
+
+    /// What comes next, waited for until then.
+    pub(super) async fn next(&mut self, until: Instant) -> Next {
+        let measured = self.is_measured();
+        let frame = std::future::poll_fn(|cx| {
+            drive(&mut self.driving, cx);
+            loop {
+                match Pin::new(&mut self.body).poll_frame(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(None) => return Poll::Ready(if measured { Next::End } else { Next::Closed }),
+                    Poll::Ready(Some(Err(_))) => return Poll::Ready(Next::Cut),
+                    // Trailers say nothing that is asked for.
+                    Poll::Ready(Some(Ok(frame))) => {
+                        if let Ok(bytes) = frame.into_data() {
+                            return Poll::Ready(Next::Bytes(bytes));
+                        }
+                    }
+                }
+            }
+        });
+        timeout_at(until, frame).await.unwrap_or(Next::TooLate)
+    }
+}

@@ -1,0 +1,95 @@
+//! A provider's key: read once, put into a header, and shown nowhere. It has no form for people, so that it cannot
+//! slip into words, and it can blot itself out of what others wrote. Reads no environment by itself.
+
+use hyper::header::HeaderValue;
+
+use crate::spec;
+
+/// What stands where a key was.
+const BLOT: &str = "[key]";
+/// Fewer bytes of a key than these, at the end of a text that was cut, say nothing.
+const TELLING: usize = 4;
+
+/// A key. It has no `Debug` and no `Display`, and whoever holds it can only send it.
+#[derive(Clone)]
+pub struct Key(String);
+
+/// Why a model's key cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// The variable is not set, or empty.
+    #[error(
+        "the variable {variable}, which models.{model}.key_env names, is not set: \
+         set it to the key of the provider, or name another"
+    )]
+    Missing {
+        /// The model.
+        model: String,
+        /// The variable.
+        variable: String,
+    },
+    /// A header cannot carry it.
+    #[error(
+        "the variable {variable}, which models.{model}.key_env names, holds a character that no key has: \
+         keys are printable ASCII without blanks"
+    )]
+    Unsendable {
+        /// The model.
+        model: String,
+        /// The variable.
+        variable: String,
+    },
+}
+
+impl Key {
+    /// The key of a model, which `read` finds under the name of its variable; none where no variable is named. Line
+    /// breaks and blanks at its ends are those of the file it was read from, and are left out.
+    ///
+    /// # Errors
+    /// Where the variable is missing or holds what is no key.
+    pub fn of(
+        model: &spec::Model,
+        read: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<Option<Self>, KeyFault> {
+        let Some(variable) = &model.key_env else { return Ok(None) };
+        let (model, variable) = (model.name.clone(), variable.clone());
+        match read(&variable).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
+            None => Err(KeyFault::Missing { model, variable }),
+            Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Self(key))),
+            Some(_) => Err(KeyFault::Unsendable { model, variable }),
+        }
+    }
+
+    /// The value of a header that holds it, behind `before`. Whoever prints the header does not see it.
+    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&[before, &self.0].concat()).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// A text without the key, nor its beginning at the text's end, where the text may have been cut.
+    pub(super) fn blotted(&self, text: &str) -> String {
+        let mut text = text.replace(&self.0, BLOT);
+        let ends = (TELLING..self.0.len()).rev().filter_map(|length| self.0.get(..length));
+        if let Some(cut) = ends.into_iter().find(|begin| text.ends_with(begin)).map(str::len) {
+            text.truncate(text.len() - cut);
+            text.push_str(BLOT);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_blotted_out_whole_and_where_it_was_cut() {
+        let key = Key("sk-abcdef".to_owned());
+        assert_eq!(key.blotted("bad key sk-abcdef, sk-abcdef"), "bad key [key], [key]");
+        assert_eq!(key.blotted("bad key sk-abcd"), "bad key [key]");
+        assert_eq!(key.blotted("it asks: task"), "it asks: task");
+        let header = key.header("Bearer ").expect("a header can carry it");
+        assert!(!format!("{header:?}").contains("sk-a"), "{header:?}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Ollama's chat: a line of JSON for each piece. It cuts a prompt that is longer than its window without a word, so
+//! each request says how large the window is.
+
+mod answer;
+mod request;
+
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use serde_json::{Map, Value};
+
+use super::Request;
+use super::adapter::types_of;
+use super::form::{Form, Reading};
+use super::http::Framing;
+use super::key::Key;
+use crate::spec;
+
+/// The form's name, which its reasoning bears too.
+const NAME: &str = "ollama";
+
+/// The form.
+pub(super) struct Ollama;
+
+impl Form for Ollama {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn home(&self) -> &'static str {
+        "http://127.0.0.1:11434"
+    }
+
+    fn path(&self, base: &str, _model: &str) -> String {
+        format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
+    }
+
+    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+        key.and_then(|key| key.header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
+    }
+
+    fn reserved(&self) -> &'static [&'static str] {
+        &["model", "messages", "tools", "stream"]
+    }
+
+    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+        request::body(model, request)
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
+    }
+
+    fn content_types(&self) -> &'static [&'static str] {
+        types_of(Framing::Lines)
+    }
+
+    fn reading(&self) -> Box<dyn Reading> {
+        Box::new(answer::Answering)
+    }
+}

@@ -1,0 +1,87 @@
+//! A request as Ollama's chat: as chat completions, but for calls, whose arguments are objects, and results, which
+//! name their tool.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::anthropic::object;
+use crate::model::openai::{tool, words};
+use crate::model::{Choice, Message, Part, Request, Role, reasoning};
+use crate::spec;
+
+pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+    let most = request.max_output.min(model.max_output);
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model.model));
+    body.insert("messages".to_owned(), Value::Array(messages(request)));
+    body.insert("stream".to_owned(), json!(true));
+    body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
+    let named = match &request.choice {
+        _ if request.tools.is_empty() => return Ok(body),
+        Some(Choice::None) => return Ok(body),
+        None | Some(Choice::Auto) => true,
+        Some(Choice::Required | Choice::Tool(_)) => false,
+    };
+    if !named {
+        return Err(format!(
+            "models.{} is asked at Ollama, which cannot be told that a tool must be called: set tool_choice to \
+             auto or leave it out",
+            model.name
+        ));
+    }
+    body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+    Ok(body)
+}
+
+fn messages(request: &Request) -> Vec<Value> {
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(json!({"role": "system", "content": request.system}));
+    }
+    for message in &request.messages {
+        match message.role {
+            Role::User => said(message, &mut messages),
+            Role::Assistant => messages.extend(answered(message)),
+        }
+    }
+    messages
+}
+
+fn said(message: &Message, messages: &mut Vec<Value>) {
+    for part in &message.parts {
+        if let Part::Result { id, name, text, .. } = part {
+            messages.push(json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text}));
+        }
+    }
+    if let Some(text) = words(message) {
+        messages.push(json!({"role": "user", "content": text}));
+    }
+}
+
+fn answered(message: &Message) -> Option<Value> {
+    let calls = message.parts.iter().filter_map(|part| match part {
+        Part::Call(call) => Some(json!({
+            "id": call.id,
+            "function": {"name": call.name, "arguments": object(&call.arguments)},
+        })),
+        _ => None,
+    });
+    let calls: Vec<Value> = calls.collect();
+    let text = words(message);
+    if text.is_none() && calls.is_empty() {
+        return None;
+    }
+    let mut answer = json!({"role": "assistant", "content": text.unwrap_or_default()});
+    if let (false, Some(answer)) = (calls.is_empty(), answer.as_object_mut()) {
+        answer.insert("tool_calls".to_owned(), Value::Array(calls));
+        // What a model thought before its calls it is shown again beside them.
+        let thought = message.parts.iter().filter_map(|part| match part {
+            Part::Reasoning(kept) => reasoning::block(super::NAME, kept)?.get("thinking")?.as_str(),
+            _ => None,
+        });
+        let thought: String = thought.collect();
+        if !thought.is_empty() {
+            answer.insert("thinking".to_owned(), json!(thought));
+        }
+    }
+    Some(answer)
+}

@@ -1,0 +1,62 @@
+//! OpenAI's chat completions, and whoever speaks them. Where a server differs from the original in what it asks for,
+//! the parameters of the model say so.
+
+mod answer;
+mod request;
+
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use serde_json::{Map, Value};
+
+use super::Request;
+use super::adapter::types_of;
+use super::form::{Form, Reading};
+use super::http::Framing;
+use super::key::Key;
+use crate::spec;
+
+pub(super) use request::{tool, words};
+
+/// The form's name, which its reasoning bears too.
+const NAME: &str = "openai";
+
+/// The form.
+pub(super) struct OpenAi;
+
+impl Form for OpenAi {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn home(&self) -> &'static str {
+        "https://api.openai.com/v1"
+    }
+
+    fn path(&self, base: &str, _model: &str) -> String {
+        let base = if base.is_empty() { "/v1" } else { base };
+        format!("{base}/chat/completions")
+    }
+
+    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+        key.and_then(|key| key.header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
+    }
+
+    fn reserved(&self) -> &'static [&'static str] {
+        &["model", "messages", "tools", "stream"]
+    }
+
+    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+        Ok(request::body(model, request))
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
+
+    fn content_types(&self) -> &'static [&'static str] {
+        types_of(Framing::Events)
+    }
+
+    fn reading(&self) -> Box<dyn Reading> {
+        Box::new(answer::Answering::default())
+    }
+}

@@ -1,0 +1,121 @@
+//! A request as chat completions: messages with roles, results of tools as messages of their own. Sends what the
+//! model wrote as it wrote it.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning};
+use crate::spec;
+
+pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model.model));
+    body.insert("messages".to_owned(), Value::Array(messages(request)));
+    body.insert("stream".to_owned(), json!(true));
+    body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    // Newer models of OpenAI refuse `max_tokens`, and many others know nothing else.
+    let most = if model.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
+    let given = |key: &str| model.params.contains_key(key) || request.params.contains_key(key);
+    if !given("max_tokens") && !given("max_completion_tokens") {
+        body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
+    }
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+        if let Some(choice) = &request.choice {
+            body.insert("tool_choice".to_owned(), chosen(choice));
+        }
+    }
+    body
+}
+
+/// A tool in the form that Ollama has too.
+pub(in crate::model) fn tool(tool: &Tool) -> Value {
+    let Tool { name, description, parameters } = tool;
+    json!({
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": parameters},
+    })
+}
+
+fn chosen(choice: &Choice) -> Value {
+    match choice {
+        Choice::Auto => json!("auto"),
+        Choice::Required => json!("required"),
+        Choice::None => json!("none"),
+        Choice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
+    }
+}
+
+fn messages(request: &Request) -> Vec<Value> {
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(json!({"role": "system", "content": request.system}));
+    }
+    for message in &request.messages {
+        match message.role {
+            Role::User => said(message, &mut messages),
+            Role::Assistant => messages.extend(answered(message)),
+        }
+    }
+    messages
+}
+
+/// The results first: nothing may stand between them and their calls.
+fn said(message: &Message, messages: &mut Vec<Value>) {
+    for part in &message.parts {
+        if let Part::Result { id, text, .. } = part {
+            messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
+        }
+    }
+    if let Some(text) = words(message) {
+        messages.push(json!({"role": "user", "content": text}));
+    }
+}
+
+fn answered(message: &Message) -> Option<Value> {
+    let mut answer = Map::new();
+    let calls: Vec<Value> = message.parts.iter().filter_map(called).collect();
+    let text = words(message);
+    if text.is_none() && calls.is_empty() {
+        return None;
+    }
+    answer.insert("role".to_owned(), json!("assistant"));
+    answer.insert("content".to_owned(), json!(text));
+    if !calls.is_empty() {
+        answer.insert("tool_calls".to_owned(), Value::Array(calls));
+        // Providers that show their reasoning demand it back beside calls, and some refuse it anywhere else.
+        for part in &message.parts {
+            let Part::Reasoning(kept) = part else { continue };
+            let block = reasoning::block(super::NAME, kept).and_then(Value::as_object);
+            for (field, value) in block.into_iter().flatten() {
+                match (answer.get_mut(field), value) {
+                    (Some(Value::String(before)), Value::String(more)) => before.push_str(more),
+                    _ => {
+                        answer.insert(field.clone(), value.clone());
+                    }
+                }
+            }
+        }
+    }
+    Some(Value::Object(answer))
+}
+
+fn called(part: &Part) -> Option<Value> {
+    let Part::Call(call) = part else { return None };
+    // Some servers read the arguments before the model sees them, and no text is no JSON.
+    let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
+    Some(json!({
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }))
+}
+
+/// The text of a message; none where it has none. Texts that stood apart stay apart.
+pub(in crate::model) fn words(message: &Message) -> Option<String> {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text(text) if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}

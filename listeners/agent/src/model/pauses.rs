@@ -1,0 +1,56 @@
+//! How long to wait before a request is repeated: twice as long each time, up to a limit, and by chance up to half of
+//! it less, so that those who failed together do not come back together. Waits for nothing itself.
+
+use std::hash::{BuildHasher, RandomState};
+
+use crate::spec::Retry;
+
+/// Where chance comes from.
+pub trait Chance: Send + Sync {
+    /// A number from 0 to `most`.
+    fn up_to(&self, most: u64) -> u64;
+}
+
+/// Chance that nobody foresees, good enough to spread requests and for nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dice;
+
+impl Chance for Dice {
+    fn up_to(&self, most: u64) -> u64 {
+        // Each state has keys of its own, which the machine draws.
+        let drawn = RandomState::new().hash_one(most);
+        most.checked_add(1).map_or(drawn, |sides| drawn % sides)
+    }
+}
+
+/// Milliseconds before the request behind the `failed`th one that failed, from 1.
+pub(super) fn pause_ms(retry: &Retry, failed: u32, chance: &dyn Chance) -> u64 {
+    let doublings = failed.saturating_sub(1).min(63);
+    let whole = retry.first_ms.saturating_mul(1_u64 << doublings).min(retry.longest_ms);
+    let half = whole / 2;
+    whole - chance.up_to(half).min(half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Always(u64);
+
+    impl Chance for Always {
+        fn up_to(&self, most: u64) -> u64 {
+            self.0.min(most)
+        }
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_chance_takes_up_to_half() {
+        let retry = Retry { attempts: 9, first_ms: 1_000, longest_ms: 60_000 };
+        let pauses = |chance: u64| [1, 2, 3, 7, 99].map(|failed| pause_ms(&retry, failed, &Always(chance)));
+        assert_eq!(pauses(0), [1_000, 2_000, 4_000, 60_000, 60_000]);
+        assert_eq!(pauses(u64::MAX), [500, 1_000, 2_000, 30_000, 30_000]);
+        assert_eq!(pauses(250), [750, 1_750, 3_750, 59_750, 59_750]);
+        let drawn: std::collections::BTreeSet<u64> = (0..64).map(|_| Dice.up_to(9)).collect();
+        assert!(drawn.len() > 1 && drawn.iter().all(|drawn| *drawn <= 9), "{drawn:?}");
+    }
+}

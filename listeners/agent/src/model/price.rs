@@ -1,0 +1,108 @@
+//! What tokens cost: exact, in millionths, rounded up once at the end. What has no price, or no count, costs nothing
+//! that could be said; that is none, and never zero.
+
+use systole_kit::money::Money;
+
+use super::Usage;
+use crate::spec::Price;
+
+/// The most that a request may use and cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserve {
+    /// Tokens, those of the answer included.
+    pub tokens: u64,
+    /// Money, where the model has a price.
+    pub money: Option<Money>,
+}
+
+/// What a usage costs; none where the model has no price or the provider did not say both counts.
+#[must_use]
+pub fn cost(price: Option<&Price>, usage: &Usage) -> Option<Money> {
+    let (price, read, written) = (price?, usage.tokens_in?, usage.tokens_out?);
+    let cached = usage.cached.unwrap_or(0).min(read);
+    of(price, [(read - cached, price.tokens_in), (cached, cached_price(price)), (written, price.tokens_out)])
+}
+
+/// The most that a request may cost which reads `tokens_in` and writes at most `max_output`.
+#[must_use]
+pub fn reserve(price: Option<&Price>, tokens_in: u64, max_output: u64) -> Reserve {
+    let money = price.and_then(|price| {
+        let dearest = if cached_price(price).micros > price.tokens_in.micros {
+            cached_price(price)
+        } else {
+            price.tokens_in
+        };
+        of(price, [(tokens_in, dearest), (max_output, price.tokens_out), (0, price.tokens_in)])
+    });
+    Reserve { tokens: tokens_in.saturating_add(max_output), money }
+}
+
+fn cached_price(price: &Price) -> Money {
+    price.cached.unwrap_or(price.tokens_in)
+}
+
+/// Amounts of several currencies have no sum, and what stands for no tokens has no price. A sum beyond every amount is
+/// the greatest there is, so that a budget refuses it.
+fn of(price: &Price, items: [(u64, Money); 3]) -> Option<Money> {
+    let currency = price.tokens_in.currency;
+    let one = items.iter().all(|(_, money)| money.currency == currency);
+    if !one || price.per == 0 {
+        return None;
+    }
+    let sum = items.iter().fold(0_u128, |sum, (tokens, money)| {
+        sum.saturating_add(u128::from(*tokens) * u128::from(money.micros))
+    });
+    let micros = u64::try_from(sum.div_ceil(u128::from(price.per))).unwrap_or(u64::MAX);
+    Some(Money { micros, currency })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(amounts: [&str; 3], per: u64) -> Price {
+        let money = |amount: &str| Money::parse(&format!("{amount} USD")).expect("an amount");
+        let [read, written, cached] = amounts;
+        let cached = (!cached.is_empty()).then(|| money(cached));
+        Price { tokens_in: money(read), tokens_out: money(written), cached, per }
+    }
+
+    fn usage(read: u64, written: u64, cached: Option<u64>) -> Usage {
+        Usage { tokens_in: Some(read), tokens_out: Some(written), cached }
+    }
+
+    #[test]
+    fn a_usage_costs_to_the_millionth_and_is_rounded_up_once() {
+        let cost = |price: &Price, usage: &Usage| cost(Some(price), usage).map(|money| money.micros);
+        let smart = price(["3", "15", "0.3"], 1_000_000);
+        assert_eq!(cost(&smart, &usage(1_000, 200, Some(900))), Some(300 + 270 + 3_000));
+        assert_eq!(cost(&smart, &usage(1_000, 200, None)), Some(3_000 + 3_000));
+        assert_eq!(cost(&smart, &usage(0, 0, None)), Some(0));
+        // 0.3 millionths and 0.3 millionths are 0.6, and that is one: not two, not none.
+        assert_eq!(cost(&price(["0.3", "0.3", ""], 1_000_000), &usage(1, 1, None)), Some(1));
+        assert_eq!(
+            cost(&smart, &usage(10, 0, Some(99))),
+            Some(3),
+            "no more comes from a cache than was read"
+        );
+        assert_eq!(cost(&price(["9999999", "9999999", ""], 1), &usage(u64::MAX, 1, None)), Some(u64::MAX));
+    }
+
+    #[test]
+    fn what_has_no_price_or_no_count_costs_nothing_that_is_known() {
+        let smart = price(["3", "15", ""], 1_000_000);
+        assert_eq!(cost(None, &usage(1, 1, None)), None);
+        assert_eq!(cost(Some(&smart), &Usage { tokens_out: None, ..usage(1, 1, None) }), None);
+        assert_eq!(cost(Some(&Price { per: 0, ..smart }), &usage(1, 1, None)), None);
+        let euro = Money::parse("1 EUR").expect("an amount");
+        assert_eq!(cost(Some(&Price { tokens_out: euro, ..smart }), &usage(1, 1, None)), None);
+    }
+
+    #[test]
+    fn a_reserve_is_the_most_that_a_request_may_cost() {
+        let smart = price(["3", "15", "3.75"], 1_000_000);
+        let kept = reserve(Some(&smart), 1_000, 200);
+        assert_eq!((kept.tokens, kept.money.map(|money| money.micros)), (1_200, Some(3_750 + 3_000)));
+        assert_eq!(reserve(None, u64::MAX, 1), Reserve { tokens: u64::MAX, money: None });
+    }
+}

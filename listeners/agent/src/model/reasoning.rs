@@ -1,0 +1,16 @@
+//! Reasoning in a provider's own form, as an answer's part: the provider's name and its block, as JSON. Never reads
+//! what is inside the block.
+
+use serde_json::{Value, json};
+
+use super::Part;
+
+/// The part that keeps a block of that provider.
+pub(super) fn kept(provider: &str, block: Value) -> Part {
+    Part::Reasoning(json!({"provider": provider, "block": block}))
+}
+
+/// The block, if it is that provider's: another's reasoning is not sent.
+pub(super) fn block<'v>(provider: &str, kept: &'v Value) -> Option<&'v Value> {
+    (kept.get("provider")?.as_str()? == provider).then(|| kept.get("block")).flatten()
+}

@@ -1,0 +1,256 @@
+//! Answers of each form over real sockets: read whole, in any split of their bytes, and never out of a part of them.
+
+use serde_json::json;
+use systole_agent::model::{Fault, FaultKind, Model, Part, Piece, Stop, Usage};
+use systole_agent::spec::Provider;
+
+use super::bench::{FORMS, adapter, ask, call, kept, limits, model, request, run, text, unwatched, watcher};
+use super::server::{Act, Server, chunk, chunked, head, measured};
+use super::streams::{answer, body, content_type, needed};
+
+#[test]
+fn e13_every_form_is_read_to_the_byte_and_the_token() {
+    for form in FORMS {
+        let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+        let (watcher, pieces) = watcher();
+        let adapter = adapter(&model(form, &server.url()), limits());
+        let found = run(adapter.ask(request("hello"), watcher));
+        assert_eq!(found, Ok(answer(form)), "{form:?}");
+        let pieces = pieces.lock().unwrap();
+        let said = |is_text: bool| -> String {
+            let words = pieces.iter().filter_map(|piece| match piece {
+                Piece::Text(text) => is_text.then_some(text.as_str()),
+                Piece::Reasoning(text) => (!is_text).then_some(text.as_str()),
+            });
+            words.collect()
+        };
+        assert_eq!(
+            (said(true).as_str(), said(false).as_str()),
+            (" Gr\u{fc}\u{df}e\r\n\u{1f9e0} ", "Hm\u{2026}")
+        );
+    }
+}
+
+#[test]
+fn e13_any_split_of_the_bytes_gives_the_same_answer() {
+    for form in FORMS {
+        let bytes = body(form).as_bytes();
+        let splits = (0..=bytes.len()).map(|at| {
+            let (begin, end) = bytes.split_at(at);
+            let [begin, end] = [chunk(begin), [chunk(end), b"0\r\n\r\n".to_vec()].concat()];
+            vec![Act::Send([head(content_type(form)), begin].concat()), Act::Send(end)]
+        });
+        let server = Server::start(splits.collect());
+        let adapter = adapter(&model(form, &server.url()), limits());
+        run(async {
+            for at in 0..=bytes.len() {
+                let found = adapter.ask(request("hello"), unwatched()).await;
+                assert_eq!(found, Ok(answer(form)), "{form:?} at {at}");
+            }
+        });
+    }
+}
+
+#[test]
+fn e10_a_part_of_an_answer_is_a_fault_and_never_an_answer() {
+    for form in FORMS {
+        let whole = chunked(content_type(form), &[body(form).as_bytes()]);
+        let before = whole.len() - body(form).len() - b"\r\n0\r\n\r\n".len();
+        let needed = needed(form).map_or(whole.len(), |needed| before + needed);
+        let cuts = (0..=whole.len()).map(|at| vec![Act::Send(whole[..at].to_vec())]);
+        let server = Server::start(cuts.collect());
+        let adapter = adapter(&model(form, &server.url()), limits());
+        run(async {
+            for at in 0..=whole.len() {
+                match adapter.ask(request("hello"), unwatched()).await {
+                    Ok(found) => assert_eq!((at >= needed, found), (true, answer(form)), "{form:?} at {at}"),
+                    Err(fault) => {
+                        assert!(at < needed, "{form:?} at {at} of {needed}: {fault:?}");
+                        assert_eq!(fault.kind, FaultKind::Truncated, "{form:?} at {at}: {fault:?}");
+                        assert!(fault.may_be_paid, "{form:?} at {at}: {fault:?}");
+                        let text = " Gr\u{fc}\u{df}e\r\n\u{1f9e0} ";
+                        let begins = text.starts_with(&fault.partial) || fault.partial.starts_with(text);
+                        assert!(begins, "{form:?} at {at}: {fault:?}");
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// An answer of one event after another, as `form` frames them.
+fn events(form: Provider, events: &[&str]) -> String {
+    let frame = |event: &&str| match form {
+        Provider::Ollama => format!("{event}\n"),
+        _ => format!("data: {event}\n\n"),
+    };
+    events.iter().map(frame).collect()
+}
+
+fn answered(form: Provider, said: &[&str]) -> Result<systole_agent::model::Answer, Fault> {
+    let server = Server::saying(chunked(content_type(form), &[events(form, said).as_bytes()]));
+    ask(&model(form, &server.url()), limits(), request("hello"))
+}
+
+#[test]
+fn e10_every_reason_to_stop_is_told_apart() {
+    use Provider::{Anthropic, Gemini, Ollama, OpenAi};
+    let openai = |reason: &str| {
+        let end =
+            format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"x"}},"finish_reason":"{reason}"}}]}}"#);
+        answered(OpenAi, &[&end, "[DONE]"])
+    };
+    let anthropic = |reason: &str| {
+        let end = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#);
+        answered(Anthropic, &[&end, r#"{"type":"message_stop"}"#])
+    };
+    let ollama = |reason: &str| {
+        let end = format!(r#"{{"message":{{"content":"x"}},"done":true,"done_reason":"{reason}"}}"#);
+        answered(Ollama, &[&end])
+    };
+    let gemini = |reason: &str| {
+        let end = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"x"}}]}},"finishReason":"{reason}"}}]}}"#
+        );
+        answered(Gemini, &[&end])
+    };
+    for (found, stop) in [
+        (openai("stop"), Stop::End),
+        (openai("length"), Stop::Length),
+        (openai("content_filter"), Stop::Filtered),
+        (openai("tool_calls"), Stop::Tool),
+        (anthropic("end_turn"), Stop::End),
+        (anthropic("stop_sequence"), Stop::End),
+        (anthropic("max_tokens"), Stop::Length),
+        (anthropic("model_context_window_exceeded"), Stop::Length),
+        (anthropic("refusal"), Stop::Filtered),
+        (ollama("stop"), Stop::End),
+        (ollama("length"), Stop::Length),
+        (gemini("STOP"), Stop::End),
+        (gemini("MAX_TOKENS"), Stop::Length),
+        (gemini("SAFETY"), Stop::Filtered),
+        (gemini("PROHIBITED_CONTENT"), Stop::Filtered),
+    ] {
+        assert_eq!(found.map(|answer| (answer.stop, answer.usage)), Ok((stop, Usage::default())));
+    }
+    for (found, reason) in [
+        (openai("insufficient_system_resource"), "insufficient_system_resource"),
+        (anthropic("pause_turn"), "pause_turn"),
+        (ollama("load"), "load"),
+        (gemini("MALFORMED_FUNCTION_CALL"), "MALFORMED_FUNCTION_CALL"),
+    ] {
+        let fault = found.expect_err("a reason that nobody knows is no end");
+        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::Truncated, true), "{fault:?}");
+        assert!(fault.words.ends_with(reason), "{fault:?}");
+    }
+}
+
+#[test]
+fn e10_an_end_without_a_reason_is_no_end() {
+    for (form, said) in [
+        (Provider::OpenAi, vec![r#"{"choices":[{"index":0,"delta":{"content":"x"}}]}"#, "[DONE]"]),
+        (Provider::OpenAi, vec![r#"{"choices":[{"index":0,"delta":{"content":"x"}}]}"#]),
+        (
+            Provider::Anthropic,
+            vec![
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
+                r#"{"type":"message_stop"}"#,
+            ],
+        ),
+        (
+            Provider::Anthropic,
+            vec![
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+            ],
+        ),
+        (Provider::Ollama, vec![r#"{"message":{"content":"x"},"done":true}"#]),
+        (Provider::Ollama, vec![r#"{"message":{"content":"x"},"done":false,"done_reason":"stop"}"#]),
+        (Provider::Gemini, vec![r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#]),
+    ] {
+        let fault = answered(form, &said).expect_err("no end was said");
+        assert_eq!((fault.kind, fault.partial.as_str()), (FaultKind::Truncated, "x"), "{form:?}: {fault:?}");
+    }
+}
+
+#[test]
+fn e10_without_a_length_only_the_sign_of_the_end_counts() {
+    let openai = r#"{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
+    let gemini = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}"#;
+    for (form, said, closed_is_whole) in [
+        (Provider::OpenAi, vec![openai, "[DONE]"], true),
+        (Provider::OpenAi, vec![openai], false),
+        (Provider::Gemini, vec![gemini], false),
+    ] {
+        let body = events(form, &said);
+        let ends = [
+            (
+                format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}").into_bytes(),
+                closed_is_whole,
+            ),
+            (measured("200 OK", &["content-type: text/event-stream"], &body), true),
+            // The last event is not closed, and the length says that it is all.
+            (measured("200 OK", &["content-type: text/event-stream"], body.trim_end()), true),
+        ];
+        for (bytes, whole) in ends {
+            let server = Server::saying(bytes);
+            let found = ask(&model(form, &server.url()), limits(), request("hello"));
+            assert_eq!(found.is_ok(), whole, "{form:?} {said:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn e13_a_refusal_keeps_its_words_and_what_it_used() {
+    let found = answered(
+        Provider::OpenAi,
+        &[
+            r#"{"choices":[{"index":0,"delta":{"refusal":"I can't"}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+            "[DONE]",
+        ],
+    );
+    let found = found.expect("a whole answer");
+    assert_eq!((found.stop, found.parts), (Stop::Filtered, vec![text("I can't")]));
+    assert_eq!(found.usage, Usage { tokens_in: Some(9), tokens_out: Some(3), cached: None });
+}
+
+#[test]
+fn e13_calls_keep_their_arguments_whatever_a_server_makes_of_their_numbers() {
+    // Each call whole and under the same number; the name said again; a call without a number that goes on.
+    let found = answered(
+        Provider::OpenAi,
+        &[
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"not json"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"b","function":{"name":"y","arguments":"{"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"y","arguments":"}"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"id":"c","function":{"name":"z","arguments":"1"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"2"}}]}}]}"#,
+            r#"{"choices":[{"delta":{"content":"after"},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ],
+    );
+    let calls = vec![call("a", "x", "not json"), call("b", "y", "{}"), call("c", "z", "12"), text("after")];
+    assert_eq!(found.map(|answer| (answer.parts, answer.stop)), Ok((calls, Stop::Tool)));
+}
+
+#[test]
+fn e13_what_gemini_signs_is_a_part_of_its_own() {
+    let found = answered(
+        Provider::Gemini,
+        &[
+            r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b","thoughtSignature":"S1"},{"text":"c"}]}}]}"#,
+            r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"S2"},{"executableCode":{"code":"1"}}]},"finishReason":"STOP"}]}"#,
+        ],
+    );
+    let parts: Vec<Part> = vec![
+        text("a"),
+        text("b"),
+        kept("gemini", json!({"at": "text", "thoughtSignature": "S1"})),
+        text("c"),
+        kept("gemini", json!({"part": {"text": "", "thoughtSignature": "S2"}})),
+        kept("gemini", json!({"part": {"executableCode": {"code": "1"}}})),
+    ];
+    assert_eq!(found.map(|answer| answer.parts), Ok(parts));
+}

@@ -1,0 +1,105 @@
+//! What the tests ask and whom: a model of each form at an address on this machine, and short waits.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use systole_agent::model::{
+    Adapter, Answer, Call, Fault, Key, Limits, Message, Model, Part, Piece, Request, Role, Tool, Watcher,
+};
+use systole_agent::spec::{self, Provider, Retry};
+
+pub(crate) const FORMS: [Provider; 4] =
+    [Provider::OpenAi, Provider::Anthropic, Provider::Ollama, Provider::Gemini];
+
+/// The key that stands nowhere.
+pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
+
+pub(crate) fn model(provider: Provider, url: &str) -> spec::Model {
+    spec::Model {
+        name: "main".to_owned(),
+        provider,
+        model: "some-model".to_owned(),
+        url: Some(url.to_owned()),
+        key_env: Some("SOME_KEY".to_owned()),
+        file: None,
+        window: 32_000,
+        max_output: 1_000,
+        params: Map::new(),
+        price: None,
+        at_once: 4,
+        retry: Retry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
+        fallback: Vec::new(),
+    }
+}
+
+/// Waits that a test can afford where it waits for nothing, and small ones for the caps.
+pub(crate) fn limits() -> Limits {
+    let long = Duration::from_secs(20);
+    Limits { connect: long, first: long, idle: long, ..Limits::default() }
+}
+
+pub(crate) fn request(text: &str) -> Request {
+    Request {
+        system: "You are brief.".to_owned(),
+        messages: vec![said(Role::User, vec![Part::Text(text.to_owned())])],
+        tools: Vec::new(),
+        choice: None,
+        max_output: 500,
+        params: Map::new(),
+    }
+}
+
+pub(crate) fn said(role: Role, parts: Vec<Part>) -> Message {
+    Message { role, parts }
+}
+
+pub(crate) fn text(text: &str) -> Part {
+    Part::Text(text.to_owned())
+}
+
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
+}
+
+pub(crate) fn kept(provider: &str, block: Value) -> Part {
+    Part::Reasoning(json!({"provider": provider, "block": block}))
+}
+
+pub(crate) fn search_tool() -> Tool {
+    Tool {
+        name: "search".to_owned(),
+        description: "Finds text.".to_owned(),
+        parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}}),
+    }
+}
+
+pub(crate) fn key(model: &spec::Model) -> Option<Key> {
+    Key::of(model, |_| Some(KEY.to_owned())).expect("a key")
+}
+
+pub(crate) fn adapter(model: &spec::Model, limits: Limits) -> Adapter {
+    Adapter::new(model, key(model), limits, None).expect("a model that can be asked")
+}
+
+/// A watcher and what it saw.
+pub(crate) fn watcher() -> (Watcher, Arc<Mutex<Vec<Piece>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&seen);
+    (Box::new(move |piece| into.lock().expect("nobody fell").push(piece)), seen)
+}
+
+pub(crate) fn unwatched() -> Watcher {
+    Box::new(|_| {})
+}
+
+/// Runs a future to its end, on this thread alone.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+pub(crate) fn ask(model: &spec::Model, limits: Limits, request: Request) -> Result<Answer, Fault> {
+    let adapter = adapter(model, limits);
+    run(adapter.ask(request, unwatched()))
+}

@@ -1,0 +1,300 @@
+//! What goes out, byte for byte where it matters: the same conversation in each form, parameters, and no trace of tools
+//! where there are none.
+
+use serde_json::{Value, json};
+use systole_agent::model::{Adapter, Choice, FaultKind, Part, Request, Role};
+use systole_agent::spec::{self, Provider};
+
+use super::bench::{FORMS, KEY, ask, call, kept, limits, model, request, said, search_tool, text};
+use super::server::{Seen, Server, chunked};
+use super::streams::{body, content_type};
+
+/// What a server saw of one request.
+fn sent(model: &spec::Model, path: &str, request: Request) -> Seen {
+    let form = model.provider;
+    let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+    let model = spec::Model { url: Some(format!("{}{path}", server.url())), ..model.clone() };
+    ask(&model, limits(), request).expect("a whole answer");
+    let mut seen = server.end();
+    assert_eq!(seen.len(), 1);
+    seen.remove(0)
+}
+
+/// Two turns with everything that can stand in them, and reasoning of every provider.
+fn conversation() -> Request {
+    let result = |id: &str, name: &str, text: &str, is_error| Part::Result {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        text: text.to_owned(),
+        is_error,
+    };
+    Request {
+        messages: vec![
+            said(Role::User, vec![text("find it")]),
+            said(Role::User, vec![text(""), text("please")]),
+            said(
+                Role::Assistant,
+                vec![
+                    kept("anthropic", json!({"type": "thinking", "thinking": "T", "signature": "S+/="})),
+                    kept("openai", json!({"reasoning_content": "R"})),
+                    kept("ollama", json!({"thinking": "O"})),
+                    kept("gemini", json!({"thought": "never sent"})),
+                    text(" I look. "),
+                    kept("gemini", json!({"at": "text", "thoughtSignature": "G1"})),
+                    kept("gemini", json!({"at": "call", "thoughtSignature": "G2"})),
+                    call("drawn-1", "search", "{\"query\": \"x\"}"),
+                    call("b:2", "look", "no json"),
+                ],
+            ),
+            said(
+                Role::User,
+                vec![
+                    text("go on"),
+                    result("drawn-1", "search", "found", false),
+                    result("b:2", "look", "Error: no", true),
+                ],
+            ),
+            said(Role::Assistant, vec![kept("openai", json!({"reasoning_content": "left out"})), text("so")]),
+            said(Role::User, vec![text("and now?")]),
+        ],
+        tools: vec![search_tool()],
+        choice: Some(Choice::Tool("search".to_owned())),
+        ..request("")
+    }
+}
+
+#[test]
+fn e13_openai_is_asked_in_its_form() {
+    let seen = sent(&model(Provider::OpenAi, ""), "/v1/", conversation());
+    assert!(seen.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", seen.head);
+    assert_eq!(seen.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(seen.header("content-type"), Some("application/json"));
+    assert_eq!(seen.header("accept"), Some("text/event-stream"));
+    let function = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    assert_eq!(
+        seen.json(),
+        json!({
+            "model": "some-model", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 500,
+            "messages": [
+                {"role": "system", "content": "You are brief."},
+                {"role": "user", "content": "find it"},
+                {"role": "user", "content": "please"},
+                {"role": "assistant", "content": " I look. ", "reasoning_content": "R", "tool_calls": [
+                    function("drawn-1", "search", "{\"query\": \"x\"}"), function("b:2", "look", "no json")]},
+                {"role": "tool", "tool_call_id": "drawn-1", "content": "found"},
+                {"role": "tool", "tool_call_id": "b:2", "content": "Error: no"},
+                {"role": "user", "content": "go on"},
+                {"role": "assistant", "content": "so"},
+                {"role": "user", "content": "and now?"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "search", "description": "Finds text.",
+                "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}}}],
+            "tool_choice": {"type": "function", "function": {"name": "search"}},
+        })
+    );
+}
+
+#[test]
+fn e13_anthropic_is_asked_in_its_form() {
+    let seen = sent(&model(Provider::Anthropic, ""), "/v1", conversation());
+    assert!(seen.head.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{}", seen.head);
+    assert_eq!(seen.header("x-api-key"), Some(KEY));
+    assert_eq!(seen.header("anthropic-version"), Some("2023-06-01"));
+    assert_eq!(seen.header("authorization"), None);
+    let cache = json!({"type": "ephemeral"});
+    assert_eq!(
+        seen.json(),
+        json!({
+            "model": "some-model", "stream": true, "max_tokens": 500,
+            "system": [{"type": "text", "text": "You are brief.", "cache_control": cache}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "find it"}, {"type": "text", "text": "please"}]},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "T", "signature": "S+/="},
+                    {"type": "text", "text": " I look. "},
+                    {"type": "tool_use", "id": "drawn-1", "name": "search", "input": {"query": "x"}},
+                    {"type": "tool_use", "id": "b_2", "name": "look", "input": {"invalid_arguments": "no json"}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "drawn-1", "content": "found"},
+                    {"type": "tool_result", "tool_use_id": "b_2", "content": "Error: no", "is_error": true},
+                    {"type": "text", "text": "go on"},
+                ]},
+                {"role": "assistant", "content": [{"type": "text", "text": "so", "cache_control": cache}]},
+                {"role": "user", "content": [{"type": "text", "text": "and now?"}]},
+            ],
+            "tools": [{"name": "search", "description": "Finds text.",
+                "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}}}],
+            "tool_choice": {"type": "tool", "name": "search"},
+        })
+    );
+}
+
+#[test]
+fn e13_ollama_is_asked_in_its_form() {
+    let asked = Request { choice: Some(Choice::Auto), ..conversation() };
+    let seen = sent(&model(Provider::Ollama, ""), "", asked.clone());
+    assert!(seen.head.starts_with("POST /api/chat HTTP/1.1\r\n"), "{}", seen.head);
+    let function = |id: &str, name: &str, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments}});
+    assert_eq!(
+        seen.json(),
+        json!({
+            "model": "some-model", "stream": true, "options": {"num_ctx": 32_000, "num_predict": 500},
+            "messages": [
+                {"role": "system", "content": "You are brief."},
+                {"role": "user", "content": "find it"},
+                {"role": "user", "content": "please"},
+                {"role": "assistant", "content": " I look. ", "thinking": "O", "tool_calls": [
+                    function("drawn-1", "search", json!({"query": "x"})),
+                    function("b:2", "look", json!({"invalid_arguments": "no json"}))]},
+                {"role": "tool", "tool_name": "search", "tool_call_id": "drawn-1", "content": "found"},
+                {"role": "tool", "tool_name": "look", "tool_call_id": "b:2", "content": "Error: no"},
+                {"role": "user", "content": "go on"},
+                {"role": "assistant", "content": "so"},
+                {"role": "user", "content": "and now?"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "search", "description": "Finds text.",
+                "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}}}],
+        })
+    );
+    let none = sent(&model(Provider::Ollama, ""), "/api", Request { choice: Some(Choice::None), ..asked });
+    assert_eq!(none.json().get("tools"), None);
+    assert!(none.head.starts_with("POST /api/chat HTTP/1.1\r\n"), "{}", none.head);
+}
+
+#[test]
+fn e13_what_ollama_cannot_be_told_is_refused_before_it_is_asked() {
+    let server = Server::saying("");
+    for choice in [Choice::Required, Choice::Tool("search".to_owned())] {
+        let asked = Request { choice: Some(choice), ..conversation() };
+        let fault =
+            ask(&model(Provider::Ollama, &server.url()), limits(), asked).expect_err("not to be said");
+        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::InvalidRequest, false));
+        assert!(fault.words.contains("set tool_choice to auto or leave it out"), "{fault:?}");
+    }
+    assert_eq!(server.end().len(), 0);
+}
+
+#[test]
+fn e13_gemini_is_asked_in_its_form() {
+    let seen = sent(&model(Provider::Gemini, ""), "", conversation());
+    let path = "POST /v1beta/models/some-model:streamGenerateContent?alt=sse HTTP/1.1\r\n";
+    assert!(seen.head.starts_with(path), "{}", seen.head);
+    assert_eq!(seen.header("x-goog-api-key"), Some(KEY));
+    assert_eq!(
+        seen.json(),
+        json!({
+            "systemInstruction": {"parts": [{"text": "You are brief."}]},
+            "generationConfig": {"maxOutputTokens": 500},
+            "contents": [
+                {"role": "user", "parts": [{"text": "find it"}, {"text": "please"}]},
+                {"role": "model", "parts": [
+                    {"text": " I look. ", "thoughtSignature": "G1"},
+                    {"functionCall": {"name": "search", "args": {"query": "x"}}, "thoughtSignature": "G2"},
+                    {"functionCall": {"name": "look", "args": {"invalid_arguments": "no json"}, "id": "b:2"}},
+                ]},
+                {"role": "user", "parts": [
+                    {"functionResponse": {"name": "search", "response": {"result": "found"}}},
+                    {"functionResponse": {"name": "look", "response": {"error": "Error: no"}, "id": "b:2"}},
+                    {"text": "go on"},
+                ]},
+                {"role": "model", "parts": [{"text": "so"}]},
+                {"role": "user", "parts": [{"text": "and now?"}]},
+            ],
+            "tools": [{"functionDeclarations": [{"name": "search", "description": "Finds text.",
+                "parametersJsonSchema": {"type": "object", "properties": {"query": {"type": "string"}}}}]}],
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["search"]}},
+        })
+    );
+    let tuned = spec::Model { model: "tunedModels/a b".to_owned(), ..model(Provider::Gemini, "") };
+    let seen = sent(&tuned, "/v1", request("hello"));
+    assert!(
+        seen.head.starts_with("POST /v1/tunedModels/a%20b:streamGenerateContent?alt=sse "),
+        "{}",
+        seen.head
+    );
+}
+
+#[test]
+fn e13_reasoning_goes_back_as_it_came() {
+    for form in FORMS {
+        let answer = super::streams::answer(form);
+        let mut asked = request("hello");
+        asked.messages.push(said(Role::Assistant, answer.parts));
+        let results = [("search", "drawn-1"), ("look", "x7")].map(|(name, id)| Part::Result {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            text: "done".to_owned(),
+            is_error: false,
+        });
+        asked.messages.push(said(Role::User, results.to_vec()));
+        let body = sent(&model(form, ""), "", asked).json().to_string();
+        let expected: &[&str] = match form {
+            Provider::OpenAi => &["\"reasoning_content\":\"Hm\u{2026}\""],
+            Provider::Anthropic => {
+                &["{\"signature\":\"EqQB+/=\",\"thinking\":\"Hm\u{2026}\",\"type\":\"thinking\"},\
+                 {\"data\":\"Emw=\",\"type\":\"redacted_thinking\"}"]
+            }
+            Provider::Ollama => &["\"thinking\":\"Hm\u{2026}\""],
+            _ => &["\"name\":\"search\"},\"thoughtSignature\":\"EqQB+/=\"}"],
+        };
+        for expected in expected {
+            assert!(body.contains(expected), "{form:?}: {expected} in {body}");
+        }
+    }
+}
+
+#[test]
+fn e17_without_tools_neither_tools_nor_a_choice_is_sent() {
+    for form in FORMS {
+        for choice in [None, Some(Choice::Auto), Some(Choice::None), Some(Choice::Required)] {
+            let seen = sent(&model(form, ""), "", Request { choice, ..request("hello") });
+            let text = String::from_utf8(seen.body).unwrap().to_ascii_lowercase();
+            assert!(!text.contains("tool") && !text.contains("function"), "{form:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn e13_parameters_are_laid_over_what_is_sent() {
+    let params = |value: Value| value.as_object().cloned().unwrap();
+    let with = |form, given| spec::Model { params: params(given), ..model(form, "") };
+    let openai = with(
+        Provider::OpenAi,
+        json!({"temperature": 0, "stream_options": {"x": 1}, "max_completion_tokens": 7}),
+    );
+    let asked = Request { params: params(json!({"temperature": 1, "seed": 5})), ..request("hello") };
+    let body = sent(&openai, "", asked).json();
+    assert_eq!((&body["temperature"], &body["seed"]), (&json!(1), &json!(5)));
+    assert_eq!(body["stream_options"], json!({"include_usage": true, "x": 1}));
+    assert_eq!((body.get("max_tokens"), &body["max_completion_tokens"]), (None, &json!(7)));
+    let ollama =
+        with(Provider::Ollama, json!({"options": {"num_ctx": 8_000, "num_predict": null, "top_k": 3}}));
+    assert_eq!(sent(&ollama, "", request("hello")).json()["options"], json!({"num_ctx": 8_000, "top_k": 3}));
+    let smaller = spec::Model { max_output: 100, ..model(Provider::Gemini, "") };
+    assert_eq!(
+        sent(&smaller, "", request("hello")).json()["generationConfig"]["maxOutputTokens"],
+        json!(100)
+    );
+}
+
+#[test]
+fn e13_what_the_conversation_is_made_of_is_no_parameter() {
+    for (form, reserved) in [
+        (Provider::OpenAi, "messages"),
+        (Provider::Anthropic, "tools"),
+        (Provider::Ollama, "stream"),
+        (Provider::Gemini, "contents"),
+    ] {
+        let given = serde_json::Map::from_iter([(reserved.to_owned(), json!(1))]);
+        let model = spec::Model { params: given.clone(), ..model(form, "http://127.0.0.1:9") };
+        let words = match Adapter::new(&model, None, limits(), None) {
+            Ok(_) => panic!("{reserved} was taken"),
+            Err(unusable) => unusable.to_string(),
+        };
+        assert!(words.starts_with(&format!("models.main.params has {reserved}, ")), "{words}");
+        let plain = spec::Model { params: serde_json::Map::new(), ..model };
+        let fault = ask(&plain, limits(), Request { params: given, ..request("x") }).expect_err("not sent");
+        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::InvalidRequest, false));
+    }
+}
