@@ -7,7 +7,7 @@ const FRAME: u64 = 8;
 /// An estimate for a text: a little over three letters of ASCII make a token, and whatever lies far from it may take two tokens
 /// a character.
 #[must_use]
-pub fn estimate(text: &str) -> u64 {
+pub(crate) fn estimate(text: &str) -> u64 {
     let (mut ascii, mut near, mut far) = (0u64, 0u64, 0u64);
     for character in text.chars() {
         match u32::from(character) {
@@ -21,6 +21,6 @@ pub fn estimate(text: &str) -> u64 {
 
 /// The same for a message, with its frame.
 #[must_use]
-pub fn of_message(text: &str) -> u64 {
+pub(crate) fn of_message(text: &str) -> u64 {
     estimate(text) + FRAME
 }

@@ -8,13 +8,12 @@ use rustls::RootCertStore;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::complaint::{Complaint, excerpt};
 use super::draft::Draft;
 use super::form::{self, Asked, Close, Form, Reading, Step, Wrong};
-use super::http::{Address, Client, Events, Framing, Incomings, LineFault, Next, Unanswered, retry_after_ms};
+use super::http::{Address, Client, Events, Framing, Incomings, LineFault, Next, Unanswered};
 use super::key::Key;
 use super::limits::Limits;
-use super::{Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params};
+use super::{Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params, unfit};
 use crate::spec;
 
 /// Why a model cannot be asked at all.
@@ -113,7 +112,7 @@ impl Inner {
         let Limits { connect, first, .. } = self.limits;
         let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;
         let mut answer = posted.map_err(|why| self.unanswered(why))?;
-        self.is_stream(&mut answer).await?;
+        unfit::refuse(&mut answer, &self.asked, self.form.content_types(), &self.limits).await?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, Part::Call(_))).count();
         let mut draft = Draft::new(self.limits.answer, calls, watcher);
@@ -153,6 +152,10 @@ impl Inner {
         let mut events = Events::new(self.form.framing(), self.limits.line);
         let (mut until, mut silent) = (begun + self.limits.first, true);
         loop {
+            // Bytes that are always there would never let the time run out by themselves.
+            if Instant::now() >= until {
+                return Err(self.late(draft));
+            }
             let close = match answer.next(until).await {
                 Next::Bytes(bytes) => {
                     silent &= bytes.is_empty();
@@ -212,7 +215,7 @@ impl Inner {
             Wrong::Fault(fault) => Fault { words: format!("{} {}", self.asked, fault.words), ..fault },
             Wrong::Complaint(complaint) => {
                 let fault = complaint.fault(&self.asked, 200, None);
-                let may_be_paid = fault.may_be_paid || draft.has_content();
+                let may_be_paid = fault.may_be_paid || draft.may_be_paid();
                 let partial = draft.fault(fault.kind, "").partial;
                 Fault { partial, may_be_paid, ..fault }
             }
@@ -271,58 +274,6 @@ impl Inner {
             }
         };
         Fault { may_be_paid, ..self.asked.fault(kind, None, words) }
-    }
-
-    /// An answer of any other status, or of another type, is a fault, of which the words tell the beginning.
-    async fn is_stream(&self, answer: &mut Incomings) -> Result<(), Fault> {
-        let stated = answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let stated = stated.and_then(|stated| stated.split(';').next()).map(str::trim).unwrap_or_default();
-        let stated = stated.to_ascii_lowercase();
-        let fits = stated.is_empty() || self.form.content_types().contains(&stated.as_str());
-        let encoded = answer.headers.contains_key("content-encoding");
-        if answer.status == 200 && fits && !encoded {
-            return Ok(());
-        }
-        let retry_after_ms = retry_after_ms(&answer.headers);
-        let body = self.excerpt_of(answer).await;
-        let complaint = Complaint::read(&body);
-        let is_error = serde_json::from_slice(&body).is_ok_and(|value| Complaint::of(&value).is_some());
-        if !(200..300).contains(&answer.status) || is_error {
-            return Err(complaint.fault(&self.asked, answer.status, retry_after_ms));
-        }
-        let wanted = self.form.content_types().first().copied().unwrap_or_default();
-        let is_page = stated == "text/html" || body.trim_ascii_start().starts_with(b"<");
-        let shown = excerpt(&self.asked.blotted(&String::from_utf8_lossy(&body)));
-        let (status, name) = (answer.status, &self.asked.model.name);
-        let words = format!(
-            "answered {status} with {} instead of {wanted}: {shown}; look at models.{name}.url",
-            if stated.is_empty() { "no type of content" } else { &stated }
-        );
-        let words = if is_page {
-            let begin = format!("{} answered {status} with a page", self.asked);
-            let complaint = complaint.fault(&self.asked, status, None).words;
-            let shown = complaint.split_once(": ").map(|(_, shown)| shown).unwrap_or_default().to_owned();
-            return Err(Fault {
-                retry_after_ms,
-                words: format!("{begin}: {shown}; look at models.{name}.url"),
-                ..self.asked.fault(FaultKind::Unavailable, Some(status), "")
-            });
-        } else {
-            words
-        };
-        // Whoever answers in another form has done the work all the same.
-        Err(Fault { may_be_paid: true, ..self.asked.fault(FaultKind::Unavailable, Some(status), words) })
-    }
-
-    /// The beginning of a body, as much as is taken of an error, and as much of it as comes in time.
-    async fn excerpt_of(&self, answer: &mut Incomings) -> Vec<u8> {
-        let (mut body, until) = (Vec::new(), Instant::now() + self.limits.idle.min(self.limits.first));
-        while body.len() < self.limits.error_body {
-            let Next::Bytes(bytes) = answer.next(until).await else { break };
-            let room = self.limits.error_body - body.len();
-            body.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
-        }
-        body
     }
 }
 

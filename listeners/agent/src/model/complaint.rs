@@ -78,14 +78,19 @@ impl Complaint {
         one_of.iter().any(|words| message.contains(words))
     }
 
+    /// A short excerpt of its words, without the key.
+    pub(super) fn shown(&self, asked: &Asked) -> String {
+        let shown = excerpt(&asked.blotted(&self.message));
+        if shown.is_empty() { "without a word".to_owned() } else { shown }
+    }
+
     /// The fault that it is, said with this status of HTTP.
     pub(super) fn fault(&self, asked: &Asked, http: u16, retry_after_ms: Option<u64>) -> Fault {
         let status = if http == 200 { self.status.unwrap_or(http) } else { http };
         let kind = self.kind(status);
         let names =
             if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
-        let excerpt = excerpt(&asked.blotted(&self.message));
-        let excerpt = if excerpt.is_empty() { "without a word".to_owned() } else { excerpt };
+        let excerpt = self.shown(asked);
         let mend = self.mend(asked, status, kind).map(|mend| format!("; {mend}")).unwrap_or_default();
         let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
         let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{mend}");

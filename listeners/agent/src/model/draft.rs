@@ -45,11 +45,15 @@ impl Draft {
         Self { parts, bytes: 0, most, apart: false, drawn: calls, watcher, usage, stop: None }
     }
 
-    /// Whether anything came that a provider may charge for.
+    /// Whether anything of an answer came.
     pub(super) fn has_content(&self) -> bool {
-        !self.parts.is_empty()
-            || self.stop.is_some()
-            || self.usage.tokens_out.is_some_and(|tokens| tokens > 0)
+        !self.parts.is_empty() || self.stop.is_some()
+    }
+
+    /// Whether anything came that a provider may charge for: a part of the answer, or tokens that it counts.
+    pub(super) fn may_be_paid(&self) -> bool {
+        let counted = [self.usage.tokens_in, self.usage.tokens_out];
+        self.has_content() || counted.iter().flatten().any(|tokens| *tokens > 0)
     }
 
     /// Whether a tool is called.
@@ -68,7 +72,7 @@ impl Draft {
             _ => self.parts.push(Growing::Text(fits.to_owned())),
         }
         self.apart = false;
-        (self.watcher)(Piece::Text(fits.to_owned()));
+        self.shown(fits, Piece::Text);
         self.within(beyond)
     }
 
@@ -92,7 +96,7 @@ impl Draft {
             Some(Growing::Thought { field: before, text, .. }) if *before == field => text.push_str(fits),
             _ => self.parts.push(Growing::Thought { provider, field, text: fits.to_owned() }),
         }
-        (self.watcher)(Piece::Reasoning(fits.to_owned()));
+        self.shown(fits, Piece::Reasoning);
         self.within(beyond)
     }
 
@@ -102,7 +106,7 @@ impl Draft {
             return Ok(());
         }
         let (fits, beyond) = self.room(words);
-        (self.watcher)(Piece::Reasoning(fits.to_owned()));
+        self.shown(fits, Piece::Reasoning);
         self.within(beyond)
     }
 
@@ -198,6 +202,12 @@ impl Draft {
         let fits = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
         self.bytes += fits.len();
         (fits, fits.len() < text.len())
+    }
+
+    fn shown(&mut self, words: &str, piece: fn(String) -> Piece) {
+        if !words.is_empty() {
+            (self.watcher)(piece(words.to_owned()));
+        }
     }
 
     fn counted(&mut self, bytes: usize) -> Result<(), Fault> {

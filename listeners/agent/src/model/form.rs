@@ -140,7 +140,9 @@ pub(super) fn complaint(event: &Event) -> Option<Wrong> {
 pub(super) fn address(form: &dyn Form, model: &spec::Model) -> Result<Address, String> {
     let url = model.url.as_deref().unwrap_or(form.home());
     let base = Address::parse(url).map_err(|why| {
-        format!("models.{}.url is {url}, and {why}: write it as https://host/path", model.name)
+        // What stands before an `@` may be a password.
+        let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
+        format!("models.{}.url is {shown}, and {why}: write it as https://host/path", model.name)
     })?;
     let path = form.path(base.path(), &model.model);
     Ok(base.at(path))

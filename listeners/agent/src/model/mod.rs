@@ -27,6 +27,7 @@ mod params;
 mod pauses;
 mod price;
 mod reasoning;
+mod unfit;
 
 pub use adapter::{Adapter, Unusable};
 pub use key::{Key, KeyFault};

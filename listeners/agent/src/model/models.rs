@@ -4,7 +4,7 @@
 //! A request that may have been paid for is never repeated, neither here nor at another model: its fault goes to the
 //! caller, who knows what to do about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -105,14 +105,14 @@ impl Models {
     ) -> Result<Answer, NoAnswer<L::Halt>> {
         let watcher = Arc::new(Mutex::new(watcher));
         let mut tried: Vec<Tried> = Vec::new();
-        let entries = self.asked(name);
-        for (place, entry) in entries.iter().enumerate() {
+        let mut entries = self.in_order(name);
+        while let Some(entry) = entries.pop_front() {
             let (attempts, fault) = match self.at(entry, ask, ledger, &watcher).await? {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
             tried.push(Tried { name: entry.model.name.clone(), attempts, words: fault.words.clone() });
-            if place + 1 == entries.len() || !may_go_elsewhere(&fault) {
+            if entries.is_empty() || !may_go_elsewhere(&fault) {
                 return Err(NoAnswer::Fault(Fault { words: told(&tried), ..fault }));
             }
         }
@@ -126,11 +126,11 @@ impl Models {
         }))
     }
 
-    /// The model of that name, and those it falls back on.
-    fn asked(&self, name: &str) -> Vec<&Entry> {
-        let Some(first) = self.entries.get(name) else { return Vec::new() };
-        let others = first.model.fallback.iter().filter_map(|other| self.entries.get(other));
-        std::iter::once(first).chain(others).collect()
+    /// The model of that name and those it falls back on.
+    fn in_order(&self, name: &str) -> VecDeque<&Entry> {
+        let first = self.entries.get(name);
+        let others = first.into_iter().flat_map(|entry| &entry.model.fallback);
+        first.into_iter().chain(others.filter_map(|other| self.entries.get(other))).collect()
     }
 
     /// Asks one model until it answers, its attempts are used up, or it makes no sense to repeat.

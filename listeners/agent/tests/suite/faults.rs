@@ -237,11 +237,39 @@ fn e13_a_good_status_with_a_bad_body_is_a_fault() {
             true,
         ));
         rows.push(row(
+            "packed",
+            measured(
+                "200 OK",
+                &[&format!("content-type: {}", content_type(form)), "content-encoding: gzip"],
+                "\x1f",
+            ),
+            &["200 with an answer packed as gzip, which was not asked for"],
+            true,
+        ));
+        rows.push(row(
             "another type",
             measured("200 OK", &["content-type: text/plain"], "hello"),
             &["text/plain", "hello"],
             true,
         ));
+    }
+    hold(rows);
+}
+
+#[test]
+fn e10_a_good_status_without_an_answer_is_a_fault() {
+    let mut rows = Vec::new();
+    for form in FORMS {
+        let row = |what, bytes, words, paid| Row {
+            form,
+            what,
+            bytes,
+            kind: FaultKind::Unavailable,
+            status: Some(200),
+            words,
+            partial: "",
+            paid,
+        };
         rows.push(row(
             "garbage",
             chunked(content_type(form), &[event(form, "}{ what").as_bytes()]),
@@ -320,6 +348,12 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
             ..row("half an event", stream(&[&begun(form), half]), "x", true)
         });
     }
+    hold(rows);
+}
+
+#[test]
+fn e13_gemini_says_inside_what_others_say_with_a_status() {
+    let mut rows = Vec::new();
     let limited = r#"{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"3s"}]}}"#;
     let bytes = chunked(content_type(Gemini), &[event(Gemini, limited).as_bytes()]);
     assert_eq!(found(Gemini, &bytes).retry_after_ms, Some(3_000));

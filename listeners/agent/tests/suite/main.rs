@@ -1,14 +1,18 @@
 //! The tests of the agent: as its pump and its model see it, and its models over real sockets on this machine. Nothing
 //! outside of it is asked.
+#![cfg(test)]
 
 mod answers;
 mod bench;
 mod failures;
 mod faults;
 mod keys;
+mod mocked;
+mod models;
 mod network;
 mod prompts;
 mod requests;
 mod server;
 mod stage;
 mod streams;
+mod tls;

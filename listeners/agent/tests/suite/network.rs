@@ -1,12 +1,14 @@
 //! What the network does to a request: nobody there, nobody answers, nobody stops. Waits here are short and real.
 
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 
 use systole_agent::model::{Fault, FaultKind, Limits, Model};
 use systole_agent::spec::Provider;
+use tokio::sync::Notify;
 
-use super::bench::{FORMS, adapter, ask, limits, model, request, run, unwatched};
+use super::bench::{FORMS, adapter, ask, limits, model, request, run};
 use super::server::{Act, Server, chunk, head, measured};
 use super::streams::{body, content_type};
 
@@ -91,7 +93,17 @@ fn e13_heartbeats_are_no_answer() {
                 "{form:?}: {found:?}"
             );
             assert!(found.words.ends_with("said nothing more for 60 ms"), "{found:?}");
-            for server in [first, later] {
+            let flooded = Server::start(vec![vec![
+                Act::Send([head(content_type(form)), chunk(begun.as_bytes())].concat()),
+                Act::Flood(chunk(&beat.repeat(500))),
+            ]]);
+            let found = fault(form, &flooded.url(), Limits { idle: SHORT, ..limits() });
+            assert_eq!(
+                (found.kind, found.partial.as_str()),
+                (FaultKind::Truncated, "x"),
+                "{form:?}: {found:?}"
+            );
+            for server in [first, later, flooded] {
                 assert!(server.end().iter().all(|seen| seen.left), "the connection was closed");
             }
         }
@@ -146,13 +158,19 @@ fn e10_a_line_without_an_end_is_cut_at_the_limit() {
 #[test]
 fn e13_whoever_stops_waiting_ends_the_request() {
     for form in FORMS {
+        let heard = Arc::new(Notify::new());
         let begin = [head(content_type(form)), chunk(begun(form).as_bytes())].concat();
-        for acts in [vec![Act::Hang], vec![Act::Send(begin), Act::Hang]] {
+        // Before the head of the answer, and in the middle of its body.
+        for acts in [vec![Act::Tell(Arc::clone(&heard)), Act::Hang], vec![Act::Send(begin), Act::Hang]] {
             let server = Server::start(vec![acts]);
             let adapter = adapter(&model(form, &server.url()), limits());
+            let begins = Arc::clone(&heard);
+            let asking = adapter.ask(request("hello"), Box::new(move |_| begins.notify_one()));
             run(async {
-                let asking = adapter.ask(request("hello"), unwatched());
-                assert!(tokio::time::timeout(SHORT, asking).await.is_err(), "it hangs");
+                tokio::select! {
+                    found = asking => panic!("it hangs: {found:?}"),
+                    () = heard.notified() => {}
+                }
             });
             let seen = server.end();
             assert!(seen.len() == 1 && seen[0].left, "{form:?}: {seen:?}");

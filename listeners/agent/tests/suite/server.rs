@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 /// How long a thread waits for its client at the most, so that a broken test ends.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a dripping server drips.
@@ -18,10 +20,14 @@ const DRIP: Duration = Duration::from_millis(5);
 pub(crate) enum Act {
     /// Sends these bytes.
     Send(Vec<u8>),
+    /// Says that the request is there.
+    Tell(Arc<Notify>),
     /// Waits until the client is gone.
     Hang,
     /// Sends these bytes again and again until the client is gone.
     Drip(Vec<u8>),
+    /// The same, as fast as they are taken.
+    Flood(Vec<u8>),
 }
 
 /// What came of a request.
@@ -139,7 +145,15 @@ pub(crate) fn request(stream: &mut impl Read) -> Option<(String, Vec<u8>)> {
 fn done(stream: &mut TcpStream, act: &Act) -> bool {
     match act {
         Act::Send(bytes) => stream.write_all(bytes).is_err(),
+        Act::Tell(heard) => {
+            heard.notify_one();
+            false
+        }
         Act::Hang => stream.read(&mut [0_u8; 1]).is_ok_and(|read| read == 0),
+        Act::Flood(bytes) => {
+            while stream.write_all(bytes).is_ok() {}
+            true
+        }
         Act::Drip(bytes) => {
             stream.set_read_timeout(Some(DRIP)).expect("a limit");
             loop {

@@ -64,20 +64,16 @@ struct BlockDelta {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
-    ThinkingDelta {
-        thinking: String,
-    },
-    SignatureDelta {
-        signature: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
     #[serde(other)]
     Other,
 }
@@ -211,16 +207,16 @@ impl Answering {
 
     fn grow(&mut self, delta: Delta, draft: &mut Draft) -> Result<Step, Wrong> {
         match (&mut self.open, delta) {
-            (_, Delta::TextDelta { text }) => draft.text(&text)?,
-            (Some(Open::Call { slot, grew, .. }), Delta::InputJsonDelta { partial_json }) => {
+            (_, Delta::Text { text }) => draft.text(&text)?,
+            (Some(Open::Call { slot, grew, .. }), Delta::Input { partial_json }) => {
                 *grew |= !partial_json.is_empty();
                 draft.arguments(*slot, &partial_json)?;
             }
-            (Some(Open::Thinking { thinking: before, .. }), Delta::ThinkingDelta { thinking }) => {
+            (Some(Open::Thinking { thinking: before, .. }), Delta::Thinking { thinking }) => {
                 before.push_str(&thinking);
                 draft.reasoning_shown(&thinking)?;
             }
-            (Some(Open::Thinking { signature: before, .. }), Delta::SignatureDelta { signature }) => {
+            (Some(Open::Thinking { signature: before, .. }), Delta::Signature { signature }) => {
                 before.push_str(&signature);
                 if before.len() > draft.most() {
                     return Err(Wrong::Fault(draft.too_large()));

@@ -21,12 +21,14 @@ pub(in crate::model) struct Address {
 impl Address {
     /// Reads the base address of a provider: a scheme, a host, perhaps a port and a path.
     pub(in crate::model) fn parse(url: &str) -> Result<Self, &'static str> {
+        if !url.contains("://") {
+            return Err("it has no scheme");
+        }
         let uri: Uri = url.parse().map_err(|_| "it is no address")?;
         let tls = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
             Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(_) => return Err("its scheme is neither http nor https"),
-            None => return Err("it has no scheme"),
+            _ => return Err("its scheme is neither http nor https"),
         };
         let authority = uri.authority().ok_or("it has no host")?;
         if authority.as_str().contains('@') {

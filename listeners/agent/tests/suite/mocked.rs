@@ -1,0 +1,282 @@
+//! The whole side of the models against the mock of the providers, which shares no code with it: conversations with
+//! calls and reasoning in every form, usage and money to the token, and what is asked how often.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use systole_agent::model::{
+    Answer, Ask, Fault, FaultKind, Limits, Model, Models, NoAnswer, Part, Request, Role, Stop,
+};
+use systole_agent::spec::{self, Price, Provider, Retry};
+use systole_kit::money::Money;
+use systole_mock_model::{MockModel, Options, Script};
+
+use super::bench::{FORMS, KEY, adapter, limits, model, request, run, said, search_tool, text, unwatched};
+use super::models::{Books, Diary};
+
+fn mock(script: &str, window: Option<u64>) -> MockModel {
+    let script = Script::parse(script).unwrap_or_else(|bad| panic!("{bad:?}"));
+    let options = Options { window, key: Some(KEY.to_owned()), ..Options::default() };
+    MockModel::start(script, options).expect("a mock")
+}
+
+fn specified(name: &str, form: Provider, mock: &MockModel, fallback: &[&str]) -> spec::Model {
+    let money = |amount| Money::parse(amount).unwrap();
+    let cached = Some(money("0.3 USD"));
+    let price = Price { tokens_in: money("3 USD"), tokens_out: money("15 USD"), cached, per: 1_000_000 };
+    let path = if form == Provider::OpenAi { "/v1" } else { "" };
+    spec::Model {
+        name: name.to_owned(),
+        price: Some(price),
+        at_once: 2,
+        retry: Retry { attempts: 3, first_ms: 1, longest_ms: 4 },
+        fallback: fallback.iter().map(|name| (*name).to_owned()).collect(),
+        ..model(form, &format!("{}{path}", mock.url()))
+    }
+}
+
+fn models(all: Vec<spec::Model>, limits: &Limits) -> Models {
+    let all = all.into_iter().map(|model| {
+        let asked = Arc::new(adapter(&model, limits.clone())) as Arc<dyn Model>;
+        (model, asked)
+    });
+    Models::new(all.collect(), Box::new(systole_agent::model::Dice), limits).expect("good models")
+}
+
+async fn asked(models: &Models, request: Request, diary: &Diary) -> Result<Answer, Fault> {
+    let ask = Ask { request, tokens_in: 10 };
+    match models.ask("main", &ask, &mut Books::new(diary), unwatched()).await {
+        Ok(answer) => Ok(answer),
+        Err(NoAnswer::Fault(fault)) => Err(fault),
+        Err(NoAnswer::Halted(halt)) => panic!("{halt}"),
+    }
+}
+
+fn with_tools(request: Request) -> Request {
+    Request { tools: vec![search_tool()], ..request }
+}
+
+#[test]
+fn e13_a_conversation_with_reasoning_and_calls_is_taken_in_every_form() {
+    for form in FORMS {
+        let mock = mock(
+            "- {thinking: \"Hm… let me look\", say: I look., chunk: 3, call: [{search: {query: é}}, {search: {query: x}}], \
+             usage: {in: 120, out: 30, cached: 100}}\n- {say: \"Grüße 🧠\", chunk: 2 bytes}",
+            None,
+        );
+        let models = models(vec![specified("main", form, &mock, &[])], &limits());
+        run(async {
+            let diary = Diary::new();
+            let first = asked(&models, with_tools(request("find it")), &diary).await.expect("an answer");
+            assert_eq!(first.stop, Stop::Tool, "{form:?}: {first:?}");
+            let usage = first.usage;
+            assert_eq!((usage.tokens_in, usage.tokens_out), (Some(120), Some(30)), "{form:?}");
+            let priced = if form == Provider::Ollama { "0.00081 USD" } else { "0.00054 USD" };
+            let line = diary.lines().last().cloned().unwrap_or_default();
+            assert!(line.ends_with(&format!("120+30 {priced}")), "{form:?}: {line}");
+            let results = first.parts.iter().filter_map(|part| match part {
+                Part::Call(call) => Some(Part::Result {
+                    id: call.id.clone(),
+                    name: call.name.clone(),
+                    text: "found".to_owned(),
+                    is_error: false,
+                }),
+                _ => None,
+            });
+            let results: Vec<Part> = results.collect();
+            assert_eq!(results.len(), 2, "{form:?}: {first:?}");
+            assert!(first.parts.iter().any(|part| matches!(part, Part::Reasoning(_))), "{form:?}: {first:?}");
+            let mut further = with_tools(request("find it"));
+            further.messages.push(said(Role::Assistant, first.parts.clone()));
+            further.messages.push(said(Role::User, results));
+            further.messages.push(said(Role::User, vec![text("and?")]));
+            let second = asked(&models, further, &diary).await;
+            let second = second.map(|answer| (answer.parts, answer.stop));
+            assert_eq!(second, Ok((vec![text("Grüße 🧠")], Stop::End)), "{form:?}");
+        });
+        let seen = mock.stop();
+        assert!(seen.iter().all(|seen| seen.status == 200 && seen.scripted), "{form:?}: {seen:?}");
+    }
+}
+
+/// Characters of all texts in a value.
+fn characters(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(values) => values.iter().map(characters).sum(),
+        Value::Object(fields) => fields.values().map(characters).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn e13_usage_is_that_of_the_mock_to_the_token() {
+    for form in FORMS {
+        let mock = mock("- {say: Hello there.}", None);
+        let models = models(vec![specified("main", form, &mock, &[])], &limits());
+        let found = run(async { asked(&models, request("hello"), &Diary::new()).await }).expect("an answer");
+        // A quarter of the characters, rounded up: of what was sent, and of what was said.
+        let seen = mock.stop();
+        let body = &seen.first().expect("one request").body;
+        let texts = ["messages", "contents", "system", "systemInstruction"];
+        let characters: usize = texts.iter().filter_map(|key| body.get(key)).map(characters).sum();
+        let counted = (found.usage.tokens_in, found.usage.tokens_out);
+        let expected = u64::try_from(characters.div_ceil(4)).ok();
+        assert_eq!(counted, (expected, Some(3)), "{form:?}: {body}");
+    }
+}
+
+#[test]
+fn e18_what_is_repeated_and_what_is_not_is_counted_by_the_mock() {
+    // The script, how often it is asked, and how that ends.
+    let cases: [(&str, usize, Option<FaultKind>); 9] = [
+        ("- {error: {status: 429, retry_after: 0s}}\n- {error: {status: 503}}\n- {say: x}", 3, None),
+        ("- {error: {status: 500}, times: 9}", 3, Some(FaultKind::Unavailable)),
+        ("- {html: true}\n- {say: x}", 2, None),
+        ("- {error: {status: 400, body: no}}\n- {say: x}", 1, Some(FaultKind::InvalidRequest)),
+        ("- {say: 12345678, cut: true}\n- {say: x}", 1, Some(FaultKind::Truncated)),
+        ("- {say: hä, cut: {in: ä}}\n- {say: x}", 1, Some(FaultKind::Truncated)),
+        ("- {say: hello, stop: none}\n- {say: x}", 1, Some(FaultKind::Truncated)),
+        ("- {garbage: true}\n- {say: x}", 1, None),
+        ("- {endless: true}\n- {say: x}", 1, Some(FaultKind::TooLarge)),
+    ];
+    for form in FORMS {
+        for (script, count, end) in cases {
+            let mock = mock(script, None);
+            let limits = Limits { answer: 50_000, ..limits() };
+            let models = models(vec![specified("main", form, &mock, &[])], &limits);
+            let found = run(async { asked(&models, request("hello"), &Diary::new()).await });
+            let garbage = script.contains("garbage");
+            match (&found, end) {
+                (Ok(_), None) => assert!(!garbage, "{form:?} {script}: {found:?}"),
+                (Err(fault), None) => assert!(garbage && fault.may_be_paid, "{form:?} {script}: {found:?}"),
+                (found, Some(kind)) => {
+                    let is = found.as_ref().err().map(|fault| fault.kind);
+                    assert_eq!(is, Some(kind), "{form:?} {script}: {found:?}");
+                }
+            }
+            assert_eq!(mock.stop().len(), count, "{form:?} {script}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn e13_an_error_with_a_good_status_is_one_in_every_form() {
+    for form in FORMS {
+        for script in ["- {ok_error: true, times: 9}", "- {say: hello, ok_error: true, times: 9}"] {
+            let mock = mock(script, None);
+            let models = models(vec![specified("main", form, &mock, &[])], &limits());
+            let found = run(async { asked(&models, request("hello"), &Diary::new()).await });
+            let fault = found.expect_err("an error");
+            assert_eq!(fault.kind, FaultKind::Unavailable, "{form:?} {script}: {fault:?}");
+            let said = script.contains("say");
+            assert_eq!(fault.partial == "hello", said, "{form:?}: {fault:?}");
+            // Anthropic counts what it read before it says anything, so its error comes behind tokens.
+            let may_be_paid = said || form == Provider::Anthropic;
+            assert_eq!(fault.may_be_paid, may_be_paid, "{form:?}: {fault:?}");
+            assert_eq!(mock.stop().len(), if may_be_paid { 1 } else { 3 }, "{form:?} {script}: {fault:?}");
+        }
+    }
+}
+
+#[test]
+fn e13_another_provider_answers_where_one_cannot_and_reads_what_that_one_said() {
+    let forms: BTreeMap<usize, Provider> = FORMS.into_iter().enumerate().collect();
+    for (at, form) in &forms {
+        let other = forms[&((at + 1) % forms.len())];
+        let first = mock(
+            "- {thinking: T, say: I look., call: {search: {query: x}}}\n- {error: {status: 529}, times: 9}",
+            None,
+        );
+        let second = mock("- {say: from the other}", None);
+        let main = specified("main", *form, &first, &["spare"]);
+        let models = models(vec![main, specified("spare", other, &second, &[])], &limits());
+        run(async {
+            let diary = Diary::new();
+            let begun = asked(&models, with_tools(request("hello")), &diary).await.expect("an answer");
+            let mut further = with_tools(request("hello"));
+            let id = begun.parts.iter().find_map(|part| match part {
+                Part::Call(call) => Some(call.id.clone()),
+                _ => None,
+            });
+            let result = Part::Result {
+                id: id.expect("a call"),
+                name: "search".to_owned(),
+                text: "found".to_owned(),
+                is_error: false,
+            };
+            further.messages.push(said(Role::Assistant, begun.parts));
+            further.messages.push(said(Role::User, vec![result]));
+            let found = asked(&models, further, &diary).await.expect("an answer");
+            assert_eq!((found.parts, found.by.as_str()), (vec![text("from the other")], "spare"));
+        });
+        assert_eq!((first.stop().len(), second.stop().len()), (4, 1), "{form:?}");
+    }
+}
+
+#[test]
+fn e13_no_more_requests_reach_a_provider_at_once_than_it_is_said_to_take() {
+    for form in FORMS {
+        let mock = mock("- {say: hello there, first: 20ms, times: always}", None);
+        let models = models(vec![specified("main", form, &mock, &[])], &limits());
+        run(async {
+            let diary = Diary::new();
+            let one = || asked(&models, request("hello"), &diary);
+            let (a, b, c, d, e) = tokio::join!(one(), one(), one(), one(), one());
+            assert!([a, b, c, d, e].iter().all(Result::is_ok), "{form:?}");
+        });
+        let count = mock.count();
+        assert_eq!((count.requests, count.most_at_once), (5, 2), "{form:?}");
+    }
+}
+
+#[test]
+fn e13_a_request_beyond_the_window_a_wrong_key_and_an_unknown_model_are_told() {
+    for form in FORMS {
+        let narrow = mock("- {say: x}", Some(20));
+        let narrow_model = models(vec![specified("main", form, &narrow, &[])], &limits());
+        let long = request(&"word ".repeat(100));
+        let fault = run(async { asked(&narrow_model, long, &Diary::new()).await }).expect_err("too long");
+        assert_eq!((fault.kind, fault.status), (FaultKind::InvalidRequest, Some(400)), "{form:?}: {fault:?}");
+        assert!(fault.words.contains("lower models.main.window"), "{form:?}: {fault:?}");
+
+        let script = Script::parse("known:\n  - {say: x}").unwrap_or_else(|bad| panic!("{bad:?}"));
+        let options = Options { key: Some("another".to_owned()), ..Options::default() };
+        let locked = MockModel::start(script.clone(), options).expect("a mock");
+        let models_of = |mock: &MockModel| models(vec![specified("main", form, mock, &[])], &limits());
+        let fault =
+            run(async { asked(&models_of(&locked), request("x"), &Diary::new()).await }).expect_err("no");
+        if form != Provider::Ollama {
+            assert_eq!(fault.status, Some(401), "{form:?}: {fault:?}");
+            assert!(fault.words.contains("the key in SOME_KEY"), "{form:?}: {fault:?}");
+        }
+        let open = MockModel::start(script, Options::default()).expect("a mock");
+        let fault =
+            run(async { asked(&models_of(&open), request("x"), &Diary::new()).await }).expect_err("no");
+        assert_eq!(fault.status, Some(404), "{form:?}: {fault:?}");
+        assert!(fault.words.contains("models.main.model, which is some-model"), "{form:?}: {fault:?}");
+    }
+}
+
+#[test]
+fn e18_whoever_stops_waiting_is_gone_for_the_provider() {
+    for form in FORMS {
+        let mock = mock("- {say: abc, chunk: 1, delay: 5ms, endless: true}", None);
+        let one = adapter(&specified("main", form, &mock, &[]), limits());
+        let heard = Arc::new(tokio::sync::Notify::new());
+        let hears = Arc::clone(&heard);
+        run(async {
+            tokio::select! {
+                found = one.ask(request("hello"), Box::new(move |_| hears.notify_one())) => panic!("{found:?}"),
+                () = heard.notified() => {}
+            }
+        });
+        let gone = |seen: &[systole_mock_model::Seen]| {
+            seen.iter().all(|seen| seen.end == systole_mock_model::End::Gone)
+        };
+        let seen = mock.wait(Duration::from_secs(20), gone);
+        assert!(seen.as_ref().is_ok_and(|seen| seen.len() == 1), "{form:?}: {seen:?}");
+    }
+}

@@ -1,0 +1,340 @@
+//! Around the trait: what is repeated and when, who is asked instead, how many at once, and what the books hold. Time
+//! is paused, and the models say what they were told to.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use systole_agent::model::{
+    Answer, Answering, Ask, Came, Chance, Fault, FaultKind, Going, Ledger, Limits, Model, Models, NoAnswer,
+    Piece, Request, Stop, Usage, Watcher,
+};
+use systole_agent::spec::{self, Price, Provider, Retry};
+use systole_kit::money::Money;
+use tokio::time::Instant;
+
+use super::bench::{model, request, text, unwatched, watcher};
+
+/// What happened, each with its millisecond.
+#[derive(Clone)]
+pub(crate) struct Diary {
+    begun: Instant,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Diary {
+    pub(crate) fn new() -> Self {
+        Self { begun: Instant::now(), lines: Arc::default() }
+    }
+
+    fn note(&self, line: String) {
+        let ms = self.begun.elapsed().as_millis();
+        self.lines.lock().unwrap().push(format!("{ms} {line}"));
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+/// Books that are kept in a diary, and say no to a request of that number.
+pub(crate) struct Books {
+    pub(crate) diary: Diary,
+    pub(crate) no_at: usize,
+    pub(crate) started: usize,
+}
+
+impl Books {
+    pub(crate) fn new(diary: &Diary) -> Self {
+        Self { diary: diary.clone(), no_at: usize::MAX, started: 0 }
+    }
+}
+
+impl Ledger for Books {
+    type Halt = &'static str;
+
+    async fn started(&mut self, going: Going<'_>) -> Result<(), Self::Halt> {
+        self.started += 1;
+        if self.started == self.no_at {
+            return Err("budget.tokens");
+        }
+        let money = going.reserve.money.map(|money| format!(" {money}")).unwrap_or_default();
+        let Going { model, attempt, reserve } = going;
+        self.diary.note(format!("started {} {attempt}: {}{money}", model.name, reserve.tokens));
+        Ok(())
+    }
+
+    async fn ended(&mut self, came: Came<'_>) -> Result<(), Self::Halt> {
+        let what = match came.outcome {
+            Ok(answer) => format!("{:?}", answer.stop),
+            Err(fault) => fault.kind.code().to_owned(),
+        };
+        let said = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
+        let money = came.money.map(|money| format!(" {money}")).unwrap_or_default();
+        let (read, written) = (said(came.tokens_in), said(came.tokens_out));
+        self.diary.note(format!("ended {}: {what} {read}+{written}{money}", came.model.name));
+        Ok(())
+    }
+}
+
+/// A model that says what it was told to, and tells what it was asked.
+struct Told {
+    name: &'static str,
+    outcomes: Mutex<VecDeque<Result<Answer, Fault>>>,
+    diary: Diary,
+    out: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Model for Told {
+    fn ask(&self, _request: Request, mut watcher: Watcher) -> Answering {
+        self.diary.note(format!("asked {}", self.name));
+        let outcome = self.outcomes.lock().unwrap().pop_front().expect("it is not asked so often");
+        let (out, most) = (Arc::clone(&self.out), Arc::clone(&self.most));
+        Box::pin(async move {
+            most.fetch_max(out.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            watcher(Piece::Text("x".to_owned()));
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            out.fetch_sub(1, Ordering::SeqCst);
+            outcome
+        })
+    }
+}
+
+/// Chance that always takes the same.
+struct Always(u64);
+
+impl Chance for Always {
+    fn up_to(&self, most: u64) -> u64 {
+        self.0.min(most)
+    }
+}
+
+fn good() -> Result<Answer, Fault> {
+    let usage = Usage { tokens_in: Some(100), tokens_out: Some(10), cached: None };
+    Ok(Answer { parts: vec![text("x")], stop: Stop::End, usage, by: "some".to_owned() })
+}
+
+fn bad(kind: FaultKind, status: Option<u16>) -> Result<Answer, Fault> {
+    let words = status.map_or_else(|| "it broke".to_owned(), |status| format!("it answered {status}"));
+    let (retry_after_ms, partial) = (None, String::new());
+    Err(Fault { kind, words, status, retry_after_ms, partial, may_be_paid: false })
+}
+
+fn waiting(ms: u64) -> Result<Answer, Fault> {
+    bad(FaultKind::RateLimited, Some(429)).map_err(|fault| Fault { retry_after_ms: Some(ms), ..fault })
+}
+
+fn busy() -> Result<Answer, Fault> {
+    bad(FaultKind::RateLimited, Some(429))
+}
+
+type Scripted = (&'static str, &'static [&'static str], Vec<Result<Answer, Fault>>);
+
+fn specified(name: &str, fallback: &[&str]) -> spec::Model {
+    let money = |amount| Money::parse(amount).unwrap();
+    let price =
+        Price { tokens_in: money("3 USD"), tokens_out: money("15 USD"), cached: None, per: 1_000_000 };
+    spec::Model {
+        name: name.to_owned(),
+        price: (name == "main").then_some(price),
+        at_once: 2,
+        retry: Retry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
+        fallback: fallback.iter().map(|name| (*name).to_owned()).collect(),
+        ..model(Provider::OpenAi, "")
+    }
+}
+
+fn models(diary: &Diary, chance: u64, scripted: Vec<Scripted>) -> (Models, Arc<AtomicUsize>) {
+    let (out, most) = (Arc::default(), Arc::default());
+    let each = scripted.into_iter().map(|(name, fallback, outcomes)| {
+        let (out, most) = (Arc::clone(&out), Arc::clone(&most));
+        let told = Told { name, outcomes: Mutex::new(outcomes.into()), diary: diary.clone(), out, most };
+        (specified(name, fallback), Arc::new(told) as Arc<dyn Model>)
+    });
+    let models =
+        Models::new(each.collect(), Box::new(Always(chance)), &Limits::default()).expect("good models");
+    (models, most)
+}
+
+fn asked() -> Ask {
+    Ask { request: request("hello"), tokens_in: 200 }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_books() {
+    let diary = Diary::new();
+    let busy_then_good =
+        vec![busy(), bad(FaultKind::Unavailable, Some(503)), bad(FaultKind::Truncated, Some(200)), good()];
+    let (models, _) = models(&diary, 250, vec![("main", &[], busy_then_good)]);
+    let (watcher, pieces) = watcher();
+    let (ask, mut books) = (asked(), Books::new(&diary));
+    // Whoever asks may do so from any thread.
+    let asking: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
+        Box::pin(models.ask("main", &ask, &mut books, watcher));
+    let found = asking.await;
+    assert_eq!(found, good().map_err(NoAnswer::Fault));
+    assert_eq!(pieces.lock().unwrap().len(), 4, "one watcher sees every attempt");
+    assert_eq!(
+        diary.lines(),
+        [
+            "0 started main 1: 700 0.0081 USD",
+            "0 asked main",
+            "0 ended main: model.rate-limited 0+0 0 USD",
+            "750 started main 2: 700 0.0081 USD",
+            "750 asked main",
+            "750 ended main: model.unavailable 0+0 0 USD",
+            "2500 started main 3: 700 0.0081 USD",
+            "2500 asked main",
+            "2500 ended main: model.truncated 0+0 0 USD",
+            "6250 started main 4: 700 0.0081 USD",
+            "6250 asked main",
+            "6250 ended main: End 100+10 0.00045 USD",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn e13_what_a_provider_asks_to_wait_is_waited_up_to_a_limit() {
+    let diary = Diary::new();
+    let (models, _) = models(
+        &diary,
+        0,
+        vec![
+            ("main", &[], vec![waiting(90_000), waiting(10), waiting(120_001)]),
+            ("other", &["main"], vec![]),
+        ],
+    );
+    let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    let Err(NoAnswer::Fault(fault)) = found else { panic!("{found:?}") };
+    assert_eq!(
+        fault.words,
+        "main: it answered 429; it asks to wait 120001 ms, and 120000 ms are waited at most, after 3 attempts"
+    );
+    assert_eq!((fault.kind, fault.retry_after_ms), (FaultKind::RateLimited, Some(120_001)));
+    let asked: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("asked")).collect();
+    assert_eq!(asked, ["0 asked main", "90000 asked main", "92000 asked main"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn e13_another_model_is_asked_where_one_cannot_and_the_words_tell_all() {
+    let diary = Diary::new();
+    let gone = vec![bad(FaultKind::InvalidRequest, Some(404))];
+    let (models, _) = models(
+        &diary,
+        0,
+        vec![
+            ("main", &["second", "third"], vec![busy(), busy(), busy(), busy()]),
+            ("second", &["main"], gone),
+            ("third", &[], vec![bad(FaultKind::InvalidRequest, Some(400))]),
+        ],
+    );
+    let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+    let Err(NoAnswer::Fault(fault)) = found else { panic!("{found:?}") };
+    assert_eq!(
+        fault.words,
+        "main: it answered 429, after 4 attempts; second: it answered 404; third: it answered 400"
+    );
+    assert_eq!((fault.kind, fault.status), (FaultKind::InvalidRequest, Some(400)));
+    let started: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("started")).collect();
+    let last = started.last().map(String::as_str);
+    assert_eq!((started.len(), last), (6, Some("7000 started third 1: 700")), "{started:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn e18_what_may_be_paid_is_asked_once_and_nowhere_else() {
+    for kind in [FaultKind::Truncated, FaultKind::Unavailable, FaultKind::TooLarge, FaultKind::RateLimited] {
+        let diary = Diary::new();
+        let paid = bad(kind, Some(429)).map_err(|fault| Fault { may_be_paid: true, ..fault });
+        let (models, _) = models(&diary, 0, vec![("main", &["other"], vec![paid]), ("other", &[], vec![])]);
+        let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+        assert!(matches!(&found, Err(NoAnswer::Fault(fault)) if fault.may_be_paid), "{found:?}");
+        let end = format!("0 ended main: {} ?+?", kind.code());
+        assert_eq!(diary.lines(), ["0 started main 1: 700 0.0081 USD", "0 asked main", &end]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e13_a_request_that_is_wrong_or_refused_is_not_repeated() {
+    for (kind, status, elsewhere) in [
+        (FaultKind::InvalidRequest, Some(400), false),
+        (FaultKind::InvalidRequest, None, false),
+        (FaultKind::Refused, Some(200), false),
+        (FaultKind::TooLarge, Some(200), false),
+        (FaultKind::InvalidRequest, Some(401), true),
+        (FaultKind::InvalidRequest, Some(403), true),
+        (FaultKind::Refused, Some(402), true),
+        (FaultKind::Refused, Some(429), true),
+    ] {
+        let diary = Diary::new();
+        let fault = vec![bad(kind, status)];
+        let (models, _) = models(&diary, 0, vec![("main", &["other"], fault), ("other", &[], vec![good()])]);
+        let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
+        assert_eq!(found.is_ok(), elsewhere, "{kind:?} {status:?}: {found:?}");
+        assert_eq!(diary.lines().iter().filter(|line| line.contains("asked main")).count(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e18_nothing_goes_out_where_the_books_say_no() {
+    for no_at in 1..=3 {
+        let diary = Diary::new();
+        let main = vec![busy(), busy(), busy(), busy()];
+        let (models, _) = models(&diary, 0, vec![("main", &["other"], main), ("other", &[], vec![good()])]);
+        let mut books = Books { no_at, ..Books::new(&diary) };
+        let found = models.ask("main", &asked(), &mut books, unwatched()).await;
+        assert_eq!(found, Err(NoAnswer::Halted("budget.tokens")));
+        let asked = diary.lines().iter().filter(|line| line.contains("asked")).count();
+        assert_eq!(asked, no_at - 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e13_no_more_requests_are_out_at_once_than_a_model_takes() {
+    let diary = Diary::new();
+    let (models, most) = models(&diary, 0, vec![("main", &[], (0..6).map(|_| good()).collect())]);
+    let (models, asked) = (Arc::new(models), asked());
+    let each = (0..6).map(|_| {
+        let (models, asked, mut books) = (Arc::clone(&models), asked.clone(), Books::new(&diary));
+        async move { models.ask("main", &asked, &mut books, unwatched()).await.is_ok() }
+    });
+    let mut running: Vec<_> = each.map(Box::pin).collect();
+    std::future::poll_fn(|cx| {
+        running.retain_mut(|one| match one.as_mut().poll(cx) {
+            std::task::Poll::Ready(good) => {
+                assert!(good);
+                false
+            }
+            std::task::Poll::Pending => true,
+        });
+        if running.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    assert_eq!(most.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
+    let silent = || -> Arc<dyn Model> {
+        struct Silent;
+        impl Model for Silent {
+            fn ask(&self, _request: Request, _watcher: Watcher) -> Answering {
+                panic!("nobody asks")
+            }
+        }
+        Arc::new(Silent)
+    };
+    for (given, words) in [
+        (vec![specified("main", &[]), specified("main", &[])], "two models are called main"),
+        (vec![specified("main", &["other"])], "models.main.fallback names other, which is no other model"),
+        (vec![specified("main", &["main"])], "models.main.fallback names main, which is no other model"),
+    ] {
+        let given = given.into_iter().map(|model| (model, silent())).collect();
+        match Models::new(given, Box::new(Always(0)), &Limits::default()) {
+            Ok(_) => panic!("{words}"),
+            Err(unusable) => assert!(unusable.to_string().starts_with(words), "{unusable}"),
+        }
+    }
+}
