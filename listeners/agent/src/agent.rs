@@ -133,6 +133,9 @@ impl Agent {
         let allowed = Allowed { only_final, nonce: &conversation.nonce };
         let mut taken = dialect::take(&self.spec, &self.contracts, &heard, allowed);
         self.look_for_mark(&conversation, &heard, &mut taken);
+        if conversation.told_to_think {
+            taken.reasons.retain(|reason| reason.failure.slug != "thinking-missing");
+        }
         if conversation.last_said.as_deref() == Some(heard.text().as_str()) && heard.calls().next().is_none()
         {
             taken.wrong("stuck-repeating", "");

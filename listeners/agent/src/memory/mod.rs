@@ -83,6 +83,8 @@ pub(crate) struct Conversation {
     pub(crate) last_said: Option<String>,
     /// How often in a row it said that.
     pub(crate) repeated: u32,
+    /// Whether it was told that it must reason before it acts: it is told once.
+    pub(crate) told_to_think: bool,
 }
 
 impl Conversation {
@@ -99,6 +101,7 @@ impl Conversation {
             last_thought: None,
             last_said: None,
             repeated: 0,
+            told_to_think: false,
         }
     }
 
@@ -134,6 +137,7 @@ impl Conversation {
             (self.repeated, self.last_said) = (0, Some(said));
         }
         let taken = dialect::take(agent, contracts, heard, Allowed { only_final: false, nonce: "" });
+        self.told_to_think |= taken.reasons.iter().any(|reason| reason.failure.slug == "thinking-missing");
         if let Some(thought) = taken.thoughts.last().filter(|thought| !thought.trim().is_empty()) {
             self.last_thought = Some(thought.trim().to_owned());
         }

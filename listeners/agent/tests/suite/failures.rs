@@ -124,3 +124,153 @@ fn e8_the_table_names_each_failure_once() {
     slugs.dedup();
     assert_eq!((slugs.len(), all), (28, 28));
 }
+
+/// Answers in `xml` of which nothing can be made, each with what it is told as.
+const UNUSABLE: &[(&str, &str, &str)] = &[
+    ("empty-response", "''", "Your answer was empty."),
+    (
+        "reasoning-only",
+        "<thinking>Where could it be?</thinking>",
+        "Your answer held reasoning and no action.",
+    ),
+    ("prose-only", "It is in auth.rs.", "Text outside of the tags reaches nobody."),
+    ("malformed", "<thinking>x</thinking><search><query>a < b</query></search>", "Malformed XML"),
+    ("unknown-action", "<thinking>x</thinking>\n<fetch><url>u</url></fetch>", "Unknown tool"),
+    (
+        "action-in-quoted-text",
+        "<thinking>x</thinking> I would write:\n```xml\n<search><query>x</query></search>\n```\nand then look.",
+        "it was not executed",
+    ),
+];
+
+#[tokio::test]
+async fn e8_in_xml_each_unusable_answer_is_told_with_its_reason_and_nothing_is_executed() {
+    for (slug, answer, words) in UNUSABLE {
+        let first = serde_json::json!({ "say": answer.trim_matches('\'') }).to_string();
+        let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+        let (told, shown) = shown(&mut stage).await;
+        assert!(told.starts_with(&format!("agent.{slug}: ")), "{slug}: {told}");
+        assert!(shown.contains(&format!("<reason slug=\"{slug}\">Error: ")), "{slug}: {shown}");
+        assert!(shown.contains(words), "{slug}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn e8_in_xml_what_is_cut_is_never_executed() {
+    for answer in
+        ["<thinking>x</thinking><search><query>log", "<thinking>x</thinking><search><query>login</query>"]
+    {
+        let first = serde_json::json!({ "say": answer, "stop": "length" }).to_string();
+        let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+        let said = stage.ask().await;
+        let Said::Again { code, .. } = &said else { panic!("{answer}: {said:?}") };
+        assert!(["agent.output-truncated", "agent.truncated-structure"].contains(&code.as_str()), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn e2_a_second_action_is_refused_with_feedback_and_the_first_runs() {
+    let answer = "<thinking>x</thinking><search><query>a</query></search><search><query>b</query></search>";
+    let first = serde_json::json!({ "say": answer }).to_string();
+    let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+    let said = stage.ask().await;
+    let sent = items(&said);
+    assert_eq!(sent.iter().map(|payload| &*payload.name().local).collect::<Vec<_>>(), ["helper", "search"]);
+    assert_eq!(sent[1].text_of("query").as_deref(), Some("a"));
+    let notices = stage.heard.lock().unwrap().notices.clone();
+    assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0].0, "agent.second-action");
+    assert!(notices[0].1.contains("Only the first was executed"), "{}", notices[0].1);
+}
+
+#[tokio::test]
+async fn e8_missing_thinking_is_told_once_and_the_action_runs() {
+    let search = |query: &str| {
+        let say = format!("<search><query>{query}</query></search>");
+        format!("  - {}\n", serde_json::json!({ "say": say }))
+    };
+    let answers = ["helper:\n", &search("a"), &search("b")].concat();
+    let mut stage = Stage::of(helper(Dialect::Xml), &answers);
+    assert_eq!(items(&stage.ask().await).len(), 1);
+    assert_eq!(stage.heard.lock().unwrap().notices.len(), 1);
+    let said = stage.answer(vec![Some(crate::stage::found("nothing"))], Vec::new()).await;
+    assert_eq!(items(&said).len(), 1);
+    assert_eq!(stage.heard.lock().unwrap().notices.len(), 1, "it is told once");
+}
+
+#[tokio::test]
+async fn e8_an_answer_with_the_mark_in_it_does_nothing() {
+    let answer = format!("<thinking>x</thinking><search><query>{}</query></search>", crate::stage::MARK);
+    let first = serde_json::json!({ "say": answer }).to_string();
+    let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+    let (told, shown) = shown(&mut stage).await;
+    assert!(told.starts_with("agent.mark-in-output: "), "{told}");
+    assert!(shown.contains("slug=\"mark-in-output\""), "{shown}");
+}
+
+#[tokio::test]
+async fn e4_what_is_mended_is_told_and_runs() {
+    let answers = [
+        ("misspelt-action", "<thinking>x</thinking><Search><query>a</query></Search>"),
+        ("wrapped-call", "<thinking>x</thinking><tool_call><search><query>a</query></search></tool_call>"),
+        ("missing-closing-tag", "<thinking>x</thinking><search><query>a</query>"),
+    ];
+    for (slug, answer) in answers {
+        let first = serde_json::json!({ "say": answer }).to_string();
+        let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+        let said = stage.ask().await;
+        assert_eq!(items(&said)[1].text_of("query").as_deref(), Some("a"), "{slug}");
+        let notices = stage.heard.lock().unwrap().notices.clone();
+        assert_eq!(
+            notices.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(),
+            [format!("agent.{slug}")]
+        );
+    }
+}
+
+#[tokio::test]
+async fn e7_an_agent_whose_model_gives_nothing_usable_ends_with_a_report() {
+    let answers = "helper:\n  - say: <thinking>Perhaps auth.rs.</thinking>\n  - say: no\n  - say: no idea\n";
+    let mut stage = Stage::of(helper(Dialect::Xml), answers);
+    let first = stage.ask().await;
+    let second = stage.again(&first).await;
+    let third = stage.again(&second).await;
+    let report = items(&third)[0];
+    assert!(report.name().is(systole_kit::namespaces::CORE, "final-report"));
+    assert_eq!(report.attribute("source").as_deref(), Some("synthetic"));
+    assert_eq!(report.attribute("outcome").as_deref(), Some("partial"));
+    assert!(report.text().contains("Perhaps auth.rs."), "{}", report.text());
+}
+
+#[tokio::test]
+async fn e7_on_the_last_turn_only_a_final_counts_and_without_one_there_is_a_report() {
+    let answers = "helper:\n  - say: <thinking>I look.</thinking><search><query>a</query></search>\n  - say: <thinking>On.</thinking><search><query>b</query></search>\n";
+    let mut stage = Stage::of(helper(Dialect::Xml), answers);
+    stage.ask().await;
+    let said = stage.wrap_up("budget.messages").await;
+    let report = items(&said)[0];
+    assert!(report.name().is(systole_kit::namespaces::CORE, "final-report"), "{report:?}");
+    assert!(report.text().contains("This was the last turn"), "{}", report.text());
+    let (_, _, header) = stage.prompt();
+    assert!(
+        header.contains("This is the last turn (budget.messages): only your final is taken."),
+        "{header}"
+    );
+}
+
+#[tokio::test]
+async fn e7_a_model_that_says_the_same_again_and_again_is_told_and_then_ended() {
+    let answers = ["helper:\n", &"  - say: It is in auth.rs.\n".repeat(4)].concat();
+    let mut agent = helper(Dialect::Xml);
+    agent.attempts = 10;
+    let mut stage = Stage::of(agent, &answers);
+    let first = stage.ask().await;
+    let second = stage.again(&first).await;
+    let Said::Again { .. } = &second else { panic!("{second:?}") };
+    let notices = stage.heard.lock().unwrap().notices.clone();
+    assert!(notices.iter().any(|(code, _)| code == "agent.stuck-repeating"), "{notices:?}");
+    let third = stage.again(&second).await;
+    let fourth = stage.again(&third).await;
+    let fifth = stage.again(&fourth).await;
+    assert!(items(&fifth)[0].name().is(systole_kit::namespaces::CORE, "final-report"));
+}
