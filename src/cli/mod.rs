@@ -8,7 +8,7 @@ mod cancel;
 mod cast;
 mod check;
 mod completions;
-mod context;
+
 mod demo;
 mod doctor;
 mod end;
@@ -27,6 +27,7 @@ mod looking;
 mod made;
 mod pause;
 mod place;
+mod prompted;
 mod ps;
 mod refused;
 mod run;
@@ -90,7 +91,7 @@ enum Command {
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
-    Context(context::Context),
+    Context(prompted::Context),
     /// Let go what waits for a person, or list it
     Approve(approve::Approve),
     /// Turn down what waits for a person

@@ -16,7 +16,7 @@ use crate::audit::prompts::{self, Called, Unshown};
 pub(super) struct Context {
     #[command(flatten)]
     place: Place,
-    /// Its id, its beginning, or @last; with @N behind it: what was asked for record N
+    /// Its id, its beginning, or @last; with @N behind it: up to record N
     #[arg(default_value = "@last")]
     thread: String,
 }
