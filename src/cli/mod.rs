@@ -91,7 +91,7 @@ enum Command {
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
-    Context(prompted::Context),
+    Context(prompted::Prompted),
     /// Let go what waits for a person, or list it
     Approve(approve::Approve),
     /// Turn down what waits for a person
