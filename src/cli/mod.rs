@@ -8,6 +8,7 @@ mod cancel;
 mod cast;
 mod check;
 mod completions;
+mod cost;
 
 mod demo;
 mod doctor;
@@ -53,7 +54,7 @@ use crate::edges::schemas::{trial, tried};
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
-    ("look", &["ps", "why", "tree", "todo", "log", "context"]),
+    ("look", &["ps", "why", "tree", "todo", "log", "context", "cost"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
     ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
@@ -92,6 +93,8 @@ enum Command {
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
     Context(prompted::Prompted),
+    /// Say what models were asked for, and what it came to
+    Cost(cost::Cost),
     /// Let go what waits for a person, or list it
     Approve(approve::Approve),
     /// Turn down what waits for a person
@@ -161,6 +164,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
+            Command::Cost(cost) => cost.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),
