@@ -141,8 +141,10 @@ impl Agent {
         {
             taken.wrong("stuck-repeating", "");
         }
+        // A final is nearly always taken; where it is not, the conversation is made again from its view.
+        let ends = taken.ending.is_some();
         let said = self.said(&conversation, taken, only_final, line).await?;
-        if !is_over(&said) {
+        if !ends && !is_over(&said) {
             self.keep(asked, conversation, Some(heard));
         }
         Ok(said)

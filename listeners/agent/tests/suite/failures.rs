@@ -57,7 +57,7 @@ async fn e8_an_unknown_tool_and_arguments_that_do_not_fit_are_told_in_the_result
 }
 
 #[tokio::test]
-async fn e8_a_final_in_another_format_is_refused_with_the_one_that_is_taken() {
+async fn e9_one_format_is_advertised_and_every_other_is_refused() {
     let json = || {
         let mut agent = helper(Dialect::XmlFinal);
         let schema = serde_json::json!({"type": "object", "required": ["answer"]});
@@ -273,4 +273,36 @@ async fn e7_a_model_that_says_the_same_again_and_again_is_told_and_then_ended() 
     let fourth = stage.again(&third).await;
     let fifth = stage.again(&fourth).await;
     assert!(items(&fifth)[0].name().is(systole_kit::namespaces::CORE, "final-report"));
+}
+
+#[tokio::test]
+async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
+    let searches = "helper:\n  - say: <thinking>x</thinking><search><query>a</query></search>\n  - say: no\n";
+    let rows = [
+        ("payload.malformed", "Error: Malformed XML at line 2."),
+        ("route.not-a-peer", "Error: Unknown tool: search."),
+        ("payload.invalid", "Error: Invalid parameters:"),
+        ("listener.failed", "Error: Tool execution failed:"),
+        ("listener.timeout", "Error: Tool execution failed:"),
+    ];
+    for (code, first) in rows {
+        let mut writer = systole_kit::writer::Writer::new();
+        let start = writer.open("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
+        let start = start.attr("retry_allowed", "true").attr("element", "search").attr("line", "2");
+        start.attr("message", "what happened").content(|inside| {
+            inside.open("expected").text("what may stand there");
+            inside.open("try").text("<limit>1</limit>");
+        });
+        let error = systole_kit::Payload::read(&writer.finish(), &systole_kit::Limits::FROM_PUMP).unwrap();
+        let mut stage = Stage::of(helper(Dialect::Xml), searches);
+        stage.ask().await;
+        stage.answer(vec![None, Some(error)], Vec::new()).await;
+        let wanted = format!(
+            "<tool_result tool_name=\"search\">{first}\nwhat happened\nExpected: what may stand there\nTry: &lt;limit&gt;1&lt;/limit&gt;"
+        );
+        assert!(stage.shown().starts_with(&wanted), "{code}: {}", stage.shown());
+    }
+    let mut stage = Stage::of(helper(Dialect::Xml), &script("say: It is in auth.rs."));
+    let (_, shown) = shown(&mut stage).await;
+    assert!(shown.contains("<reason slug=\"prose-only\">Error: No valid action."), "{shown}");
 }
