@@ -1,6 +1,8 @@
 //! What goes wrong with a model, one conversation each: what is mended in the next turn, what is repeated, and what ends
 //! the call with a failure that the thread tells with its status.
 
+use systole::words::record::Record;
+
 use super::house::{FORMS, House, Plan};
 
 /// One thing that goes wrong before the answer that is right.
@@ -154,13 +156,23 @@ fn mended(form: &str, dialect: &str, case: &Case) {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "All is well.\n"), "{}", words());
     assert_eq!((asked.len(), house.mock.count().left), (2, 0), "{}", words());
     assert!(asked[1].body.to_string().contains(case.shown), "wanted {}: {}", case.shown, words());
+    if case.what == "two calls with one id" {
+        let second = asked[1].body.to_string();
+        assert!(
+            second.contains("Two calls of this answer have one id"),
+            "the second is told why: {}",
+            words()
+        );
+        assert_eq!(second.matches("FOUND one").count(), 1, "one result for one call: {}", words());
+    }
     let outcomes = house.outcomes("helper");
-    let told = house.codes(case.code).len() + outcomes.iter().filter(|o| o.stop == case.code).count();
-    assert!(told > 0, "{}", words());
+    let is_told = |record: &Record| String::from_utf8_lossy(&record.body).contains(case.code);
+    let told =
+        house.records().iter().any(is_told) || outcomes.iter().any(|outcome| outcome.stop == case.code);
+    assert!(told, "the log does not tell {}: {}", case.code, words());
     let started = house.started("helper");
     assert_eq!((started.len(), outcomes.len()), (2, 2), "a start and a result each: {}", words());
     assert_eq!(started[0].prompt == started[1].prompt, case.same_turn, "{}", words());
-    assert!(!words().contains("A part of\"") || !ran.stdout.contains("A part"), "never an answer");
     house.judged();
 }
 
@@ -192,11 +204,23 @@ fn e10_what_goes_wrong_with_gemini_is_mended_or_repeated() {
 }
 
 /// What ends the call: the replies, how many requests there are, and what the thread tells.
-const FAILED: [(&str, &str, usize, &[&str]); 5] = [
-    ("always 429", "[{error: {status: 429, body: slow down}, times: always}]", 3, &["model.rate-limited", "429"]),
+const FAILED: [(&str, &str, usize, &[&str]); 6] = [
+    (
+        "always 429",
+        "[{error: {status: 429, body: slow down}, times: always}]",
+        3,
+        &["model.rate-limited", "429"],
+    ),
     ("a page each time", "[{html: true, times: always}]", 3, &["model.unavailable", "500"]),
-    ("an error with 200", "[{ok_error: true}]", 1, &["model.unavailable", "200"]),
-    ("a wrong request", "[{error: {status: 400, body: no such thing}}]", 1, &["model.invalid-request", "400", "no such thing"]),
+    ("an error with 200", "[{ok_error: true, times: always}]", 3, &["model.unavailable", "200"]),
+    // What was said may be paid.
+    ("an error behind words", "[{say: Half a word, ok_error: true}]", 1, &["model.unavailable", "200"]),
+    (
+        "a wrong request",
+        "[{error: {status: 400, body: no such thing}}]",
+        1,
+        &["model.invalid-request", "400", "no such thing"],
+    ),
     ("no money", "[{error: {status: 402, body: pay first}}]", 1, &["model.refused", "402", "pay first"]),
 ];
 
@@ -208,6 +232,8 @@ fn e17_a_call_that_fails_for_its_model_tells_the_status_in_every_form() {
             let ran = house.ask("Where is the moon?");
             let words = format!("{form}, {what}: {ran:?}\n{}", house.told());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
+            // Anthropic has counted what it read before the error comes, so that may be paid.
+            let requests = if (form, what) == ("anthropic", "an error with 200") { 1 } else { requests };
             assert_eq!(house.asked().len(), requests, "{words}");
             assert_eq!(house.outcomes("helper").len(), requests, "{words}");
             for wanted in wanted {
@@ -231,7 +257,8 @@ fn e10_who_only_babbles_ends_within_its_attempts_and_its_turns() {
         let asked = house.asked();
         assert!(!asked.is_empty() && asked.len() <= most, "{} requests: {words}", asked.len());
         assert_eq!(ran.code, Some(1), "{words}");
-        assert!(house.told().contains("final-report"), "{words}");
+        assert_eq!(ran.stdout, "", "no answer: {words}");
+        assert!(ran.stderr.starts_with("error: helper: helper ends without a final"), "{words}");
         house.judged();
     }
 }

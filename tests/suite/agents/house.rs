@@ -158,24 +158,31 @@ console: {{listen: "127.0.0.1:0"}}
     /// The codes of the log, in order, that begin with this.
     pub(super) fn codes(&self, begin: &str) -> Vec<String> {
         let records = self.records();
-        let codes = records.iter().filter_map(|record| Some(record.header.code.as_ref()?.as_str().to_owned()));
+        let codes =
+            records.iter().filter_map(|record| Some(record.header.code.as_ref()?.as_str().to_owned()));
         codes.filter(|code| code.starts_with(begin)).collect()
     }
 
     /// What the journal of an agent says it began, in order.
     pub(super) fn started(&self, agent: &str) -> Vec<Started> {
-        self.journal(agent).into_iter().filter_map(|entry| match entry {
-            Entry::Started(started) => Some(started),
-            Entry::Result(_) => None,
-        }).collect()
+        self.journal(agent)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::Started(started) => Some(started),
+                Entry::Result(_) => None,
+            })
+            .collect()
     }
 
     /// What the journal of an agent says came of it, in order.
     pub(super) fn outcomes(&self, agent: &str) -> Vec<Outcome> {
-        self.journal(agent).into_iter().filter_map(|entry| match entry {
-            Entry::Result(outcome) => Some(outcome),
-            Entry::Started(_) => None,
-        }).collect()
+        self.journal(agent)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::Result(outcome) => Some(outcome),
+                Entry::Started(_) => None,
+            })
+            .collect()
     }
 
     fn journal(&self, agent: &str) -> Vec<Entry> {

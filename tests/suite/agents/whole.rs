@@ -28,7 +28,12 @@ fn conversation(form: &str, dialect: &str) {
         House::build(&Plan { form, dialect, replies, critic: "[{say: It is so.}]", ..Plan::default() });
     let ran = house.ask("Where is the moon?");
     let words = || format!("{form} {dialect}: {ran:?}\n{}", house.told());
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The moon is there: 1 < 2 & \"é\".\n"), "{}", words());
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "The moon is there: 1 < 2 & \"é\".\n"),
+        "{}",
+        words()
+    );
     let asked = house.mock.seen();
     assert!(asked.iter().all(|seen| seen.status == 200 && seen.scripted), "{}", words());
     assert_eq!((asked.len(), house.mock.count().left), (4, 0), "{}", words());
