@@ -17,9 +17,6 @@ use crate::prompt;
 use crate::show::block;
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
-/// How the reason of a journal's result begins that is no answer.
-const FAULT: &str = "model.";
-
 /// What the model is told about this turn alone.
 pub(crate) struct Header<'a> {
     pub(crate) turn: u32,
@@ -57,8 +54,8 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let mut past = if has_past { line.past().await? } else { Past::default() };
     // Requests that failed are known as well; the last word of them is what counts.
     while let Standing::Known(outcome) = past.standing(&prompt.hash) {
-        if !outcome.stop.starts_with(FAULT) {
-            return Ok(Came::Heard(Heard::read(&outcome.stop, &outcome.text)));
+        if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
+            return Ok(Came::Heard(heard));
         }
     }
     for link in ask.conversation.links() {

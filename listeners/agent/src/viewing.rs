@@ -40,7 +40,7 @@ impl Events {
     fn take(&mut self, shown: Shown) {
         match shown {
             Shown::Words(words) => {
-                self.turn(words.turn).heard = Some(Heard::read(&words.stop, &words.text));
+                self.turn(words.turn).heard = Heard::read(&words.stop, &words.text);
             }
             Shown::Message(message) => match message.spot {
                 Spot::Request => {
