@@ -10,6 +10,7 @@ use systole::words::record::Record;
 use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 use systole_mock_model::{MockModel, Options, Script, Seen};
 
+use super::nonce;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
@@ -95,7 +96,11 @@ impl House {
         // Ollama asks for no key.
         let options = if plan.form == "ollama" { Options { key: None, ..options } } else { options };
         let mock = MockModel::start(script, options).unwrap();
-        let yaml = Self::file(plan, &mock.url());
+        let url = match plan.dialect {
+            "xml-final" => format!("http://{}", nonce::between(mock.address())),
+            _ => mock.url(),
+        };
+        let yaml = Self::file(plan, &url);
         House { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
     }
 

@@ -2,7 +2,9 @@
 //! the model's place. Nothing of an agent is called here; what it did is read from the log and from what the mock was sent.
 
 mod again;
+mod dialects;
 mod faults;
 mod house;
 mod kills;
+mod nonce;
 mod whole;
