@@ -73,7 +73,9 @@ fn next_start(house: &House, seq: u64) -> u64 {
     let records = house.records();
     let starts = records.iter().filter(|record| {
         let h = &record.header;
-        h.from.as_str() == "helper" && h.seq > seq && h.code.is_some_and(|code| code.as_str() == "model-started")
+        h.from.as_str() == "helper"
+            && h.seq > seq
+            && h.code.is_some_and(|code| code.as_str() == "model-started")
     });
     starts.map(|record| record.header.seq).next().unwrap()
 }

@@ -32,7 +32,9 @@ fn replies(dialect: &str) -> String {
 fn said(house: &House) -> Vec<(String, String)> {
     let records = house.records();
     let own = records.iter().filter(|record| {
-        record.header.kind == Kind::Message && record.header.from.as_str() == "helper" && record.header.to.is_some()
+        record.header.kind == Kind::Message
+            && record.header.from.as_str() == "helper"
+            && record.header.to.is_some()
     });
     own.map(|record| {
         let to = record.header.to.as_ref().unwrap().as_str().to_owned();

@@ -7,4 +7,6 @@ mod faults;
 mod house;
 mod kills;
 mod nonce;
+mod views;
 mod whole;
+mod window;

@@ -60,7 +60,8 @@ fn answers(mut far: TcpStream, mut near: TcpStream, told: &Mutex<Option<String>>
             }
         }
         // A blank that is cut waits for its rest.
-        let cut = (1..BLANK.len()).rev().find(|length| held.ends_with(&BLANK.as_bytes()[..*length])).unwrap_or(0);
+        let cut =
+            (1..BLANK.len()).rev().find(|length| held.ends_with(&BLANK.as_bytes()[..*length])).unwrap_or(0);
         let rest = held.split_off(held.len() - cut);
         if near.write_all(&held).is_err() {
             break;
