@@ -7,6 +7,7 @@ mod faults;
 mod house;
 mod kills;
 mod nonce;
+mod settings;
 mod views;
 mod whole;
 mod window;
