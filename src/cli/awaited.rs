@@ -7,6 +7,7 @@ use crate::audit::why::Standing;
 use crate::console::told::{Receipt, Record};
 use crate::pump::pausing::halted;
 use crate::pump::wake;
+use crate::rules::core_payload::is_failed_report;
 use crate::words::ids::ThreadId;
 use crate::words::ports::LogReader;
 use crate::words::record::{Kind, Mark, Role};
@@ -17,6 +18,8 @@ use crate::words::time::Millis;
 pub(super) enum Ending {
     /// With an answer.
     Answered,
+    /// With a report that says of itself that it is a failure: there was no answer to give.
+    Reported,
     /// Without one, as its listener may.
     Handled,
     /// With a failure: its code.
@@ -37,7 +40,10 @@ pub(super) fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
         return None;
     }
     match (kind, Mark::parse(code)) {
-        (Some(Kind::Message), Some(Mark::Role(Role::Final))) => Some(Ending::Answered),
+        (Some(Kind::Message), Some(Mark::Role(Role::Final))) => {
+            let failed = is_failed_report(record.body.as_bytes());
+            Some(if failed { Ending::Reported } else { Ending::Answered })
+        }
         (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen | Mark::TodoOpen)) => None,
         (Some(Kind::Outcome), Some(Mark::Handled)) => Some(Ending::Handled),
         (Some(Kind::Outcome), _) => Some(Ending::Failed(code.to_owned())),

@@ -247,7 +247,7 @@ impl<'a> Waiter<'a> {
         let (outcome, exit) = match &ending {
             Ending::Answered => ("answered", Exit::Done),
             Ending::Handled => ("handled", Exit::Done),
-            Ending::Failed(_) => ("failed", Exit::Failed),
+            Ending::Reported | Ending::Failed(_) => ("failed", Exit::Failed),
         };
         if self.screen.json {
             let (receipt, record) = (Some(self.receipt), Some(record));

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod agent_ask;
+mod agents;
 mod attacks;
 mod audit_finding;
 mod audit_stage;

@@ -33,6 +33,12 @@ pub(crate) fn systole(folder: &Path, arguments: &[&str]) -> Ran {
     Running::of(command(folder, arguments).spawn().unwrap()).end()
 }
 
+/// The same with these variables in its environment.
+pub(crate) fn systole_with(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = command(folder, arguments);
+    Running::of(command.envs(variables.iter().copied()).spawn().unwrap()).end()
+}
+
 /// The same with something on stdin.
 pub(crate) fn systole_with_stdin(folder: &Path, arguments: &[&str], stdin: &str) -> Ran {
     let mut child = command(folder, arguments).stdin(Stdio::piped()).spawn().unwrap();

@@ -40,6 +40,9 @@ fn as_json(part: &Part) -> Option<Value> {
     }
 }
 
+/// How the reason of an end begins where there is no answer.
+const FAULT: &str = "model.";
+
 /// What a model said.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Heard {
@@ -48,8 +51,12 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// Reads it back. What cannot be read was never written by this house; its text is taken as it stands.
-    pub(crate) fn read(stop: &str, text: &str) -> Self {
+    /// Reads it back; none where there was no answer, whatever had come of one. What cannot be read was never written by
+    /// this house; its text is taken as it stands.
+    pub(crate) fn read(stop: &str, text: &str) -> Option<Self> {
+        if stop.starts_with(FAULT) {
+            return None;
+        }
         let (reason, parts) = match stop.strip_suffix(PARTS) {
             Some(reason) => (reason, parts(text)),
             None => (stop, None),
@@ -61,7 +68,7 @@ impl Heard {
             "filtered" => Stop::Filtered,
             _ => Stop::End,
         };
-        Self { parts: parts.unwrap_or_else(plain), stop }
+        Some(Self { parts: parts.unwrap_or_else(plain), stop })
     }
 
     /// All its words, one part after the other.

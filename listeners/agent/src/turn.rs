@@ -17,9 +17,6 @@ use crate::prompt;
 use crate::show::block;
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
-/// How the reason of a journal's result begins that is no answer.
-pub(crate) const FAULT: &str = "model.";
-
 /// Links that are put down in one delivery, of which 64 questions are answered.
 const PUTS: usize = 48;
 
@@ -60,13 +57,13 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let mut past = if has_past { line.past().await? } else { Past::default() };
     // Requests that failed are known as well, and may be made again.
     while let Standing::Known(outcome) = past.standing(&prompt.hash) {
-        if !outcome.stop.starts_with(FAULT) {
-            return Ok(Came::Heard(Heard::read(&outcome.stop, &outcome.text)));
+        if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
+            return Ok(Came::Heard(heard));
         }
     }
     // The same turn asks for the same; where its prompt reads otherwise by now, what was bought is used all the same.
-    if let Some(outcome) = bought(&past) {
-        return Ok(Came::Heard(Heard::read(&outcome.stop, &outcome.text)));
+    if let Some(heard) = bought(&past) {
+        return Ok(Came::Heard(heard));
     }
     for link in ask.conversation.unput(PUTS) {
         line.put_blob(link.text.clone()).await?;
@@ -89,12 +86,11 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
 }
 
 /// The last answer that earlier attempts were given.
-fn bought(past: &Past) -> Option<&Outcome> {
-    let outcomes = past.entries.iter().rev().filter_map(|recalled| match &recalled.entry {
-        Entry::Result(outcome) => Some(outcome),
+fn bought(past: &Past) -> Option<Heard> {
+    past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
+        Entry::Result(outcome) => Heard::read(&outcome.stop, &outcome.text),
         Entry::Started(_) => None,
-    });
-    outcomes.into_iter().find(|outcome| !outcome.stop.starts_with(FAULT))
+    })
 }
 
 /// The journal, as the books of the models.

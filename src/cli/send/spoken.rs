@@ -1,5 +1,5 @@
-//! An answer in words, as whoever asked in words wants to read it: the text of `<answer>`, and of a failure its code
-//! and what it says. Any other answer is shown as it is.
+//! An answer in words, as whoever asked in words wants to read it: the text of `<answer>` or of a report, and of a failure its
+//! code and what it says. Any other answer is shown as it is.
 
 use systole_kit::{Limits, Payload, namespaces};
 
@@ -33,13 +33,22 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
                 }
             }
         },
-        Ending::Answered => {
-            match read(record).filter(|payload| payload.name().is(namespaces::TALK, "answer")) {
-                Some(answer) => screen.show(&answer.text()),
-                None => screen.show(&record.body),
-            }
+        Ending::Reported => {
+            let text = read(record).map(|payload| payload.text()).unwrap_or_default();
+            screen.say_drawn(&["error: ", &record.from, ": ", &plain(&text)].concat());
+            screen.say(["  try: systole log ", &record.thread, ", which tells how it came to that"].concat());
         }
+        Ending::Answered => match read(record).filter(is_words) {
+            Some(answer) => screen.show(&answer.text()),
+            None => screen.show(&record.body),
+        },
     }
+}
+
+/// Whether the text of an answer is all that it says.
+fn is_words(payload: &Payload) -> bool {
+    let name = payload.name();
+    name.is(namespaces::TALK, "answer") || name.is(namespaces::CORE, "final-report")
 }
 
 fn read(record: &Record) -> Option<Payload> {

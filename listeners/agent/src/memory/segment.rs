@@ -2,6 +2,8 @@
 //!
 //! Events come in, messages go out. Whatever somebody else said is escaped; the core's words stand within the mark.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
@@ -89,15 +91,20 @@ impl Teller<'_> {
             // It stands in no markup, so nothing in it has to be escaped.
             found.map(|answer| self.told(answer))
         };
-        let failed_of = |id: &str| {
-            let found = taken.failed_calls.iter().find(|(failed, _)| failed == id);
+        // Of several calls with one id the first alone can have been executed, and why the others were not stands last.
+        let failed_of = |id: &str, repeats: bool| {
+            let mut failed = taken.failed_calls.iter().filter(|(failed, _)| failed == id);
+            let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
                 let first = crate::show::first_words(&reason.code(), None, None);
                 ([&first, "\n", &reason.told()].concat(), true)
             })
         };
+        let mut ids = BTreeSet::new();
         let result = |call: &crate::model::Call| {
-            let told = answer_of(&call.id).or_else(|| failed_of(&call.id));
+            let repeats = !ids.insert(call.id.clone());
+            let answer = if repeats { None } else { answer_of(&call.id) };
+            let told = answer.or_else(|| failed_of(&call.id, repeats));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
             Part::Result { id: call.id.clone(), name: call.name.clone(), text, is_error }
         };

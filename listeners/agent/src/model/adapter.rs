@@ -108,6 +108,7 @@ impl Model for Adapter {
 impl Inner {
     async fn ask(&self, request: &Request, watcher: Watcher) -> Result<Answer, Fault> {
         let begun = Instant::now();
+        let request = &*super::ids::distinct(request);
         let body = self.body(request)?;
         let Limits { connect, first, .. } = self.limits;
         let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;

@@ -17,6 +17,7 @@ mod draft;
 mod form;
 mod gemini;
 mod http;
+mod ids;
 mod key;
 mod ledger;
 mod limits;

@@ -1,0 +1,110 @@
+//! The ids of calls in a request: each once. A provider may give two calls one id, in an answer or over several, and then
+//! refuse to be shown that. Which call a result answers is told by their order. What the log holds stays as it was said.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{Part, Request};
+
+/// The request, with another id for each call whose id stood before it, and for the result of that call.
+pub(super) fn distinct(request: &Request) -> Cow<'_, Request> {
+    let mut seen = BTreeSet::new();
+    let mut calls =
+        request.messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+            Part::Call(call) => Some(call.id.as_str()),
+            _ => None,
+        });
+    if calls.all(|id| seen.insert(id)) {
+        return Cow::Borrowed(request);
+    }
+    let mut request = request.clone();
+    let mut used = BTreeSet::new();
+    let mut open: BTreeMap<String, VecDeque<String>> = BTreeMap::new();
+    for part in request.messages.iter_mut().flat_map(|message| &mut message.parts) {
+        match part {
+            Part::Call(call) => {
+                let own = free(&call.id, &used);
+                used.insert(own.clone());
+                let said = std::mem::replace(&mut call.id, own.clone());
+                open.entry(said).or_default().push_back(own);
+            }
+            Part::Result { id, .. } => {
+                if let Some(own) = open.get_mut(id).and_then(VecDeque::pop_front) {
+                    *id = own;
+                }
+            }
+            Part::Text(_) | Part::Reasoning(_) => {}
+        }
+    }
+    Cow::Owned(request)
+}
+
+/// The id itself, or with the first number behind it that makes it another.
+fn free(id: &str, used: &BTreeSet<String>) -> String {
+    let mut own = id.to_owned();
+    let mut number = 2_u64;
+    while used.contains(&own) {
+        own = [id, "-", &number.to_string()].concat();
+        number += 1;
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Call, Message, Role};
+    use super::*;
+
+    fn call(id: &str) -> Part {
+        Part::Call(Call { id: id.to_owned(), name: "search".to_owned(), arguments: "{}".to_owned() })
+    }
+
+    fn result(id: &str, text: &str) -> Part {
+        Part::Result { id: id.to_owned(), name: "search".to_owned(), text: text.to_owned(), is_error: false }
+    }
+
+    fn request(parts: Vec<Part>) -> Request {
+        let messages =
+            parts.into_iter().map(|part| Message { role: Role::User, parts: vec![part] }).collect();
+        Request {
+            system: String::new(),
+            messages,
+            tools: Vec::new(),
+            choice: None,
+            max_output: 1,
+            params: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn each_call_has_an_id_of_its_own_and_its_result_the_same() {
+        let said = request(vec![
+            call("a"),
+            call("a"),
+            call("a-2"),
+            result("a", "1"),
+            result("a", "2"),
+            result("a-2", "3"),
+            call("a"),
+            result("a", "4"),
+        ]);
+        let shown = distinct(&said).into_owned();
+        let wanted = request(vec![
+            call("a"),
+            call("a-2"),
+            call("a-2-2"),
+            result("a", "1"),
+            result("a-2", "2"),
+            result("a-2-2", "3"),
+            call("a-3"),
+            result("a-3", "4"),
+        ]);
+        assert_eq!(shown, wanted);
+    }
+
+    #[test]
+    fn what_repeats_nothing_is_left_alone() {
+        let said = request(vec![call("a"), result("a", "1"), call("b"), result("b", "2")]);
+        assert!(matches!(distinct(&said), Cow::Borrowed(_)));
+    }
+}

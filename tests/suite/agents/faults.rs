@@ -1,0 +1,264 @@
+//! What goes wrong with a model, one conversation each: what is mended in the next turn, what is repeated, and what ends
+//! the call with a failure that the thread tells with its status.
+
+use systole::words::record::Record;
+
+use super::house::{FORMS, House, Plan};
+
+/// One thing that goes wrong before the answer that is right.
+struct Case {
+    what: &'static str,
+    /// What the model says first, for native calls and for actions in text; empty where that dialect knows no such thing.
+    native: &'static str,
+    xml: &'static str,
+    /// What stands in the next request, by which the model can tell what was wrong; empty where it is shown nothing.
+    shown: &'static str,
+    /// A code that the log holds.
+    code: &'static str,
+    /// Whether the same prompt is asked again rather than another turn.
+    same_turn: bool,
+}
+
+const MENDED: [Case; 14] = [
+    Case {
+        what: "a cut stream",
+        native: r#"{say: "A part of", cut: true}"#,
+        xml: r#"{say: "<thinking>A part of", cut: true}"#,
+        shown: "",
+        code: "model.truncated",
+        same_turn: false,
+    },
+    Case {
+        what: "a stream that is cut in a call",
+        native: r#"{say: I look., call: {search: {query: the moon}}, cut: true}"#,
+        xml: r#"{say: "<thinking>I look.</thinking><search><query>the moon</query></search>", cut: true}"#,
+        shown: "",
+        code: "model.truncated",
+        same_turn: false,
+    },
+    Case {
+        what: "a stream without a reason for its end",
+        native: r#"{say: "A part of", stop: none}"#,
+        xml: r#"{say: "<thinking>A part of", stop: none}"#,
+        shown: "",
+        code: "model.truncated",
+        same_turn: false,
+    },
+    Case {
+        what: "429 with Retry-After",
+        native: "{error: {status: 429, retry_after: 1s}}",
+        xml: "{error: {status: 429, retry_after: 1s}}",
+        shown: "",
+        code: "model.rate-limited",
+        same_turn: true,
+    },
+    Case {
+        what: "a page with 500",
+        native: "{html: true}",
+        xml: "{html: true}",
+        shown: "",
+        code: "model.unavailable",
+        same_turn: true,
+    },
+    Case {
+        what: "an empty answer",
+        native: r#"{say: ""}"#,
+        xml: r#"{say: ""}"#,
+        shown: "Your answer was empty",
+        code: "agent.empty-response",
+        same_turn: false,
+    },
+    Case {
+        what: "babble",
+        native: "",
+        xml: r#"{say: "I think the moon is somewhere."}"#,
+        shown: "held no action and no completion",
+        code: "agent.prose-only",
+        same_turn: false,
+    },
+    Case {
+        what: "a tool that there is not",
+        native: "{call: {serch_it: {query: x}}}",
+        xml: r#"{say: "<thinking>x</thinking>\n<serch_it>\n<query>x</query>\n</serch_it>"}"#,
+        shown: "serch_it",
+        code: "agent.unknown-action",
+        same_turn: false,
+    },
+    Case {
+        what: "arguments that the schema refuses",
+        native: "{call: {search: {limit: 5000}}}",
+        xml: "",
+        shown: "query",
+        code: "agent.tool-payload-invalid",
+        same_turn: false,
+    },
+    Case {
+        what: "arguments that the judge refuses",
+        native: "",
+        xml: r#"{say: "<thinking>x</thinking>\n<search><limit>5000</limit></search>"}"#,
+        shown: "Error: Invalid parameters",
+        code: "payload.invalid",
+        same_turn: false,
+    },
+    Case {
+        what: "arguments that are no JSON",
+        native: r#"{call: {search: {raw: '{"quer'}}}"#,
+        xml: "",
+        shown: "search",
+        code: "agent.tool-payload-invalid",
+        same_turn: false,
+    },
+    Case {
+        what: "arguments that are a text",
+        native: r#"{call: {search: {raw: '"{\"query\": \"x\"}"'}}}"#,
+        xml: "",
+        shown: "search",
+        code: "agent.tool-payload-invalid",
+        same_turn: false,
+    },
+    Case {
+        what: "two calls with one id",
+        native: "{call: [{search: {query: one}, id: same}, {search: {query: two}, id: same}]}",
+        xml: "",
+        shown: "FOUND one",
+        code: "agent.tool-payload-invalid",
+        same_turn: false,
+    },
+    Case {
+        what: "an answer that is cut at its length",
+        native: r#"{say: "A part of", stop: length}"#,
+        xml: r#"{say: "<thinking>A part of", stop: length}"#,
+        shown: "cut off at the most tokens",
+        code: "agent.output-truncated",
+        same_turn: false,
+    },
+];
+
+fn mended(form: &str, dialect: &str, case: &Case) {
+    let (first, done) = match dialect {
+        "native" => (case.native, r#"{say: "All is well."}"#),
+        _ => (
+            case.xml,
+            r#"{say: "<thinking>Done.</thinking><attempt_completion><result>All is well.</result></attempt_completion>"}"#,
+        ),
+    };
+    if first.is_empty() {
+        return;
+    }
+    let replies = format!("- {first}\n- {done}\n");
+    let house = House::build(&Plan { form, dialect, replies: &replies, ..Plan::default() });
+    let ran = house.ask("Where is the moon?");
+    let asked = house.asked();
+    let words = || {
+        let sent: Vec<String> = asked.iter().map(|seen| format!("{} {}", seen.status, seen.body)).collect();
+        format!("{form} {dialect}, {}: {ran:?}\n{}\n{}", case.what, house.told(), sent.join("\n"))
+    };
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "All is well.\n"), "{}", words());
+    assert_eq!((asked.len(), house.mock.count().left), (2, 0), "{}", words());
+    assert!(asked[1].body.to_string().contains(case.shown), "wanted {}: {}", case.shown, words());
+    if case.what == "two calls with one id" {
+        let second = asked[1].body.to_string();
+        assert!(
+            second.contains("Two calls of this answer have one id"),
+            "the second is told why: {}",
+            words()
+        );
+        assert_eq!(second.matches("FOUND one").count(), 1, "one result for one call: {}", words());
+    }
+    let outcomes = house.outcomes("helper");
+    let is_told = |record: &Record| String::from_utf8_lossy(&record.body).contains(case.code);
+    let told =
+        house.records().iter().any(is_told) || outcomes.iter().any(|outcome| outcome.stop == case.code);
+    assert!(told, "the log does not tell {}: {}", case.code, words());
+    let started = house.started("helper");
+    assert_eq!((started.len(), outcomes.len()), (2, 2), "a start and a result each: {}", words());
+    assert_eq!(started[0].prompt == started[1].prompt, case.same_turn, "{}", words());
+    house.judged();
+}
+
+fn all_mended(form: &str) {
+    for case in &MENDED {
+        mended(form, "native", case);
+        mended(form, "xml", case);
+    }
+}
+
+#[test]
+fn e10_what_goes_wrong_with_openai_is_mended_or_repeated() {
+    all_mended("openai");
+}
+
+#[test]
+fn e10_what_goes_wrong_with_anthropic_is_mended_or_repeated() {
+    all_mended("anthropic");
+}
+
+#[test]
+fn e10_what_goes_wrong_with_ollama_is_mended_or_repeated() {
+    all_mended("ollama");
+}
+
+#[test]
+fn e10_what_goes_wrong_with_gemini_is_mended_or_repeated() {
+    all_mended("gemini");
+}
+
+/// What ends the call: the replies, how many requests there are, and what the thread tells.
+const FAILED: [(&str, &str, usize, &[&str]); 6] = [
+    (
+        "always 429",
+        "[{error: {status: 429, body: slow down}, times: always}]",
+        3,
+        &["model.rate-limited", "429"],
+    ),
+    ("a page each time", "[{html: true, times: always}]", 3, &["model.unavailable", "500"]),
+    ("an error with 200", "[{ok_error: true, times: always}]", 3, &["model.unavailable", "200"]),
+    // What was said may be paid.
+    ("an error behind words", "[{say: Half a word, ok_error: true}]", 1, &["model.unavailable", "200"]),
+    (
+        "a wrong request",
+        "[{error: {status: 400, body: no such thing}}]",
+        1,
+        &["model.invalid-request", "400", "no such thing"],
+    ),
+    ("no money", "[{error: {status: 402, body: pay first}}]", 1, &["model.refused", "402", "pay first"]),
+];
+
+#[test]
+fn e17_a_call_that_fails_for_its_model_tells_the_status_in_every_form() {
+    for form in FORMS {
+        for (what, replies, requests, wanted) in FAILED {
+            let house = House::build(&Plan { form, replies, ..Plan::default() });
+            let ran = house.ask("Where is the moon?");
+            let words = format!("{form}, {what}: {ran:?}\n{}", house.told());
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
+            // Anthropic has counted what it read before the error comes, so that may be paid.
+            let requests = if (form, what) == ("anthropic", "an error with 200") { 1 } else { requests };
+            assert_eq!(house.asked().len(), requests, "{words}");
+            assert_eq!(house.outcomes("helper").len(), requests, "{words}");
+            for wanted in wanted {
+                assert!(ran.stderr.contains(wanted) && house.told().contains(wanted), "{wanted}: {words}");
+            }
+            house.judged();
+        }
+    }
+}
+
+#[test]
+fn e10_who_only_babbles_ends_within_its_attempts_and_its_turns() {
+    for (dialect, replies, most) in [
+        ("xml", r#"[{say: Only words., times: always}]"#, 3),
+        ("native", r#"[{say: "", times: always}]"#, 3),
+        ("native", r#"[{call: {search: {query: x}}, times: always}]"#, 10),
+    ] {
+        let house = House::build(&Plan { dialect, replies, ..Plan::default() });
+        let ran = house.ask("Where is the moon?");
+        let words = format!("{dialect} {replies}: {ran:?}\n{}", house.told());
+        let asked = house.asked();
+        assert!(!asked.is_empty() && asked.len() <= most, "{} requests: {words}", asked.len());
+        assert_eq!(ran.code, Some(1), "{words}");
+        assert_eq!(ran.stdout, "", "no answer: {words}");
+        assert!(ran.stderr.starts_with("error: helper: helper ends without a final"), "{words}");
+        house.judged();
+    }
+}

@@ -1,0 +1,218 @@
+//! The house of these tests: an organism with an agent `helper`, a program `search` and a second agent `critic` as its peers,
+//! and the mock that answers for both models. It judges nothing: tests do.
+
+use std::path::Path;
+
+use serde_json::Value;
+use systole::edges::log::sqlite;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::Record;
+use systole_kit::journal::{Entry, Outcome, Recalled, Started};
+use systole_mock_model::{MockModel, Options, Script, Seen};
+
+use super::nonce;
+use crate::organism::folder;
+use crate::program::{Ran, Running, systole_with};
+
+/// The key of the models. It may stand nowhere but in the head of a request.
+pub(super) const KEY: &str = "sk-very-secret-key-1234";
+
+const SEARCH: &str = r#"
+import os, socket, sys
+import xml.etree.ElementTree as ET
+E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/hello/v1}"
+for line in sys.stdin:
+    message = ET.fromstring(line)
+    stamp = message.find(f"{E}meta/{S}stamp")
+    query = message[1].findtext(N + "query")
+    if "DOOR" in os.environ:
+        with socket.create_connection(("127.0.0.1", int(os.environ["DOOR"]))) as door:
+            door.makefile().readline()
+    reply = ET.Element(L + "reply", delivery=stamp.get("delivery"))
+    found = "FOUND " + query
+    if query.startswith("long "):
+        found = "".join(f"line {n} of what was found\n" for n in range(int(query[5:])))
+    ET.SubElement(reply, N + "found").text = found
+    print(ET.tostring(reply, encoding="unicode").replace("\n", "&#10;"), flush=True)
+"#;
+
+/// The forms in which providers are spoken to, by their names in the file.
+pub(super) const FORMS: [&str; 4] = ["openai", "anthropic", "ollama", "gemini"];
+
+/// What differs between the houses of tests.
+pub(super) struct Plan<'a> {
+    /// The provider.
+    pub(super) form: &'a str,
+    /// How the agent acts.
+    pub(super) dialect: &'a str,
+    /// What the model of `helper` answers: a list of the mock's script, in YAML.
+    pub(super) replies: &'a str,
+    /// What the model of `critic` answers.
+    pub(super) critic: &'a str,
+    /// Further keys of `helper`, with a comma before them.
+    pub(super) agent: &'a str,
+    /// Further keys of its model, likewise.
+    pub(super) model: &'a str,
+    /// Further variables of `search`, as a map in YAML.
+    pub(super) env: &'a str,
+    /// Whom `helper` may address.
+    pub(super) peers: &'a str,
+    /// The most tokens that the mock takes.
+    pub(super) window: Option<u64>,
+}
+
+impl Default for Plan<'_> {
+    fn default() -> Self {
+        Plan {
+            form: "openai",
+            dialect: "native",
+            replies: "[]",
+            critic: "[]",
+            agent: "",
+            model: "",
+            env: "{}",
+            peers: "[search, critic]",
+            window: None,
+        }
+    }
+}
+
+/// An organism in a folder of its own, and the mock of its models.
+pub(super) struct House {
+    folder: tempfile::TempDir,
+    pub(super) mock: MockModel,
+}
+
+impl House {
+    pub(super) fn build(plan: &Plan<'_>) -> House {
+        let list = |replies: &str| {
+            let flow = replies.trim_start().starts_with('[');
+            if flow { format!(" {replies}\n") } else { format!("\n{replies}\n") }
+        };
+        let script =
+            format!("main-model:{}second-model:{}", list(plan.replies.trim_end()), list(plan.critic));
+        let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad}\n{script}"));
+        let options = Options { window: plan.window, key: Some(KEY.to_owned()), ..Options::default() };
+        // Ollama asks for no key.
+        let options = if plan.form == "ollama" { Options { key: None, ..options } } else { options };
+        let mock = MockModel::start(script, options).unwrap();
+        let url = match plan.dialect {
+            "xml-final" => format!("http://{}", nonce::between(mock.address())),
+            _ => mock.url(),
+        };
+        let yaml = Self::file(plan, &url);
+        House { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
+    }
+
+    fn file(plan: &Plan<'_>, url: &str) -> String {
+        let Plan { form, dialect, agent, model, env, peers, .. } = plan;
+        format!(
+            r#"organism: {{name: hello, entry: helper}}
+payloads: {{search: {{query: text, "limit?": int 1..100}}, found: text}}
+models:
+  main: {{provider: {form}, model: main-model, url: "{url}", key_env: MODEL_KEY,
+         price: {{in: 3, out: 15, cached: 0.3, per: 1M, currency: USD}}, retry: {{attempts: 3, backoff: 1ms..2ms}}{model}}}
+  second: {{provider: {form}, model: second-model, url: "{url}", key_env: MODEL_KEY, retry: {{attempts: 3, backoff: 1ms..2ms}}}}
+listeners:
+  search: {{run: [python3, search.py], accepts: [search], returns: [found], env: {env}}}
+agents:
+  helper: {{model: main, dialect: {dialect}, peers: {peers}, prompt: {{identity: You help.}}{agent}}}
+  critic: {{model: second, dialect: plain, entry: false, prompt: {{identity: You doubt.}}}}
+log: {{path: ./hello.db}}
+console: {{listen: "127.0.0.1:0"}}
+"#
+        )
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs a command with the key of the models in its environment.
+    pub(super) fn systole(&self, arguments: &[&str]) -> Ran {
+        systole_with(self.path(), arguments, &[("MODEL_KEY", KEY)])
+    }
+
+    /// Asks `helper`, through the organism that runs or in process.
+    pub(super) fn ask(&self, question: &str) -> Ran {
+        self.systole(&["ask", question])
+    }
+
+    /// The organism in a process of its own.
+    pub(super) fn run(&self) -> Running {
+        Running::organism_with(self.path(), &[("MODEL_KEY", KEY)])
+    }
+
+    /// What the model of `helper` was asked, in order.
+    pub(super) fn asked(&self) -> Vec<Seen> {
+        self.mock.seen().into_iter().filter(|seen| seen.model.as_deref() == Some("main-model")).collect()
+    }
+
+    /// All records of the log, in order.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
+        log.after(Position(0), 10_000).unwrap().into_iter().map(|(_, record)| record).collect()
+    }
+
+    /// What the log says, for the words of a failed test.
+    pub(super) fn told(&self) -> String {
+        let log = self.systole(&["log", "@last"]);
+        [log.stdout, log.stderr].concat()
+    }
+
+    /// The codes of the log, in order, that begin with this.
+    pub(super) fn codes(&self, begin: &str) -> Vec<String> {
+        let records = self.records();
+        let codes =
+            records.iter().filter_map(|record| Some(record.header.code.as_ref()?.as_str().to_owned()));
+        codes.filter(|code| code.starts_with(begin)).collect()
+    }
+
+    /// What the journal of an agent says it began, in order.
+    pub(super) fn started(&self, agent: &str) -> Vec<Started> {
+        self.journal(agent)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::Started(started) => Some(started),
+                Entry::Result(_) => None,
+            })
+            .collect()
+    }
+
+    /// What the journal of an agent says came of it, in order.
+    pub(super) fn outcomes(&self, agent: &str) -> Vec<Outcome> {
+        self.journal(agent)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                Entry::Result(outcome) => Some(outcome),
+                Entry::Started(_) => None,
+            })
+            .collect()
+    }
+
+    fn journal(&self, agent: &str) -> Vec<Entry> {
+        let records = self.records();
+        let own = records.iter().filter(|record| record.header.from.as_str() == agent);
+        own.filter_map(|record| Some(Recalled::read(&record.body).ok()?.entry)).collect()
+    }
+
+    /// The prompt that the newest call to a model of the newest thread was sent, as `context` tells it.
+    pub(super) fn context(&self, which: &str) -> Value {
+        let ran = self.systole(&["context", "--json", which]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+
+    /// The judge of its own finds nothing wrong with the log, and the key stands nowhere in the folder.
+    pub(super) fn judged(&self) {
+        let path = self.path().join("hello.db");
+        sqlite::verify_all(&path).unwrap();
+        let log = systole_checker::log::Log::read(&path).unwrap();
+        let report = systole_checker::check_under(&log, &[], &systole_checker::Terms::default());
+        assert!(report.is_clean(), "{report}\n{}", self.told());
+        for file in std::fs::read_dir(self.path()).unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()), "a key was written");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! An organism that is killed while its agent works, and started again: no request is made twice in silence, the next
+//! attempt is shown the prompt that the one before was shown, and the conversation comes to its end.
+//!
+//! Four kills for each policy in every run; `SYSTOLE_AGENT_KILLS=N` makes N rounds of them.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use rustix::process::Signal;
+use systole::words::record::Kind;
+
+use super::house::{House, KEY, Plan};
+use crate::program::{PATIENCE, Running, ask as knock, run_file, systole_with};
+
+const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
+
+/// When the organism dies.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Moment {
+    /// While the model is asked for the first time, and has said nothing yet.
+    FirstCall,
+    /// While the program that the agent called works.
+    Tool,
+    /// While the model is asked again, with the result of the tool, and is in the middle of a call.
+    SecondCall,
+    /// While the model says its final.
+    Final,
+}
+
+const MOMENTS: [Moment; 4] = [Moment::FirstCall, Moment::Tool, Moment::SecondCall, Moment::Final];
+
+/// What the model says; at the moment of death it says the beginning, and no more for an hour.
+fn replies(dialect: &str, moment: Moment) -> String {
+    let said = match dialect {
+        "native" => [
+            "say: I look., call: {search: {query: one}}",
+            "say: Again., call: {search: {query: two}}",
+            "say: The moon is there.",
+        ],
+        _ => [
+            r#"say: "<thinking>I look.</thinking><search><query>one</query></search>""#,
+            r#"say: "<thinking>Again.</thinking><search><query>two</query></search>""#,
+            r#"say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>""#,
+        ],
+    };
+    let dies = match moment {
+        Moment::FirstCall => Some((0, "{hang: true}".to_owned())),
+        Moment::Tool => None,
+        Moment::SecondCall => Some((1, format!("{{{}, chunk: 1, delay: 1h}}", said[1]))),
+        Moment::Final => Some((2, format!("{{{}, chunk: 2, delay: 1h}}", said[2]))),
+    };
+    let mut lines = Vec::new();
+    for (at, reply) in said.iter().enumerate() {
+        lines.extend(dies.iter().filter(|(dying, _)| *dying == at).map(|(_, reply)| format!("- {reply}")));
+        lines.push(format!("- {{{reply}}}"));
+    }
+    lines.join("\n")
+}
+
+/// Where the program `search` waits to be let go on.
+struct Door(TcpListener);
+
+impl Door {
+    fn open() -> Door {
+        Door(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
+
+    /// Waits for a call of the program.
+    fn called(&self) -> TcpStream {
+        let caller = self.0.accept().unwrap().0;
+        caller.set_read_timeout(Some(PATIENCE)).unwrap();
+        caller
+    }
+
+    /// From now on every call is let go on.
+    fn stays_open(self) {
+        std::thread::spawn(move || {
+            for mut caller in self.0.incoming().flatten() {
+                // Who was killed meanwhile hears nothing.
+                let _heard = caller.write_all(b"go on\n");
+                let mut rest = String::new();
+                let _left = BufReader::new(caller).read_line(&mut rest);
+            }
+        });
+    }
+}
+
+fn house(dialect: &str, policy: &str, moment: Moment, door: &Door) -> House {
+    let (agent, env) = (format!(", on_unknown: {policy}"), format!("{{DOOR: \"{}\"}}", door.port()));
+    let replies = replies(dialect, moment);
+    House::build(&Plan { dialect, replies: &replies, agent: &agent, env: &env, ..Plan::default() })
+}
+
+/// Runs the organism up to the moment, and kills it there. The door stands open from then on.
+fn dies(house: &House, moment: Moment, door: Door) {
+    let organism = house.run();
+    let run = run_file(house.path());
+    let receipt = knock(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
+    assert_eq!(receipt.status, 202, "{receipt:?}");
+    let (calls, requests) = match moment {
+        Moment::FirstCall => (0, 1),
+        Moment::Tool => (1, 1),
+        Moment::SecondCall => (1, 2),
+        Moment::Final => (2, 3),
+    };
+    let mut callers: Vec<TcpStream> = Vec::new();
+    for number in 1..=calls {
+        let mut caller = door.called();
+        if moment != Moment::Tool || number < calls {
+            caller.write_all(b"go on\n").unwrap();
+        }
+        callers.push(caller);
+    }
+    house.mock.wait(PATIENCE, |seen| seen.len() >= requests).unwrap();
+    if moment == Moment::Final || moment == Moment::SecondCall {
+        // The model was heard to begin.
+        wait_for_start(house, requests);
+    }
+    organism.signal(Signal::KILL);
+    let dead = organism.end();
+    assert_eq!(dead.code, None, "{dead:?}");
+    door.stays_open();
+}
+
+/// The start of each request is on disk before the request goes out.
+fn wait_for_start(house: &House, requests: usize) {
+    assert_eq!(
+        house.started("helper").len(),
+        requests,
+        "a start for each request, before it: {}",
+        house.told()
+    );
+}
+
+fn send(house: &House) -> crate::program::Ran {
+    let file = house.path().join("ask.xml");
+    std::fs::write(&file, ASK).unwrap();
+    systole_with(house.path(), &["send", "--file", "ask.xml", "--key", "k1"], &[("MODEL_KEY", KEY)])
+}
+
+fn trial(dialect: &str, policy: &str, moment: Moment) {
+    let door = Door::open();
+    let house = house(dialect, policy, moment, &door);
+    dies(&house, moment, door);
+    let before = house.started("helper");
+    // `context` tells the prompt of the death from the log alone.
+    let shown = house.context("@last");
+    assert_eq!(shown["prompt"].as_str(), Some(before.last().unwrap().prompt.as_str()), "{shown}");
+
+    let organism: Running = house.run();
+    let mut ran = send(&house);
+    let words =
+        |ran: &crate::program::Ran| format!("{dialect} {policy} {moment:?}: {ran:?}\n{}", house.told());
+    let paid_twice = moment != Moment::Tool;
+    if paid_twice && policy == "ask" {
+        assert_eq!(ran.code, Some(6), "{}", words(&ran));
+        assert_eq!(
+            house.asked().len(),
+            before.len(),
+            "nothing is asked before a person said so: {}",
+            words(&ran)
+        );
+        let approved = house.systole(&["approve", "a1"]);
+        assert_eq!(approved.code, Some(0), "{approved:?}");
+        ran = send(&house);
+    }
+    organism.interrupt();
+    let fails = paid_twice && policy == "fail";
+    assert_eq!(ran.code, Some(i32::from(fails)), "{}", words(&ran));
+    assert_eq!(ran.stdout.contains("The moon is there."), !fails, "{}", words(&ran));
+    let (started, asked) = (house.started("helper"), house.asked().len());
+    assert!(asked <= started.len(), "{asked} requests of {} starts: {}", started.len(), words(&ran));
+    let unknown =
+        house.codes("model.unknown-outcome").len() > 0 || house.told().contains("model.unknown-outcome");
+    assert_eq!(unknown, paid_twice, "what nobody knows is told: {}", words(&ran));
+    let expected = 3 + usize::from(paid_twice);
+    if fails {
+        assert_eq!(asked, before.len(), "{}", words(&ran));
+    } else {
+        assert_eq!(asked, expected, "{}", words(&ran));
+    }
+    if paid_twice && !fails {
+        // The same turn in another process has the same prompt, to the byte.
+        let at = before.len();
+        assert_eq!(started[at].prompt, started[at - 1].prompt, "{}", words(&ran));
+    }
+    let attempts = house.records().iter().filter(|record| record.header.kind == Kind::Attempt).count();
+    assert!(attempts > 0, "{}", words(&ran));
+    house.judged();
+}
+
+fn rounds() -> usize {
+    std::env::var("SYSTOLE_AGENT_KILLS").ok().map_or(1, |number| number.parse().unwrap())
+}
+
+fn each(policy: &str) {
+    for round in 0..rounds() {
+        // Trials are mostly waited for, so two are made beside each other.
+        std::thread::scope(|scope| {
+            for (half, moments) in MOMENTS.chunks(2).enumerate() {
+                scope.spawn(move || {
+                    for (number, moment) in moments.iter().enumerate() {
+                        let dialect = if (round + half + number) % 2 == 0 { "native" } else { "xml" };
+                        trial(dialect, policy, *moment);
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn e18_an_agent_whose_organism_is_killed_asks_a_person_before_it_pays_again() {
+    each("ask");
+}
+
+#[test]
+fn e18_an_agent_whose_organism_is_killed_fails_rather_than_pay_again() {
+    each("fail");
+}
+
+#[test]
+fn e18_an_agent_whose_organism_is_killed_goes_on_with_the_same_prompt() {
+    each("retry");
+}

@@ -1,0 +1,13 @@
+//! Agents as people run them: the real program, a file with an agent, its peers and a model, and the mock of a provider in
+//! the model's place. Nothing of an agent is called here; what it did is read from the log and from what the mock was sent.
+
+mod again;
+mod dialects;
+mod faults;
+mod house;
+mod kills;
+mod nonce;
+mod settings;
+mod views;
+mod whole;
+mod window;

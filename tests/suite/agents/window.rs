@@ -1,0 +1,97 @@
+//! The window of a model: no request is larger than it, a conversation that outgrows it ends with a final that was asked for,
+//! and what a tool gave beyond the limit is kept and read on.
+
+use super::house::{FORMS, House, Plan};
+
+/// A model that never ends by itself, and does when it is told that only its final is taken.
+fn never_ends(dialect: &str, ends: bool) -> String {
+    let (call, last): (fn(usize) -> String, &str) = match dialect {
+        "native" => (|n| format!("- {{call: {{search: {{query: long {n}}}}}}}\n"), "say: All that I found."),
+        _ => (
+            |n| {
+                format!("- {{say: \"<thinking>More.</thinking><search><query>long {n}</query></search>\"}}\n")
+            },
+            "say: \"<thinking>So.</thinking><attempt_completion><result>All that I found.</result></attempt_completion>\"",
+        ),
+    };
+    let first = if ends { format!("- {{if: only your final is taken, {last}}}\n") } else { String::new() };
+    first + &(40..80).map(call).collect::<String>()
+}
+
+const NARROW: &str = ", window: 5000, max_output: 400";
+
+#[test]
+fn e11_no_request_is_over_the_window_and_a_final_is_asked_for() {
+    for form in FORMS {
+        for dialect in ["native", "xml"] {
+            let replies = never_ends(dialect, true);
+            let (model, agent) = (NARROW, ", turns: 60");
+            let window = Some(5000);
+            let house = House::build(&Plan {
+                form,
+                dialect,
+                replies: &replies,
+                model,
+                agent,
+                window,
+                ..Plan::default()
+            });
+            let ran = house.ask("Tell everything.");
+            let words = format!("{form} {dialect}: {ran:?}\n{}", house.told());
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "All that I found.\n"), "{words}");
+            let asked = house.asked();
+            assert!(asked.iter().all(|seen| seen.status == 200), "none is refused: {words}");
+            assert!(asked.len() > 4, "{} requests are no full window: {words}", asked.len());
+            let last = &asked.last().unwrap().body;
+            assert!(last.to_string().contains("The window is nearly full"), "{last}");
+            let tools = |at: usize| asked[at].body.get("tools").is_some();
+            assert_eq!((tools(0), tools(asked.len() - 1)), (dialect == "native", false), "{words}");
+            house.judged();
+        }
+    }
+}
+
+#[test]
+fn e11_who_gives_no_final_when_only_that_is_taken_ends_with_a_report() {
+    for dialect in ["native", "xml"] {
+        let replies = never_ends(dialect, false);
+        let (model, agent, window) = (NARROW, ", turns: 60", Some(5000));
+        let house =
+            House::build(&Plan { dialect, replies: &replies, model, agent, window, ..Plan::default() });
+        let ran = house.ask("Tell everything.");
+        let words = format!("{dialect}: {ran:?}\n{}", house.told());
+        // What it last thought is a part of an answer; without a thought there is none.
+        let (thought, told) = (dialect == "xml", if dialect == "xml" { &ran.stdout } else { &ran.stderr });
+        assert_eq!(ran.code, Some(i32::from(!thought)), "{words}");
+        assert!(told.contains("helper ends without a final of its model: "), "{words}");
+        assert_eq!(told.contains("Its last thought: More."), thought, "{words}");
+        let asked = house.asked();
+        assert!(asked.iter().all(|seen| seen.status == 200), "none is refused: {words}");
+        let told = asked.iter().filter(|seen| seen.body.to_string().contains("only your final is taken now"));
+        assert_eq!(told.count(), 1, "{words}");
+        house.judged();
+    }
+}
+
+#[test]
+fn e11_a_long_output_is_shown_in_part_and_read_on() {
+    let replies = r#"
+- {say: "<thinking>Look.</thinking><search><query>long 100</query></search>"}
+- {need: [characters 0 to 300 of \d+ are shown, 'from_seq=\\?"4\\?" to_seq=\\?"4\\?" offset=\\?"300\\?"'], say: "<thinking>Read on.</thinking><recall from_seq=\"4\" to_seq=\"4\" offset=\"300\" length=\"200\"/>"}
+- {need: [line 12 of what was found], say: "<thinking>So.</thinking><attempt_completion><result>I have read it.</result></attempt_completion>"}
+"#;
+    let agent = ", tool_output_max: 300B";
+    for form in FORMS {
+        let house = House::build(&Plan { form, dialect: "xml", replies, agent, ..Plan::default() });
+        let ran = house.ask("Tell everything.");
+        let asked: Vec<String> = house.asked().iter().map(|seen| seen.body["messages"].to_string()).collect();
+        let words = format!("{form}: {ran:?}\n{}\n{}", house.told(), asked.join("\n\n"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "I have read it.\n"), "{words}");
+        let bodies: Vec<String> = house.asked().iter().map(|seen| seen.body.to_string()).collect();
+        assert!(bodies.iter().all(|body| !body.contains("line 99 of what")), "not all is shown: {words}");
+        let kept =
+            house.records().iter().any(|record| String::from_utf8_lossy(&record.body).contains("line 99 of"));
+        assert!(kept, "all of it is kept: {words}");
+        house.judged();
+    }
+}
