@@ -89,6 +89,7 @@ impl Teller<'_> {
             // It stands in no markup, so nothing in it has to be escaped.
             found.map(|answer| self.told(answer))
         };
+        let planned_of = |id: &str| self.planned(id, turn);
         let failed_of = |id: &str| {
             let found = taken.failed_calls.iter().find(|(failed, _)| failed == id);
             found.map(|(_, reason)| {
@@ -97,11 +98,23 @@ impl Teller<'_> {
             })
         };
         let result = |call: &crate::model::Call| {
-            let told = answer_of(&call.id).or_else(|| failed_of(&call.id));
+            let told = answer_of(&call.id).or_else(|| planned_of(&call.id)).or_else(|| failed_of(&call.id));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
             Part::Result { id: call.id.clone(), name: call.name.clone(), text, is_error }
         };
         heard.calls().map(result).collect()
+    }
+
+    /// The result of a plan that was a native call: it stands in the note, whose refusal is its own.
+    fn planned(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
+        let taken = self.taken?;
+        if !taken.planned_calls.iter().any(|planned| planned == id) {
+            return None;
+        }
+        match turn.answers.iter().find(|answer| self.act(answer.ordinal).is_none()) {
+            Some(answer) => Some(self.told(answer)),
+            None => Some(("recorded".to_owned(), false)),
+        }
     }
 
     /// An answer as the result of a call, as it reads, and whether it is a failure.
@@ -111,7 +124,8 @@ impl Teller<'_> {
             return (self.mark.cover(&failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
-            return (core_words(payload, self.mark), false);
+            let is_error = &*payload.name().local == "system-thread-error";
+            return (core_words(payload, self.mark), is_error);
         }
         let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)

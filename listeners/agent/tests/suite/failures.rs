@@ -274,3 +274,17 @@ async fn e7_a_model_that_says_the_same_again_and_again_is_told_and_then_ended() 
     let fifth = stage.again(&fourth).await;
     assert!(items(&fifth)[0].name().is(systole_kit::namespaces::CORE, "final-report"));
 }
+
+/// A final that was questioned once, as steps are open, is said again with good reason.
+#[tokio::test]
+async fn e7_a_final_that_is_said_again_is_not_stuck() {
+    let end =
+        "<thinking>Done.</thinking><attempt_completion><result>In auth.rs.</result></attempt_completion>";
+    let answers = ["helper:\n", &["  - say: ", end, "\n"].concat().repeat(2)].concat();
+    let mut stage = Stage::of(helper(Dialect::Xml), &answers);
+    stage.ask().await;
+    let open = systole_kit::Payload::write(systole_kit::namespaces::CORE, "handled", |_| {});
+    let said = stage.answer(vec![None, Some(open)], Vec::new()).await;
+    assert!(items(&said)[1].name().is(systole_kit::namespaces::TALK, "answer"));
+    assert!(stage.heard.lock().unwrap().notices.is_empty());
+}
