@@ -148,3 +148,47 @@ fn found(value: &serde_json::Value, out: &mut Vec<String>) {
         _ => {}
     }
 }
+
+/// What is too long is shown in part, with the call that reads on, which works as it stands.
+#[test]
+fn e8_a_long_output_is_read_on_with_what_the_dialect_has() {
+    let rows = [
+        (
+            "native",
+            "call: {say: {.: x}}",
+            "read on with recall (\\{\"from_seq\": 3, \"to_seq\": 3, \"offset\": 4096\\})",
+            "call: {recall: {from_seq: 3, to_seq: 3, offset: 4096}}",
+            "say: All.",
+        ),
+        (
+            "xml",
+            "say: <thinking>x</thinking><say>x</say>",
+            "read on with &lt;recall from_seq=\"4\" to_seq=\"4\" offset=\"4096\"/&gt;",
+            "say: <thinking>x</thinking><recall from_seq=\"4\" to_seq=\"4\" offset=\"4096\"/>",
+            "say: <thinking>x</thinking><attempt_completion><result>All.</result></attempt_completion>",
+        ),
+    ];
+    for (dialect, first, need, second, end) in rows {
+        let replies = format!(
+            "helper:\n  - {first}\n  - need: ['{need}']\n    {second}\n  - need: ['the end']\n    {end}\n"
+        );
+        let house = organism(&format!("peers: [echo], dialect: {dialect}"), &replies);
+        let long = format!(
+            "echo '<said xmlns=\"https://xml-pipeline.org/ns/hello/v1\">{}the end</said>'\n",
+            "long ".repeat(1_000)
+        );
+        std::fs::write(house.path().join("echo.sh"), long).unwrap();
+        assert_eq!(asked(house.path()), "All.\n", "{dialect}");
+    }
+}
+
+/// What a script lacks it lacks a second time as well: it is told at once, and as what it is.
+#[test]
+fn e13_an_unmet_need_is_told_at_once_with_its_place() {
+    let house = organism("peers: [echo]", "helper: [{say: x}, {need: [nowhere], say: y}, {say: z}]\n");
+    let ran = systole(house.path(), &["ask", "What is there?"]);
+    let told = "model main, agent helper: answer 2 needs `nowhere` in the prompt, which has none\n";
+    assert!(ran.code == Some(1) && ran.stderr.ends_with(told), "{ran:?}");
+    let log = shown(house.path(), "log");
+    assert_eq!(log.matches("calls model main").count(), 2, "{log}");
+}

@@ -10,6 +10,7 @@ use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
 use crate::heard::Heard;
 use crate::model::{Message, Part, Role};
+use crate::prompt;
 use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
 use crate::spec::Agent;
 
@@ -43,7 +44,7 @@ fn turn_messages(
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         out.push(Message { role: Role::Assistant, parts: heard.parts.clone() });
     }
-    let teller = Teller { agent, mark, taken: taken.as_ref(), unusable };
+    let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable };
     let mut parts = Vec::new();
     if let Some(heard) = &turn.heard {
         parts.extend(teller.results(heard, turn));
@@ -65,6 +66,7 @@ fn turn_messages(
 
 struct Teller<'a> {
     agent: &'a Agent,
+    contracts: &'a Contracts,
     mark: &'a Mark,
     taken: Option<&'a Taken>,
     unusable: u32,
@@ -142,10 +144,9 @@ impl Teller<'_> {
             .collect();
         let (here, all) = (shown.chars().count().to_string(), document.chars().count().to_string());
         let mut words = [&shown, "\n[characters 0 to ", &here, " of ", &all, " are shown"].concat();
-        if let Some(number) = answer.number.map(|number| number.to_string()) {
-            words.extend(["; read on with <recall from_seq=\"", &number, "\" to_seq=\"", &number]);
-            words.extend(["\" offset=\"", &here, "\"/>"]);
-        }
+        let call =
+            answer.number.and_then(|number| prompt::reading_on(self.agent, self.contracts, number, &here));
+        words.extend(call.map(|call| ["; read on with ", &call].concat()));
         words.push(']');
         Some(words)
     }

@@ -41,9 +41,9 @@ pub(crate) fn tool(primitive: &Primitive, name: String, peers: &[&str]) -> Optio
     let element = primitive.tool?;
     let model = arguments().ok()?;
     let schema = model.json_schema(element)?;
-    let mut lines = vec![model.documentation(element).unwrap_or(primitive.about).to_owned()];
-    lines.extend(schema.open);
-    Some(Tool { name, description: lines.join("\n"), parameters: schema.schema })
+    // What the schema leaves open stands in its own description, or is nothing that a model writes.
+    let description = model.documentation(element).unwrap_or(primitive.about).to_owned();
+    Some(Tool { name, description, parameters: schema.schema })
 }
 
 fn spawning(peers: &[&str]) -> Value {

@@ -4,7 +4,7 @@
 //! describe themselves.
 
 use crate::contracts::Contracts;
-use crate::primitives::{self, Primitive, SPAWN};
+use crate::primitives::{self, Primitive, RECALL, SPAWN};
 use crate::spec::{Agent, Dialect};
 
 use super::{titled, tools};
@@ -19,6 +19,28 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
         lines.extend(example(primitive, contracts).map(|example| ["  Example: ", &example].concat()));
     }
     (!lines.is_empty()).then(|| titled("core_tools", &lines.join("\n")))
+}
+
+/// How an agent reads on behind that many characters of a message of its view; none where a peer has the name.
+pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offset: &str) -> Option<String> {
+    let number = number.to_string();
+    match agent.dialect {
+        Dialect::Plain => None,
+        Dialect::Xml => {
+            primitives::named(agent, contracts).find(|primitive| primitive.local == RECALL)?;
+            let of = ["<recall from_seq=\"", &number, "\" to_seq=\"", &number].concat();
+            Some([&of, "\" offset=\"", offset, "\"/>"].concat())
+        }
+        Dialect::Native | Dialect::XmlFinal => {
+            let is_it = |native: &tools::Native| match native.means {
+                tools::Means::Core(primitive) => primitive.local == RECALL,
+                tools::Means::Peer { .. } => false,
+            };
+            let name = tools::native(contracts).into_iter().find(is_it)?.tool.name;
+            let of = [&name, " {\"from_seq\": ", &number, ", \"to_seq\": ", &number].concat();
+            Some([&of, ", \"offset\": ", offset, "}"].concat())
+        }
+    }
 }
 
 /// A valid one: around the example of a tool, or with its name.

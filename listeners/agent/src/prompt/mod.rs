@@ -11,6 +11,7 @@ mod tools;
 use crate::contracts::Contracts;
 use crate::spec::{Agent, Dialect, Section};
 
+pub(crate) use core::reading_on;
 pub(crate) use protocol::format_name;
 pub(crate) use tools::{Means, Native, native, spawned};
 
