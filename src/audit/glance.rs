@@ -47,7 +47,12 @@ pub fn glance(body: &[u8]) -> Glance {
                     }
                 }
             }
-            Step::Open(_) => text.push(' '),
+            Step::Open(tag) => {
+                text.push(' ');
+                if gate.ns(&tag) == Some(namespaces::CORE) {
+                    plan(&gate, tag.local, &mut text);
+                }
+            }
             Step::Text(piece) => piece.append_to(&mut text),
             Step::Done => break,
             Step::Close | Step::Instruction => {}
@@ -60,6 +65,17 @@ pub fn glance(body: &[u8]) -> Glance {
     match element {
         Some(element) => Glance { element, words: cut(&plain(&text), WORDS) },
         None => unknown(),
+    }
+}
+
+/// What of a plan in a note stands in attributes: what its steps are for, and which of them are done.
+fn plan(gate: &Gate<'_>, local: &str, text: &mut String) {
+    let told = |name: &str| gate.attribute(name).unwrap_or_default();
+    match local {
+        "todo-until" => text.extend(["until ", &told("condition"), ":"]),
+        "step" if told("done") == "true" => text.push_str("[x] "),
+        "step" => text.push_str("[ ] "),
+        _ => {}
     }
 }
 
@@ -144,6 +160,13 @@ mod tests {
         let seen = glance(b"<q xmlns='urn:t'><a>one</a><b>two\n\xe2\x80\xaethree</b></q>");
         assert_eq!(seen.element, "q");
         assert_eq!(seen.words, "one two \\u{202e}three");
+    }
+
+    #[test]
+    fn the_steps_of_a_plan_are_told_apart() {
+        let body = b"<boss xmlns='urn:boss'><thought>I plan.</thought><todo-until condition='it stands' \
+            xmlns='https://xml-pipeline.org/ns/core/v1'><step done='true'>dig</step><step done='false'>build</step></todo-until></boss>";
+        assert_eq!(glance(body).words, "I plan. until it stands: [x] dig [ ] build");
     }
 
     #[test]

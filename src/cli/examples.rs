@@ -63,4 +63,15 @@ pub(super) const ALL: &[&Example] = &[
         next: "systole ask --to answer-py \"Who is there?\"",
     },
     BEAT,
+    &Example {
+        name: "team",
+        about: "three agents and a search, with rehearsed models: a plan, a refusal that is read, a thread, a critic",
+        files: &[
+            ("organism.yaml", include_str!("../../config/team/organism.yaml")),
+            ("replies.yaml", include_str!("../../config/team/replies.yaml")),
+            ("listeners/search.py", include_str!("../../config/team/listeners/search.py")),
+            ("test.sh", include_str!("../../config/team/test.sh")),
+        ],
+        next: "systole ask \"What makes a heart beat?\"",
+    },
 ];

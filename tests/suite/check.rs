@@ -105,7 +105,7 @@ fn what_is_said_to_be_meant_is_not_warned_of() {
         "listeners.second.schema=schemas/talker.xsd",
     ];
     assert_eq!(warned("shadowed.yaml", &own), ["config.unused-element"]);
-    for good in ["beat", "hello", "first-listeners", "soak"] {
+    for good in ["beat", "hello", "first-listeners", "soak", "team"] {
         let path = Path::new("config").join(good).join("organism.yaml");
         assert_eq!(file::load(&path).unwrap().warnings, [], "{good}");
     }

@@ -17,6 +17,7 @@ mod cli_send;
 mod clients;
 mod config;
 mod core_schema;
+mod core_tools;
 mod crash_loop;
 mod delivery_answers;
 mod delivery_ends;

@@ -21,7 +21,7 @@ use crate::memory::{Conversation, Happened, Turn};
 use crate::model::{Models, Stop};
 use crate::spec;
 use crate::turn::{self, Ask, Came};
-use crate::{prompt, viewing};
+use crate::{primitives, prompt, viewing};
 
 /// Conversations that are kept. One more is made again from its view when it goes on.
 const KEPT: usize = 1024;
@@ -74,7 +74,8 @@ impl Agent {
         };
         let tools = match spec.dialect {
             spec::Dialect::Native | spec::Dialect::XmlFinal => {
-                prompt::native(&contracts).into_iter().map(|(tool, ..)| tool).collect()
+                primitives::arguments()?;
+                prompt::native(&contracts).into_iter().map(|native| native.tool).collect()
             }
             spec::Dialect::Xml | spec::Dialect::Plain => Vec::new(),
         };
@@ -137,8 +138,9 @@ impl Agent {
         if conversation.told_to_think {
             taken.reasons.retain(|reason| reason.failure.slug != "thinking-missing");
         }
-        if conversation.last_said.as_deref() == Some(heard.text().as_str()) && heard.calls().next().is_none()
-        {
+        // A final that was questioned, as steps or children are open, is said again with good reason.
+        let said_again = conversation.last_said.as_deref() == Some(heard.text().as_str());
+        if said_again && heard.calls().next().is_none() && taken.ending.is_none() {
             taken.wrong("stuck-repeating", "");
         }
         // A final is nearly always taken; where it is not, the conversation is made again from its view.

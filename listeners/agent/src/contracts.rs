@@ -63,6 +63,12 @@ impl Contracts {
         Ok(contracts)
     }
 
+    /// Whether a peer or a final has an element of that local name.
+    pub(crate) fn has(&self, local: &str) -> bool {
+        let actions = self.actions.iter().map(|action| &action.known);
+        actions.chain(&self.finals).any(|known| &*known.element.local == local)
+    }
+
     /// The answers whose content is only text, so that a result in words fills them.
     pub(crate) fn text_final(&self) -> Option<&Known> {
         match self.finals.as_slice() {

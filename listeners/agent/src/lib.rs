@@ -14,6 +14,7 @@ mod heard;
 mod live;
 mod memory;
 pub mod model;
+mod primitives;
 mod prompt;
 mod show;
 pub mod spec;

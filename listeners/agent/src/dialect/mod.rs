@@ -32,6 +32,8 @@ pub(crate) struct Taken {
     pub(crate) reasons: Vec<Reason>,
     /// What was mended, each with its slug: recorded, and told.
     pub(crate) mends: Vec<Reason>,
+    /// Native calls that were plans.
+    pub(crate) planned_calls: Vec<String>,
     /// Native calls that came to nothing, each with why.
     pub(crate) failed_calls: Vec<(String, Reason)>,
 }

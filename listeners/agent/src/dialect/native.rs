@@ -13,7 +13,9 @@ use crate::contracts::Contracts;
 use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Stop};
-use crate::prompt;
+use crate::primitives::{self, PLAN};
+use crate::prompt::{self, Means, Native};
+use crate::show::slip;
 use crate::spec::{Actions, Agent, Format};
 
 /// Actions that one answer may hold.
@@ -42,12 +44,19 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     for call in heard.calls() {
         let act = if !ids.insert(call.id.clone()) {
             Err(Reason::of("tool-payload-invalid", "Two calls of this answer have one id."))
-        } else if taken.acts.len() >= MOST || (agent.actions == Actions::One && !taken.acts.is_empty()) {
+        } else if taken.acts.len() + taken.plans.len() >= MOST
+            || (agent.actions == Actions::One && !taken.acts.is_empty())
+        {
             Err(Reason::of("too-many-actions", ""))
         } else {
             act(contracts, &tools, call)
         };
         match act {
+            // A plan is recorded with the note, and nothing else answers it.
+            Ok(act) if act.payload.name().is(systole_kit::namespaces::CORE, PLAN) => {
+                taken.planned_calls.push(call.id.clone());
+                taken.plans.push(act.payload);
+            }
             Ok(act) => taken.acts.push(act),
             Err(reason) => taken.failed_calls.extend(reason.map(|reason| (call.id.clone(), reason))),
         }
@@ -76,11 +85,9 @@ fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, tak
     taken.ending = final_in_words(contracts, text, "success");
 }
 
-type Tools = [(crate::model::Tool, usize, String)];
-
-fn act(contracts: &Contracts, tools: &Tools, call: &Call) -> Result<Act, Option<Reason>> {
-    let Some((_, at, taker)) = tools.iter().find(|(tool, ..)| tool.name == call.name) else {
-        let names: Vec<&str> = tools.iter().map(|(tool, ..)| tool.name.as_str()).collect();
+fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Option<Reason>> {
+    let Some(native) = tools.iter().find(|native| native.tool.name == call.name) else {
+        let names: Vec<&str> = tools.iter().map(|native| native.tool.name.as_str()).collect();
         let words = match nearest(&call.name, names.iter().copied()) {
             Some(near) => ["`", &call.name, "` is no tool; did you mean `", near, "`?"].concat(),
             None => ["`", &call.name, "` is no tool; there are: ", &names.join(", ")].concat(),
@@ -88,9 +95,23 @@ fn act(contracts: &Contracts, tools: &Tools, call: &Call) -> Result<Act, Option<
         return Err(Reason::of("unknown-action", words));
     };
     let invalid = |words: String| Reason::of("tool-payload-invalid", words);
-    let Some(action) = contracts.actions.get(*at) else { return Err(invalid(String::new())) };
     // Several models write nothing at all where there is nothing to say.
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
+    let made = |to, payload| {
+        let (name, call) = (call.name.clone(), Some(call.id.clone()));
+        Act { to, payload, name, call, thread: None, origin: None }
+    };
+    let (at, taker) = match &native.means {
+        Means::Peer { action, taker } => (*action, taker),
+        Means::Core(primitive) => {
+            let named = tools
+                .iter()
+                .filter_map(|native| Some((native.tool.name.as_str(), prompt::spawned(contracts, native)?)));
+            let built = primitives::build(primitive, arguments, &named.collect::<Vec<_>>());
+            return built.map(|payload| made(None, payload)).map_err(invalid);
+        }
+    };
+    let Some(action) = contracts.actions.get(at) else { return Err(invalid(String::new())) };
     let local = &action.known.element.local;
     let built = action.known.model.from_json_text(local, arguments.as_bytes());
     let bytes = match built {
@@ -103,18 +124,5 @@ fn act(contracts: &Contracts, tools: &Tools, call: &Call) -> Result<Act, Option<
     };
     let payload = Payload::read(&bytes, &systole_kit::Limits::default());
     let payload = payload.map_err(|fault| invalid(fault.to_string()))?;
-    let to = (action.takers.len() > 1).then(|| taker.clone());
-    Ok(Act { to, payload, name: call.name.clone(), call: Some(call.id.clone()), thread: None, origin: None })
-}
-
-/// What is wrong with arguments, and the mend.
-pub(super) fn slip(slip: &systole_kit::schema::Slip) -> String {
-    let mut words = [&slip.path, ": ", &slip.message].concat();
-    if !slip.expected.is_empty() {
-        words.extend(["; expected ", &slip.expected]);
-    }
-    if !slip.fix.is_empty() {
-        words.extend(["; try ", &slip.fix]);
-    }
-    words
+    Ok(made((action.takers.len() > 1).then(|| taker.clone()), payload))
 }

@@ -9,22 +9,11 @@ use super::{Act, Taken, final_in_words};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
 use crate::model;
+use crate::primitives::{self, PLAN};
 use crate::spec::{Actions, Agent, Thinking};
 
 /// Actions that one answer may hold.
 const MOST: usize = 64;
-
-/// What every agent may ask of the pump, beside `todo-until`.
-const PRIMITIVES: [&str; 8] = [
-    "spawn-thread",
-    "await-threads",
-    "cancel-thread",
-    "set-timer",
-    "cancel-timer",
-    "clear-context",
-    "recall",
-    "final-report",
-];
 
 pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
     let text = heard.text();
@@ -50,11 +39,10 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
 fn names(agent: &Agent, contracts: &Contracts) -> Names {
     let own = ["https://xml-pipeline.org/ns/", &agent.name, "/v1"].concat();
     let mut names = Names::new().with(Known::new(Role::Own, &own, &agent.name));
-    for primitive in PRIMITIVES {
-        names = names.with(Known::new(Role::Primitive, namespaces::CORE, primitive));
-    }
-    for introspection in ["describe", "list-capabilities"] {
-        names = names.with(Known::new(Role::Primitive, namespaces::META, introspection));
+    names = names.with(Known::new(Role::Primitive, namespaces::CORE, "final-report"));
+    // A plan is known to every extractor.
+    for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
+        names = names.with(Known::new(Role::Primitive, primitive.namespace, primitive.local));
     }
     for known in &contracts.finals {
         names = names.with(of(Role::Returns, known));

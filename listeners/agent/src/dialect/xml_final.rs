@@ -124,7 +124,7 @@ fn json(
         && let Some(built) = one.model.from_json(&one.element.local, &value)
     {
         let bytes = built.map_err(|slips| {
-            let words: Vec<String> = slips.iter().map(native::slip).collect();
+            let words: Vec<String> = slips.iter().map(crate::show::slip).collect();
             ("json-schema", words.join("\n"))
         })?;
         return Ok(systole_kit::Payload::read(&bytes, &systole_kit::Limits::default()).ok());

@@ -12,6 +12,7 @@ use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
 use crate::heard::Heard;
 use crate::model::{Message, Part, Role};
+use crate::prompt;
 use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
 use crate::spec::Agent;
 
@@ -45,7 +46,7 @@ fn turn_messages(
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         out.push(Message { role: Role::Assistant, parts: heard.parts.clone() });
     }
-    let teller = Teller { agent, mark, taken: taken.as_ref(), unusable };
+    let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable };
     let mut parts = Vec::new();
     if let Some(heard) = &turn.heard {
         parts.extend(teller.results(heard, turn));
@@ -67,6 +68,7 @@ fn turn_messages(
 
 struct Teller<'a> {
     agent: &'a Agent,
+    contracts: &'a Contracts,
     mark: &'a Mark,
     taken: Option<&'a Taken>,
     unusable: u32,
@@ -91,6 +93,7 @@ impl Teller<'_> {
             // It stands in no markup, so nothing in it has to be escaped.
             found.map(|answer| self.told(answer))
         };
+        let planned_of = |id: &str| self.planned(id, turn);
         // Of several calls with one id the first alone can have been executed, and why the others were not stands last.
         let failed_of = |id: &str, repeats: bool| {
             let mut failed = taken.failed_calls.iter().filter(|(failed, _)| failed == id);
@@ -103,12 +106,24 @@ impl Teller<'_> {
         let mut ids = BTreeSet::new();
         let result = |call: &crate::model::Call| {
             let repeats = !ids.insert(call.id.clone());
-            let answer = if repeats { None } else { answer_of(&call.id) };
+            let answer = if repeats { None } else { answer_of(&call.id).or_else(|| planned_of(&call.id)) };
             let told = answer.or_else(|| failed_of(&call.id, repeats));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
             Part::Result { id: call.id.clone(), name: call.name.clone(), text, is_error }
         };
         heard.calls().map(result).collect()
+    }
+
+    /// The result of a plan that was a native call: it stands in the note, whose refusal is its own.
+    fn planned(&self, id: &str, turn: &Turn) -> Option<(String, bool)> {
+        let taken = self.taken?;
+        if !taken.planned_calls.iter().any(|planned| planned == id) {
+            return None;
+        }
+        match turn.answers.iter().find(|answer| self.act(answer.ordinal).is_none()) {
+            Some(answer) => Some(self.told(answer)),
+            None => Some(("recorded".to_owned(), false)),
+        }
     }
 
     /// An answer as the result of a call, as it reads, and whether it is a failure.
@@ -118,7 +133,8 @@ impl Teller<'_> {
             return (self.mark.cover(&failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
-            return (core_words(payload, self.mark), false);
+            let is_error = &*payload.name().local == "system-thread-error";
+            return (core_words(payload, self.mark), is_error);
         }
         let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)
@@ -135,10 +151,9 @@ impl Teller<'_> {
             .collect();
         let (here, all) = (shown.chars().count().to_string(), document.chars().count().to_string());
         let mut words = [&shown, "\n[characters 0 to ", &here, " of ", &all, " are shown"].concat();
-        if let Some(number) = answer.number.map(|number| number.to_string()) {
-            words.extend(["; read on with <recall from_seq=\"", &number, "\" to_seq=\"", &number]);
-            words.extend(["\" offset=\"", &here, "\"/>"]);
-        }
+        let call =
+            answer.number.and_then(|number| prompt::reading_on(self.agent, self.contracts, number, &here));
+        words.extend(call.map(|call| ["; read on with ", &call].concat()));
         words.push(']');
         Some(words)
     }

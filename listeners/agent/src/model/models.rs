@@ -14,7 +14,7 @@ use super::ledger::{Came, Going, Ledger};
 use super::pauses::{Chance, pause_ms};
 use super::price::reserve;
 use super::{Answer, Fault, FaultKind, Limits, Model, Request, Unusable, Watcher};
-use crate::spec;
+use crate::spec::{self, Provider};
 
 /// The models of a file.
 pub struct Models {
@@ -166,7 +166,11 @@ impl Models {
 
     /// How long to wait before a model is asked again; none where it is not.
     fn pause(&self, model: &spec::Model, attempt: u32, fault: &Fault) -> Option<Duration> {
-        let again = may_be_repeated(fault) && attempt < model.retry.attempts;
+        // What a script lacks it lacks a second time as well; the faults that it rehearses have a status, or are cuts.
+        let lacks = model.provider == Provider::Script
+            && fault.kind == FaultKind::Unavailable
+            && fault.status.is_none();
+        let again = may_be_repeated(fault) && !lacks && attempt < model.retry.attempts;
         let own = pause_ms(&model.retry, attempt, self.chance.as_ref());
         let pause = Duration::from_millis(own.max(fault.retry_after_ms.unwrap_or(0)));
         (again && (fault.retry_after_ms.is_none() || pause <= self.patience.max(Duration::from_millis(own))))

@@ -3,6 +3,7 @@
 //! An agent and its contracts come in, text goes out. Nothing in it depends on the call but the date on which its thread
 //! began.
 
+mod core;
 mod exchange;
 mod protocol;
 mod tools;
@@ -10,8 +11,9 @@ mod tools;
 use crate::contracts::Contracts;
 use crate::spec::{Agent, Dialect, Section};
 
+pub(crate) use core::reading_on;
 pub(crate) use protocol::format_name;
-pub(crate) use tools::native;
+pub(crate) use tools::{Means, Native, native, spawned};
 
 /// Sections that stand first, in this order, whatever the order of the file.
 const FIRST: [&str; 3] = ["identity", "capabilities", "rules"];
@@ -26,6 +28,7 @@ pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String 
     parts.extend(sections.into_iter().map(section));
     if agent.dialect != Dialect::Plain {
         parts.extend(tools::section(agent, contracts));
+        parts.extend(core::section(agent, contracts));
         parts.push(protocol::section(agent, contracts));
         parts.extend(exchange::section(agent, contracts));
     }

@@ -49,10 +49,6 @@ fn xml(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         );
         lines.push("Read each result and adapt: do not repeat a call that was answered.".to_owned());
     }
-    lines.push(
-        "To note a plan, write <todo-until condition=\"…\"><step done=\"false\">…</step></todo-until>; write it again when a step is done."
-            .to_owned(),
-    );
     lines.push(core_line());
     lines
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::contracts::{Action, Contracts, Known};
 use crate::model::Tool;
+use crate::primitives::{self, Primitive};
 use crate::show::markup;
 use crate::spec::{Agent, Dialect};
 
@@ -48,8 +49,55 @@ pub(super) fn example(action: &Action) -> Option<String> {
     }
 }
 
-/// Tools for native calls, each with the action that it stands for and its taker.
-pub(crate) fn native(contracts: &Contracts) -> Vec<(Tool, usize, String)> {
+/// A tool for native calls.
+pub(crate) struct Native {
+    /// As its model is told of it.
+    pub(crate) tool: Tool,
+    /// What a call of it is.
+    pub(crate) means: Means,
+}
+
+/// What the call of a tool is.
+pub(crate) enum Means {
+    /// An action, by its place among the contracts', for that taker.
+    Peer {
+        /// The place.
+        action: usize,
+        /// Who takes it.
+        taker: String,
+    },
+    /// A word to the core.
+    Core(&'static Primitive),
+}
+
+/// Tools for native calls: those of the peers, then those of the core, which give way where a name is taken.
+pub(crate) fn native(contracts: &Contracts) -> Vec<Native> {
+    let mut tools = peers(contracts);
+    let spawned = tools.iter().filter(|tool| spawned(contracts, tool).is_some());
+    let spawned: Vec<String> = spawned.map(|tool| tool.tool.name.clone()).collect();
+    let spawned: Vec<&str> = spawned.iter().map(String::as_str).collect();
+    for (primitive, name) in primitives::native(contracts) {
+        let mut name = name.to_owned();
+        while tools.iter().any(|tool| tool.tool.name == name) {
+            name.insert_str(0, "core__");
+        }
+        let tool = primitives::tool(primitive, name, &spawned);
+        tools.extend(tool.map(|tool| Native { tool, means: Means::Core(primitive) }));
+    }
+    tools
+}
+
+/// The action of a tool that a thread may begin with.
+pub(crate) fn spawned<'c>(contracts: &'c Contracts, native: &Native) -> Option<&'c Action> {
+    match &native.means {
+        Means::Peer { action, .. } => {
+            contracts.actions.get(*action).filter(|action| action.takers.len() == 1)
+        }
+        Means::Core(_) => None,
+    }
+}
+
+fn peers(contracts: &Contracts) -> Vec<Native> {
     let mut tools = Vec::new();
     for (at, action) in contracts.actions.iter().enumerate() {
         let same = |other: &&Action| other.known.element.local == action.known.element.local;
@@ -57,7 +105,8 @@ pub(crate) fn native(contracts: &Contracts) -> Vec<(Tool, usize, String)> {
         for taker in &action.takers {
             let local = &*action.known.element.local;
             let name = if is_unique { local.to_owned() } else { [taker, "__", local].concat() };
-            tools.push((tool(&action.known, tool_name(&name)), at, taker.clone()));
+            let tool = tool(&action.known, tool_name(&name));
+            tools.push(Native { tool, means: Means::Peer { action: at, taker: taker.clone() } });
         }
     }
     tools

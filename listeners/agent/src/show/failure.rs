@@ -80,3 +80,15 @@ pub(crate) fn class(code: &str) -> Class {
         _ => Class::Execution,
     }
 }
+
+/// What is wrong with arguments, and the mend.
+pub(crate) fn slip(slip: &systole_kit::schema::Slip) -> String {
+    let mut words = [&slip.path, ": ", &slip.message].concat();
+    if !slip.expected.is_empty() {
+        words.extend(["; expected ", &slip.expected]);
+    }
+    if !slip.fix.is_empty() {
+        words.extend(["; try ", &slip.fix]);
+    }
+    words
+}

@@ -306,3 +306,17 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
     let (_, shown) = shown(&mut stage).await;
     assert!(shown.contains("<reason slug=\"prose-only\">Error: No valid action."), "{shown}");
 }
+
+/// A final that was questioned once, as steps are open, is said again with good reason.
+#[tokio::test]
+async fn e7_a_final_that_is_said_again_is_not_stuck() {
+    let end =
+        "<thinking>Done.</thinking><attempt_completion><result>In auth.rs.</result></attempt_completion>";
+    let answers = ["helper:\n", &["  - say: ", end, "\n"].concat().repeat(2)].concat();
+    let mut stage = Stage::of(helper(Dialect::Xml), &answers);
+    stage.ask().await;
+    let open = systole_kit::Payload::write(systole_kit::namespaces::CORE, "handled", |_| {});
+    let said = stage.answer(vec![None, Some(open)], Vec::new()).await;
+    assert!(items(&said)[1].name().is(systole_kit::namespaces::TALK, "answer"));
+    assert!(stage.heard.lock().unwrap().notices.is_empty());
+}

@@ -4,6 +4,7 @@
 
 mod answers;
 mod bench;
+mod core_tools;
 mod failures;
 mod faults;
 mod keys;

@@ -7,7 +7,7 @@ use systole_agent::spec::{Dialect, Format, Output};
 use crate::stage::{Stage, found, helper, section};
 
 /// Holds a text to a golden file, or writes it where that is asked for.
-fn golden(name: &str, text: &str) {
+pub(crate) fn golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name);
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
         std::fs::write(&path, text).unwrap();

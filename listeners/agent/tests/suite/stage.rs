@@ -161,6 +161,16 @@ impl Stage {
 
     /// The prompt that the model was shown last: base, segments and header.
     pub(crate) fn prompt(&self) -> (String, Vec<String>, String) {
+        let (system, _, segments, header) = self.whole();
+        (system, segments, header)
+    }
+
+    /// The tools that the model was told of last, one a line.
+    pub(crate) fn tools(&self) -> String {
+        self.whole().1
+    }
+
+    fn whole(&self) -> (String, String, Vec<String>, String) {
         let heard = self.heard.lock().unwrap();
         let started = heard.journal.iter().rev().find_map(|entry| match entry {
             Entry::Started(started) => Some(started.prompt.clone()),
@@ -179,7 +189,9 @@ impl Stage {
                     segments.insert(0, messages.to_owned());
                     before = earlier;
                 }
-                Some(Read::Base { system, .. }) => return (system.to_owned(), segments, header.to_owned()),
+                Some(Read::Base { system, tools }) => {
+                    return (system.to_owned(), tools.to_owned(), segments, header.to_owned());
+                }
                 _ => panic!("the chain is broken"),
             }
         }

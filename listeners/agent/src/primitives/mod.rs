@@ -1,0 +1,137 @@
+//! What an agent may ask of the core itself: threads, timers, its own view, plans. One table, from which prompts, names
+//! in a model's text and native tools are made.
+//!
+//! Contracts come in, because an element of a peer or a final comes before a primitive of its name; rows go out. It
+//! neither executes nor judges: a payload made here goes through the pump's door like every other.
+
+mod tools;
+
+pub(crate) use tools::{arguments, build, tool};
+
+use systole_kit::namespaces;
+
+use crate::contracts::{Action, Contracts};
+use crate::spec::Agent;
+
+/// One primitive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Primitive {
+    /// The local name of its element.
+    pub(crate) local: &'static str,
+    pub(crate) namespace: &'static str,
+    /// Its name as a native tool; none where the tools themselves say as much.
+    pub(crate) tool: Option<&'static str>,
+    /// Whether it is of use to an agent that can act on nobody.
+    pub(crate) alone: bool,
+    /// What it does.
+    pub(crate) about: &'static str,
+    /// A valid one. `{}` stands where a payload of a peer does.
+    pub(crate) example: &'static str,
+}
+
+const fn row(
+    local: &'static str,
+    tool: &'static str,
+    about: &'static str,
+    example: &'static str,
+) -> Primitive {
+    Primitive { local, namespace: namespaces::CORE, tool: Some(tool), alone: false, about, example }
+}
+
+const fn alone(primitive: Primitive) -> Primitive {
+    Primitive { alone: true, ..primitive }
+}
+
+const fn question(local: &'static str, about: &'static str, example: &'static str) -> Primitive {
+    Primitive { local, namespace: namespaces::META, tool: None, alone: false, about, example }
+}
+
+/// The local name of what opens a thread, which holds another payload.
+pub(crate) const SPAWN: &str = "spawn-thread";
+
+/// The local name of a plan, which is no action in a text.
+pub(crate) const PLAN: &str = "todo-until";
+
+/// The local name of what shows messages again.
+pub(crate) const RECALL: &str = "recall";
+
+/// Every primitive, in the order in which a model is told of them.
+const ALL: [Primitive; 10] = [
+    row(
+        SPAWN,
+        "spawn_thread",
+        "Has a tool work in a child thread while you go on. Its end reaches you as <thread-finished>.",
+        "<spawn-thread suggested_sub_id=\"first\"><initial-payload>{}</initial-payload></spawn-thread>",
+    ),
+    row(
+        "await-threads",
+        "await_threads",
+        "Waits for child threads: mode is all, any, or how many. Without a <thread id=\"…\"/> in it, all that are open are meant.",
+        "<await-threads mode=\"all\"/>",
+    ),
+    row(
+        "cancel-thread",
+        "cancel_thread",
+        "Ends a child thread, by the id that <thread-spawned> says.",
+        "<cancel-thread id=\"sess-0123456789ab.first\"/>",
+    ),
+    row(
+        "set-timer",
+        "set_timer",
+        "Tells you its text after a time, or every so often (every for after): 1s or longer, in s, m, h or d.",
+        "<set-timer id=\"look\" after=\"10m\">Look again.</set-timer>",
+    ),
+    row("cancel-timer", "cancel_timer", "Cancels a timer of yours.", "<cancel-timer id=\"look\"/>"),
+    row(
+        "clear-context",
+        "clear_context",
+        "Shows you this conversation no more but for its request and so many of its last messages.",
+        "<clear-context keep=\"10\"/>",
+    ),
+    alone(row(
+        RECALL,
+        "recall",
+        "Shows you messages of this conversation again by their numbers, cleared or not; offset and length count characters.",
+        "<recall from_seq=\"1\" to_seq=\"1\"/>",
+    )),
+    alone(row(
+        PLAN,
+        "todo_until",
+        "Notes a plan, beside an action or alone. Write it again with the same condition when a step is done.",
+        "<todo-until condition=\"the question is answered\"><step done=\"true\">search</step><step done=\"false\">answer</step></todo-until>",
+    )),
+    question("describe", "Says what a tool is made of.", "<describe element=\"{}\"/>"),
+    question(
+        "list-capabilities",
+        "Lists the tools that there are, and whose they are.",
+        "<list-capabilities/>",
+    ),
+];
+
+/// The primitives whose elements mean something in the text of an agent: a peer's element, a final and the agent's own
+/// tag come before one of the same name.
+pub(crate) fn named(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
+    ALL.iter().filter(|primitive| primitive.local != agent.name && !contracts.has(primitive.local))
+}
+
+/// Those of them that an agent is told of.
+pub(crate) fn told(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
+    let acts = !contracts.actions.is_empty();
+    let spawns = spawned(contracts).next().is_some();
+    let threads = move |primitive: &Primitive| spawns || primitive.local != SPAWN;
+    named(agent, contracts).filter(move |primitive| (acts || primitive.alone) && threads(primitive))
+}
+
+/// Those that are native tools, each with its name. An agent that can act on nobody has none, so that its requests have
+/// no tools at all.
+pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Primitive, &'static str)> {
+    let acts = !contracts.actions.is_empty();
+    let spawns = spawned(contracts).next().is_some();
+    let tools = ALL.iter().filter_map(|primitive| Some((primitive, primitive.tool?)));
+    tools.filter(move |(primitive, _)| acts && (spawns || primitive.local != SPAWN))
+}
+
+/// The actions that a thread may begin with: nothing in it could say which of several takers is meant.
+pub(crate) fn spawned(contracts: &Contracts) -> impl Iterator<Item = &Action> {
+    contracts.actions.iter().filter(|action| action.takers.len() == 1)
+}

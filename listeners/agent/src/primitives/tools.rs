@@ -1,0 +1,214 @@
+//! The primitives as native tools: the JSON Schema of each, and the payload that arguments come to.
+//!
+//! Arguments come in as the model wrote them, a payload goes out, written by the kit. Nothing is coerced; what does not
+//! fit is told with its place and the mend.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use systole_kit::gate::{Gate, Step};
+use systole_kit::schema::{Model, nearest};
+use systole_kit::writer::Writer;
+use systole_kit::{Limits, Payload, namespaces};
+
+use super::{Primitive, SPAWN};
+use crate::contracts::{Action, Unreadable};
+use crate::model::Tool;
+use crate::show::slip;
+
+/// What the arguments are made of. Only `spawn_thread` is no part of it, as its arguments are those of another tool.
+static ARGUMENTS: LazyLock<Result<Model, String>> = LazyLock::new(|| {
+    let read = Model::read_among(include_bytes!("tools.xsd"), &[]);
+    read.map_err(|unfit| unfit.first().map_or_else(String::new, |first| first.message.clone()))
+});
+
+/// What the arguments are made of, which no agent with native calls begins without.
+pub(crate) fn arguments() -> Result<&'static Model, Unreadable> {
+    let unreadable = |words: &String| Unreadable { name: "tools.xsd".to_owned(), words: words.clone() };
+    ARGUMENTS.as_ref().map_err(unreadable)
+}
+
+/// A label of a thread, as the core's schema has it.
+const LABEL: &str = "[a-z0-9][a-z0-9-]{0,31}";
+
+/// The tool of a primitive, called `name`; threads may begin with those of `peers`.
+pub(crate) fn tool(primitive: &Primitive, name: String, peers: &[&str]) -> Option<Tool> {
+    if primitive.local == SPAWN {
+        return Some(Tool { name, description: primitive.about.to_owned(), parameters: spawning(peers) });
+    }
+    let element = primitive.tool?;
+    let model = arguments().ok()?;
+    let schema = model.json_schema(element)?;
+    // What the schema leaves open stands in its own description, or is nothing that a model writes.
+    let description = model.documentation(element).unwrap_or(primitive.about).to_owned();
+    Some(Tool { name, description, parameters: schema.schema })
+}
+
+fn spawning(peers: &[&str]) -> Value {
+    let pattern = ["^", LABEL, "$"].concat();
+    json!({
+        "type": "object",
+        "properties": {
+            "label": {
+                "type": "string",
+                "pattern": pattern,
+                "description": "how the thread's id is to end",
+            },
+            "tool": { "type": "string", "enum": peers, "description": "the tool that it begins with" },
+            "arguments": { "type": "object", "description": "the arguments of that tool" },
+        },
+        "required": ["tool", "arguments"],
+        "additionalProperties": false,
+    })
+}
+
+/// The payload that arguments come to, or what is wrong with them. `peers` are the tools that a thread may begin with.
+pub(crate) fn build(
+    primitive: &Primitive,
+    arguments: &str,
+    peers: &[(&str, &Action)],
+) -> Result<Payload, String> {
+    if primitive.local == SPAWN {
+        return spawn(arguments, peers);
+    }
+    let element = primitive.tool.unwrap_or(primitive.local);
+    let model = self::arguments().map_err(|unreadable| unreadable.to_string())?;
+    let built = model.from_json_text(element, arguments.as_bytes());
+    let bytes = match built {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(slips)) => return Err(slips.iter().map(slip).collect::<Vec<_>>().join("\n")),
+        None => return Err(["`", element, "` is no tool"].concat()),
+    };
+    let fields =
+        Field::read(&bytes).ok_or_else(|| ["the arguments of ", element, " cannot be read"].concat())?;
+    read_back(written(primitive.local, &fields))
+}
+
+/// A part of the arguments, as the schema's model has written it.
+#[derive(Default)]
+struct Field {
+    name: String,
+    text: String,
+    inside: Vec<Field>,
+}
+
+impl Field {
+    fn read(bytes: &[u8]) -> Option<Vec<Self>> {
+        let mut gate = Gate::strict(bytes, &Limits::FROM_PUMP).ok()?;
+        let mut open = Vec::new();
+        loop {
+            match gate.step().ok()? {
+                Step::Open(tag) => open.push(Self { name: tag.local.to_owned(), ..Self::default() }),
+                Step::Text(part) => part.append_to(&mut open.last_mut()?.text),
+                Step::Close => {
+                    let field = open.pop()?;
+                    match open.last_mut() {
+                        Some(around) => around.inside.push(field),
+                        None => return Some(field.inside),
+                    }
+                }
+                Step::Instruction => {}
+                Step::Done => return None,
+            }
+        }
+    }
+}
+
+fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
+    fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
+}
+
+/// The attributes of each primitive, which are arguments of the same name.
+fn attributes(local: &str) -> &'static [&'static str] {
+    match local {
+        "await-threads" => &["mode"],
+        "cancel-thread" | "cancel-timer" => &["id"],
+        "set-timer" => &["id", "after", "every"],
+        "clear-context" => &["keep"],
+        "recall" => &["from_seq", "to_seq", "offset", "length"],
+        "todo-until" => &["condition"],
+        _ => &[],
+    }
+}
+
+fn written(local: &'static str, fields: &[Field]) -> Writer {
+    let mut writer = Writer::new();
+    let mut start = writer.open(local).xmlns(namespaces::CORE);
+    for name in attributes(local) {
+        start = start.attr_if(*name, text_of(fields, name));
+    }
+    start.content(|inside| {
+        inside.text(text_of(fields, "note").unwrap_or_default());
+        for field in fields {
+            match field.name.as_str() {
+                "threads" => inside.open("thread").attr("id", &field.text).empty(),
+                "steps" => {
+                    let done = text_of(&field.inside, "done").unwrap_or_default();
+                    let text = text_of(&field.inside, "text").unwrap_or_default();
+                    inside.open("step").attr("done", done).text(text);
+                }
+                _ => {}
+            }
+        }
+    });
+    writer
+}
+
+/// What was written, under the limits of whatever a listener says.
+fn read_back(writer: Writer) -> Result<Payload, String> {
+    Payload::read(&writer.finish(), &Limits::default()).map_err(|fault| fault.to_string())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spawning {
+    label: Option<String>,
+    tool: String,
+    arguments: Box<RawValue>,
+}
+
+fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> {
+    let wanted: Spawning = serde_json::from_str(arguments).map_err(|error| {
+        ["/spawn_thread: ", &error.to_string(), "; expected label (optional), tool and arguments, an object"]
+            .concat()
+    })?;
+    if let Some(label) = wanted.label.as_deref().filter(|label| !is_label(label)) {
+        return Err([
+            "/spawn_thread/label: `",
+            label,
+            "` is no label; expected ",
+            LABEL,
+            "; try to leave it out",
+        ]
+        .concat());
+    }
+    let names = || peers.iter().map(|(name, _)| *name);
+    let Some((_, action)) = peers.iter().find(|(name, _)| *name == wanted.tool) else {
+        let mend = nearest(&wanted.tool, names())
+            .map_or_else(|| names().collect::<Vec<_>>().join(" or "), str::to_owned);
+        return Err(["/spawn_thread/tool: no thread begins with `", &wanted.tool, "`; try ", &mend].concat());
+    };
+    let known = &action.known;
+    let within = |words: &str| ["/spawn_thread/arguments: ", words].concat();
+    let bytes = match known.model.from_json_text(&known.element.local, wanted.arguments.get().as_bytes()) {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(slips)) => {
+            return Err(slips.iter().map(|one| within(&slip(one))).collect::<Vec<_>>().join("\n"));
+        }
+        None => return Err(within("its schema does not have the element")),
+    };
+    let initial = Payload::read(&bytes, &Limits::default()).map_err(|fault| within(&fault.to_string()))?;
+    let mut writer = Writer::new();
+    let start =
+        writer.open(SPAWN).xmlns(namespaces::CORE).attr_if("suggested_sub_id", wanted.label.as_deref());
+    start.content(|inside| inside.open("initial-payload").payload(&initial));
+    read_back(writer)
+}
+
+fn is_label(text: &str) -> bool {
+    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let rest = |c: u8| plain(c) || c == b'-';
+    text.len() <= 32 && text.bytes().next().is_some_and(plain) && text.bytes().all(rest)
+}

@@ -1,0 +1,56 @@
+//! What an agent may ask of the core itself, as a section of its prompt.
+//!
+//! Contracts come in, a section goes out: a line and a valid example for each. Only for actions in text, as native tools
+//! describe themselves.
+
+use crate::contracts::Contracts;
+use crate::primitives::{self, Primitive, RECALL, SPAWN};
+use crate::spec::{Agent, Dialect};
+
+use super::{titled, tools};
+
+pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
+    if agent.dialect != Dialect::Xml {
+        return None;
+    }
+    let mut lines = Vec::new();
+    for primitive in primitives::told(agent, contracts) {
+        lines.push(["- <", primitive.local, ">: ", primitive.about].concat());
+        lines.extend(example(primitive, contracts).map(|example| ["  Example: ", &example].concat()));
+    }
+    (!lines.is_empty()).then(|| titled("core_tools", &lines.join("\n")))
+}
+
+/// How an agent reads on behind that many characters of a message of its view; none where a peer has the name.
+pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offset: &str) -> Option<String> {
+    let number = number.to_string();
+    match agent.dialect {
+        Dialect::Plain => None,
+        Dialect::Xml => {
+            primitives::named(agent, contracts).find(|primitive| primitive.local == RECALL)?;
+            let of = ["<recall from_seq=\"", &number, "\" to_seq=\"", &number].concat();
+            Some([&of, "\" offset=\"", offset, "\"/>"].concat())
+        }
+        Dialect::Native | Dialect::XmlFinal => {
+            let is_it = |native: &tools::Native| match native.means {
+                tools::Means::Core(primitive) => primitive.local == RECALL,
+                tools::Means::Peer { .. } => false,
+            };
+            let name = tools::native(contracts).into_iter().find(is_it)?.tool.name;
+            let of = [&name, " {\"from_seq\": ", &number, ", \"to_seq\": ", &number].concat();
+            Some([&of, ", \"offset\": ", offset, "}"].concat())
+        }
+    }
+}
+
+/// A valid one: around the example of a tool, or with its name.
+fn example(primitive: &Primitive, contracts: &Contracts) -> Option<String> {
+    if !primitive.example.contains("{}") {
+        return Some(primitive.example.to_owned());
+    }
+    let inside = match primitive.local {
+        SPAWN => primitives::spawned(contracts).find_map(tools::example)?,
+        _ => contracts.actions.first()?.known.element.local.to_string(),
+    };
+    Some(primitive.example.replace("{}", &inside))
+}

@@ -1,0 +1,125 @@
+//! The core's own tools for models with native calls: what they are told, what wrong arguments come to, and who gives
+//! way where a peer has the name.
+
+use systole_agent::spec::{Agent, Contract, Dialect, Peer};
+use systole_kit::reply::Said;
+use systole_kit::{QName, namespaces};
+
+use crate::prompts::golden;
+use crate::stage::{Stage, helper, items};
+
+const MEMORY: &str = "https://xml-pipeline.org/ns/memory/v1";
+const MEMORY_XSD: &[u8] = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/memory/v1" elementFormDefault="qualified">
+  <xs:element name="recall"><xs:complexType><xs:sequence><xs:element name="what" type="xs:string"/></xs:sequence></xs:complexType></xs:element>
+</xs:schema>"#;
+
+/// An agent with a peer whose element is called as one of the core's.
+fn with_memory(dialect: Dialect) -> Agent {
+    let mut agent = helper(dialect);
+    let mut schemas = agent.schemas.to_vec();
+    schemas.push(systole_agent::spec::Schema { name: "memory.xsd".to_owned(), text: MEMORY_XSD.into() });
+    agent.schemas = schemas.into();
+    let accepts = vec![Contract { element: QName::new(MEMORY, "recall"), schema: 2 }];
+    agent.peers.push(Peer { name: "memory".to_owned(), accepts, returns: Vec::new() });
+    agent
+}
+
+#[tokio::test]
+async fn e12_native_tools_of_the_core_are_told_with_their_schemas() {
+    let mut stage = Stage::of(helper(Dialect::Native), "helper:\n  - say: In auth.rs.\n");
+    stage.ask().await;
+    let tools: Vec<String> = stage
+        .tools()
+        .lines()
+        .map(|line| {
+            let tool: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(tool["parameters"]["type"], "object", "{tool}");
+            serde_json::to_string_pretty(&tool).unwrap()
+        })
+        .collect();
+    golden("native-tools.txt", &(tools.join("\n") + "\n"));
+}
+
+/// What is wrong with a call, and the words by which its model can mend it.
+const WRONG: [(&str, &[&str]); 14] = [
+    ("{recall: {from_seq: 0, to_seq: 1}}", &["/recall/from_seq: from_seq: 0 is less than 1", "try "]),
+    ("{recall: {from_seq: 1}}", &["/recall", "to_seq", "missing"]),
+    ("{recall: {from_seq: one, to_seq: 1}}", &["/recall/from_seq", "try "]),
+    ("{recall: {from_seq: 1, to_seq: 1, lenght: 3}}", &["/recall/lenght", "try write length"]),
+    ("{await_threads: {mode: some}}", &["/await_threads/mode", "some", "expected "]),
+    ("{await_threads: {mode: all, threads: [nobody]}}", &["/await_threads/threads", "nobody"]),
+    ("{cancel_thread: {}}", &["/cancel_thread", "id", "missing"]),
+    ("{set_timer: {note: x}}", &["/set_timer", "after", "every"]),
+    ("{set_timer: {after: 1m, every: 1m, note: x}}", &["/set_timer", "every"]),
+    ("{set_timer: {after: soon, note: x}}", &["/set_timer/after", "soon"]),
+    (
+        "{todo_until: {condition: c, steps: [{done: half, text: x}]}}",
+        &["/todo_until/steps/done", "true or false is needed", "try "],
+    ),
+    ("{spawn_thread: {tool: serach, arguments: {query: x}}}", &["/spawn_thread/tool", "try search"]),
+    (
+        "{spawn_thread: {label: No Label, tool: search, arguments: {query: x}}}",
+        &["/spawn_thread/label", "leave it out"],
+    ),
+    (
+        "{spawn_thread: {tool: search, arguments: {query: x, limit: 0}}}",
+        &["/spawn_thread/arguments: /search/limit", "0 is less than 1", "try "],
+    ),
+];
+
+#[tokio::test]
+async fn e8_wrong_arguments_of_a_core_tool_are_told_with_place_and_mend() {
+    for (call, wanted) in WRONG {
+        for dialect in [Dialect::Native, Dialect::XmlFinal] {
+            let answers = ["helper:\n  - call: ", call, "\n  - say: x\n"].concat();
+            let mut stage = Stage::of(helper(dialect), &answers);
+            let said = stage.ask().await;
+            let Said::Again { code, .. } = &said else { panic!("{call}: {said:?}") };
+            assert_eq!(code, "agent.tool-payload-invalid", "{call}");
+            stage.again(&said).await;
+            let shown = stage.shown();
+            assert!(shown.starts_with("Error: Invalid parameters:"), "{call}: {shown}");
+            for words in wanted {
+                assert!(shown.contains(words), "{call}: no {words} in {shown}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn e12_an_agent_that_can_act_on_nobody_has_no_tools_at_all() {
+    for dialect in [Dialect::Native, Dialect::XmlFinal] {
+        let mut agent = helper(dialect);
+        agent.peers.clear();
+        let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
+        stage.ask().await;
+        let (system, _, header) = stage.prompt();
+        assert_eq!(stage.tools(), "");
+        assert!(!header.contains("Tools:") && !system.contains("spawn"), "{system}{header}");
+    }
+    let mut agent = helper(Dialect::Xml);
+    agent.peers.clear();
+    let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
+    stage.ask().await;
+    let (system, ..) = stage.prompt();
+    let section = system.split("# Core tools\n\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let told: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("- <")?.split('>').next()).collect();
+    assert_eq!(told, ["recall", "todo-until"]);
+}
+
+#[tokio::test]
+async fn e12_a_peer_has_its_name_and_the_core_gives_way() {
+    let calls = "helper:\n  - call: {recall: {what: login}, core__recall: {from_seq: 1, to_seq: 1}}\n";
+    let mut stage = Stage::of(with_memory(Dialect::Native), calls);
+    let said = stage.ask().await;
+    let made: Vec<&QName> = items(&said).into_iter().map(systole_kit::Payload::name).collect();
+    assert!(made[0].is(namespaces::CORE, "recall") && made[1].is(MEMORY, "recall"), "{made:?}");
+    assert!(stage.prompt().2.contains("core__recall"));
+
+    let answers = "helper:\n  - say: <thinking>x</thinking><recall><what>login</what></recall>\n";
+    let mut stage = Stage::of(with_memory(Dialect::Xml), answers);
+    let said = stage.ask().await;
+    assert!(items(&said)[1].name().is(MEMORY, "recall"), "{said:?}");
+    assert_eq!(stage.prompt().0.matches("- <recall>").count(), 1, "{}", stage.prompt().0);
+}

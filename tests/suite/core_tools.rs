@@ -1,0 +1,194 @@
+//! What an agent may ask of the core itself: every example in its prompt, and every native tool, goes through the real
+//! door of the pump, and its answer comes back.
+
+use std::path::Path;
+
+use crate::organism::folder;
+use crate::program::systole;
+
+/// What answers each primitive; a plan is recorded, and nothing answers it.
+const ANSWERED: [(&str, Option<&str>); 10] = [
+    ("spawn-thread", Some("thread-spawned")),
+    ("await-threads", Some("await-over")),
+    ("cancel-thread", Some(STRANGER)),
+    ("set-timer", Some("timer-set")),
+    ("cancel-timer", Some("timer-cancelled")),
+    ("clear-context", Some("context-cleared")),
+    ("recall", Some("recalled")),
+    ("todo-until", None),
+    ("describe", Some("description")),
+    ("list-capabilities", Some("capabilities")),
+];
+
+/// No example can know the id of a child: the door takes it, and the pump knows no such thread.
+const STRANGER: &str = "unknown_thread";
+
+const ECHO: &str = "echo '<said xmlns=\"https://xml-pipeline.org/ns/hello/v1\">heard</said>'\n";
+
+/// An organism of one agent and an echo, whose model answers that.
+fn organism(keys: &str, replies: &str) -> tempfile::TempDir {
+    let yaml = format!(
+        "organism: {{name: hello}}
+models: {{main: {{provider: script}}}}
+payloads: {{say: text, said: text}}
+agents: {{helper: {{model: main, turns: 20, prompt: {{identity: You answer.}}, {keys}}}}}
+listeners: {{echo: {{run: [sh, echo.sh], mode: once, accepts: [say], returns: [said]}}}}
+"
+    );
+    folder(&[("organism.yaml", &yaml), ("echo.sh", ECHO), ("replies.yaml", replies)])
+}
+
+fn asked(folder: &Path) -> String {
+    let ran = systole(folder, &["ask", "What is there?"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.stdout
+}
+
+fn shown(folder: &Path, command: &str) -> String {
+    let ran = systole(folder, &[command, "@last"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.stdout
+}
+
+/// The lines of the section about core tools: a line and an example each.
+fn section(prompt: &str) -> Vec<(String, String)> {
+    let section = prompt.split("# Core tools\n\n").nth(1).expect("it stands in the prompt");
+    let lines: Vec<&str> = section.split("\n\n").next().unwrap().lines().collect();
+    let pair = |pair: &[&str]| {
+        let name = pair[0].strip_prefix("- <").and_then(|line| line.split_once(">: ")).unwrap().0;
+        (name.to_owned(), pair[1].strip_prefix("  Example: ").unwrap().to_owned())
+    };
+    lines.chunks(2).map(pair).collect()
+}
+
+#[test]
+fn e12_every_example_of_the_prompt_passes_the_door_and_is_answered() {
+    let end = "<thinking>Done.</thinking><attempt_completion><result>All.</result></attempt_completion>";
+    let first = organism("peers: [echo]", &format!("helper: [{{say: '{end}'}}]\n"));
+    asked(first.path());
+    let examples = section(&shown(first.path(), "context"));
+    let names: Vec<&str> = examples.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ANSWERED.map(|(name, _)| name));
+
+    let mut replies = "helper:\n".to_owned();
+    for (_, example) in &examples {
+        assert!(!example.contains('\''), "{example}");
+        replies += &format!("  - say: '<thinking>I try.</thinking>{example}'\n");
+    }
+    replies += &format!("  - say: '{end}'\n  - say: '{end}'\n");
+    let second = organism("peers: [echo]", &replies);
+    assert_eq!(asked(second.path()), "All.\n");
+    let log = shown(second.path(), "log");
+    for (turn, (name, answer)) in (1..).zip(ANSWERED) {
+        let wanted = match answer {
+            Some(STRANGER) => format!("thread.unknown ({STRANGER})  item 1/{turn}.1\n"),
+            Some(answer) => format!("answer to 1/{turn}.1  <{answer}>"),
+            None => format!("note 1/{turn}.0"),
+        };
+        assert!(log.contains(&wanted), "{name}: no {wanted} in\n{log}");
+    }
+    assert_eq!(log.matches("refused").count(), 1, "{log}");
+}
+
+/// The calls of every native tool, in order, and what the result of each has to hold.
+const CALLS: [(&str, &str); 9] = [
+    ("{spawn_thread: {label: first, tool: say, arguments: {.: a & <b>}}}", "<thread-spawned "),
+    ("{await_threads: {mode: all}}", "<await-over reason=\"done\" finished=\"1\" open=\"0\""),
+    ("{cancel_thread: {id: sess-0123456789ab.first}}", "<system-thread-error "),
+    ("{set_timer: {after: 10m, note: look & <see>, id: look}}", "<timer-set id=\"look\""),
+    ("{cancel_timer: {id: look}}", "<timer-cancelled id=\"look\""),
+    (
+        "{todo_until: {condition: a & b, steps: [{done: true, text: <look>}, {done: true, text: tell}]}}",
+        "recorded",
+    ),
+    ("{recall: {from_seq: 1, to_seq: 1, offset: 0, length: 9}}", "<recalled from_seq=\"1\" to_seq=\"1\""),
+    ("{clear_context: {keep: 100}}", "<context-cleared "),
+    ("{say: {.: hello}}", "heard"),
+];
+
+#[test]
+fn e12_every_native_tool_of_the_core_is_answered_as_the_result_of_its_call() {
+    for dialect in ["native", "xml-final"] {
+        let mut replies = "helper:\n".to_owned();
+        for (call, _) in CALLS {
+            replies += &format!("  - call: {call}\n");
+        }
+        // A script cannot know the code of a final's slot, so there the last word is a report.
+        replies += "  - say: 'x'\n  - say: 'y'\n  - say: 'z'\n";
+        let house = organism(&format!("peers: [echo], dialect: {dialect}, actions: many"), &replies);
+        asked(house.path());
+        let ran = systole(house.path(), &["context", "@last", "--json"]);
+        let prompt: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let mut results = Vec::new();
+        found(&prompt, &mut results);
+        assert!(results.len() == CALLS.len(), "{dialect}: {results:?}\n{}", ran.stdout);
+        for ((call, wanted), told) in CALLS.iter().zip(&results) {
+            assert!(told.contains(wanted), "{dialect}: {call}: {told}");
+        }
+        let log = shown(house.path(), "log");
+        let refused =
+            log.lines().filter(|line| line.contains("refused to") && !line.contains("final-missing"));
+        assert_eq!(refused.count(), 1, "only the stranger: {log}");
+        let todo = shown(house.path(), "todo");
+        assert!(todo.contains("until a & b\n  [x] <look>\n  [x] tell\n"), "{todo}");
+        assert!(shown(house.path(), "tree").contains(".first"), "the label is the model's");
+    }
+}
+
+/// The words of every result in the value, in order.
+fn found(value: &serde_json::Value, out: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            if let Some(text) = map.get("result").and_then(|result| result["text"].as_str()) {
+                out.push(text.to_owned());
+            }
+            map.values().for_each(|inside| found(inside, out));
+        }
+        serde_json::Value::Array(list) => list.iter().for_each(|inside| found(inside, out)),
+        _ => {}
+    }
+}
+
+/// What is too long is shown in part, with the call that reads on, which works as it stands.
+#[test]
+fn e8_a_long_output_is_read_on_with_what_the_dialect_has() {
+    let rows = [
+        (
+            "native",
+            "call: {say: {.: x}}",
+            "read on with recall (\\{\"from_seq\": 3, \"to_seq\": 3, \"offset\": 4096\\})",
+            "call: {recall: {from_seq: 3, to_seq: 3, offset: 4096}}",
+            "say: All.",
+        ),
+        (
+            "xml",
+            "say: <thinking>x</thinking><say>x</say>",
+            "read on with &lt;recall from_seq=\"4\" to_seq=\"4\" offset=\"4096\"/&gt;",
+            "say: <thinking>x</thinking><recall from_seq=\"4\" to_seq=\"4\" offset=\"4096\"/>",
+            "say: <thinking>x</thinking><attempt_completion><result>All.</result></attempt_completion>",
+        ),
+    ];
+    for (dialect, first, need, second, end) in rows {
+        let replies = format!(
+            "helper:\n  - {first}\n  - need: ['{need}']\n    {second}\n  - need: ['the end']\n    {end}\n"
+        );
+        let house = organism(&format!("peers: [echo], dialect: {dialect}"), &replies);
+        let long = format!(
+            "echo '<said xmlns=\"https://xml-pipeline.org/ns/hello/v1\">{}the end</said>'\n",
+            "long ".repeat(1_000)
+        );
+        std::fs::write(house.path().join("echo.sh"), long).unwrap();
+        assert_eq!(asked(house.path()), "All.\n", "{dialect}");
+    }
+}
+
+/// What a script lacks it lacks a second time as well: it is told at once, and as what it is.
+#[test]
+fn e13_an_unmet_need_is_told_at_once_with_its_place() {
+    let house = organism("peers: [echo]", "helper: [{say: x}, {need: [nowhere], say: y}, {say: z}]\n");
+    let ran = systole(house.path(), &["ask", "What is there?"]);
+    let told = "model main, agent helper: answer 2 needs `nowhere` in the prompt, which has none\n";
+    assert!(ran.code == Some(1) && ran.stderr.ends_with(told), "{ran:?}");
+    let log = shown(house.path(), "log");
+    assert_eq!(log.matches("calls model main").count(), 2, "{log}");
+}
