@@ -9,7 +9,7 @@ use super::{Answered, Happened, Turn, is_own_failure};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
 use crate::heard::Heard;
-use crate::model::{Message, Part, Role};
+use crate::model::{Call, Message, Part, Role};
 use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
 use crate::spec::Agent;
 
@@ -23,7 +23,8 @@ pub(super) fn messages(
     match happened {
         Happened::Request { from, payload } => {
             let words =
-                ["<message from=\"", &quoted(from), "\">", &shown(payload, mark), "</message>"].concat();
+                ["<message from=\"", &quoted(&mark.cover(from)), "\">", &shown(payload, mark), "</message>"]
+                    .concat();
             vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
         }
         Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, unusable),
@@ -41,7 +42,8 @@ fn turn_messages(
     let allowed = Allowed { only_final: false, nonce: "" };
     let taken = turn.heard.as_ref().map(|heard| dialect::take(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
-        out.push(Message { role: Role::Assistant, parts: heard.parts.clone() });
+        let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
+        out.push(Message { role: Role::Assistant, parts });
     }
     let teller = Teller { agent, mark, taken: taken.as_ref(), unusable };
     let mut parts = Vec::new();
@@ -61,6 +63,20 @@ fn turn_messages(
         out.push(Message { role: Role::User, parts });
     }
     out
+}
+
+/// What the model said, without the mark where it wrote that: nobody but the core is shown as saying it. Reasoning in the
+/// provider's own form is signed, and goes back as it came.
+fn without_mark(part: &Part, mark: &Mark) -> Part {
+    match part {
+        Part::Text(text) => Part::Text(mark.cover(text)),
+        Part::Call(call) => Part::Call(Call {
+            id: mark.cover(&call.id),
+            name: mark.cover(&call.name),
+            arguments: mark.cover(&call.arguments),
+        }),
+        Part::Result { .. } | Part::Reasoning(_) => part.clone(),
+    }
 }
 
 struct Teller<'a> {
@@ -93,13 +109,14 @@ impl Teller<'_> {
             let found = taken.failed_calls.iter().find(|(failed, _)| failed == id);
             found.map(|(_, reason)| {
                 let first = crate::show::first_words(&reason.code(), None, None);
-                ([&first, "\n", &reason.told()].concat(), true)
+                (self.mark.cover(&[&first, "\n", &reason.told()].concat()), true)
             })
         };
-        let result = |call: &crate::model::Call| {
+        let result = |call: &Call| {
             let told = answer_of(&call.id).or_else(|| failed_of(&call.id));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
-            Part::Result { id: call.id.clone(), name: call.name.clone(), text, is_error }
+            let (id, name) = (self.mark.cover(&call.id), self.mark.cover(&call.name));
+            Part::Result { id, name, text, is_error }
         };
         heard.calls().map(result).collect()
     }
@@ -111,7 +128,8 @@ impl Teller<'_> {
             return (self.mark.cover(&failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
-            return (core_words(payload, self.mark), false);
+            // A tool could say the same words: only what stands within the mark is the core's.
+            return (block(self.mark, &core_words(payload, self.mark)), false);
         }
         let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)
@@ -167,7 +185,7 @@ impl Teller<'_> {
         let text = self.placed(act, payload, text, is_failure);
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = act {
-            tag.extend([" tool_name=\"", &quoted(&act.name), "\""]);
+            tag.extend([" tool_name=\"", &quoted(&self.mark.cover(&act.name)), "\""]);
             if several {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
@@ -212,7 +230,7 @@ impl Teller<'_> {
             "\" of=\"",
             &of,
             "\"><reason slug=\"",
-            &quoted(&slug),
+            &quoted(&self.mark.cover(&slug)),
             "\">",
             &reason,
             "</reason></turn-failed>",
