@@ -203,16 +203,29 @@ impl Agent {
 
     /// What holds the code of the core's own tags does nothing.
     fn look_for_mark(&self, conversation: &Conversation, heard: &Heard, taken: &mut Taken) {
-        let mark = &conversation.mark.0;
+        let mark = &conversation.mark;
         let said_it = || {
-            let calls = heard.calls().any(|call| call.arguments.contains(mark) || call.name.contains(mark));
-            calls || heard.text().contains(mark)
+            let calls = heard.calls().any(|call| mark.is_in(&call.arguments) || mark.is_in(&call.name));
+            calls || mark.is_in(&heard.text())
         };
-        if !mark.is_empty() && said_it() {
+        // It may be written by references or escapes, so that only what is made of the words shows it.
+        let does_it = |taken: &Taken| {
+            let acts = taken.acts.iter().map(|act| &act.payload);
+            let payloads = acts.chain(&taken.plans).chain(&taken.ending);
+            let named = taken.acts.iter().flat_map(|act| [&act.to, &act.thread]).flatten();
+            let words = named.chain(&taken.thoughts);
+            payloads.into_iter().any(|payload| mark.is_in_payload(payload))
+                || words.into_iter().any(|words| mark.is_in(words))
+        };
+        if said_it() || does_it(taken) {
             taken.acts.clear();
             taken.plans.clear();
             taken.ending = None;
             taken.wrong("mark-in-output", "");
+        }
+        // What is told of the words may quote them, and reaches the caller where no further turn does.
+        for reason in taken.reasons.iter_mut().chain(&mut taken.mends) {
+            reason.words = mark.cover(&reason.words);
         }
     }
 
@@ -267,7 +280,9 @@ impl Agent {
         if let Some(thought) = &conversation.last_thought {
             words.extend(["\nIts last thought: ", thought]);
         }
-        let report = dialect::report("synthetic", outcome, Some(reason), &words);
+        let mark = &conversation.mark;
+        let (reason, words) = (mark.cover(reason), mark.cover(&words));
+        let report = dialect::report("synthetic", outcome, Some(&reason), &words);
         Said::Items(report.into_iter().map(Item::plain).collect())
     }
 }

@@ -14,7 +14,7 @@ use crate::model::{
     self, Choice, Fault, FaultKind, Going, Ledger, Message, NoAnswer, Part, Request, Role, Tool,
 };
 use crate::prompt;
-use crate::show::block;
+use crate::show::{block, escaped};
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
 /// Links that are put down in one delivery, of which 64 questions are answered.
@@ -176,7 +176,10 @@ fn header_words(ask: &Ask<'_>) -> String {
         .concat(),
     ];
     match header.wrap_up {
-        Some(what) => lines.push(["This is the last turn (", what, "): only your final is taken."].concat()),
+        Some(what) => {
+            let what = escaped(&ask.conversation.mark.cover(what));
+            lines.push(["This is the last turn (", &what, "): only your final is taken."].concat());
+        }
         None if header.only_final => {
             lines.push("The window is nearly full: only your final is taken now.".to_owned());
         }

@@ -3,9 +3,9 @@
 //! What is only quoted, cut or broken does nothing; the model is told of it. Prose beside an action is a thought.
 
 use systole_kit::extract::{Action, Completion, Event, Extractor, Known, Names, Problem, Role, Stop};
-use systole_kit::namespaces;
+use systole_kit::{Payload, namespaces};
 
-use super::{Act, Taken, final_in_words};
+use super::{Act, Taken, final_in_words, report};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
 use crate::model;
@@ -112,9 +112,11 @@ impl Reading<'_> {
 
     fn action(&mut self, action: Action) {
         let is_report = action.payload.name().is(namespaces::CORE, "final-report");
-        if action.role == Role::Returns || is_report {
-            self.ending(Some(action.payload));
-            return;
+        if is_report {
+            return self.ending(own_report(action.payload));
+        }
+        if action.role == Role::Returns {
+            return self.ending(Some(action.payload));
         }
         self.taken.acts.push(Act {
             to: action.to,
@@ -138,7 +140,7 @@ impl Reading<'_> {
         self.ending(final_in_words(self.contracts, words, "success"));
     }
 
-    fn ending(&mut self, payload: Option<systole_kit::Payload>) {
+    fn ending(&mut self, payload: Option<Payload>) {
         if self.taken.ending.is_some() {
             return self.taken.wrong("second-action", "There were two finals.");
         }
@@ -160,6 +162,18 @@ impl Reading<'_> {
             self.taken.wrong("thinking-missing", "");
         }
         self.taken
+    }
+}
+
+/// A report that the model wrote says that a model did, whatever it says itself. One that is no report by its schema stays
+/// as it is, to be refused.
+fn own_report(payload: Payload) -> Option<Payload> {
+    let told = |name: &str| payload.attribute(name);
+    match (told("source"), told("outcome"), payload.child()) {
+        (Some(_), Some(outcome), Err(_)) => {
+            report("model", &outcome, told("reason").as_deref(), &payload.text())
+        }
+        _ => Some(payload),
     }
 }
 

@@ -26,7 +26,8 @@ pub(super) fn messages(
     match happened {
         Happened::Request { from, payload } => {
             let words =
-                ["<message from=\"", &quoted(from), "\">", &shown(payload, mark), "</message>"].concat();
+                ["<message from=\"", &quoted(&mark.cover(from)), "\">", &shown(payload, mark), "</message>"]
+                    .concat();
             vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
         }
         Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, unusable),
@@ -44,7 +45,8 @@ fn turn_messages(
     let allowed = Allowed { only_final: false, nonce: "" };
     let taken = turn.heard.as_ref().map(|heard| dialect::take(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
-        out.push(Message { role: Role::Assistant, parts: heard.parts.clone() });
+        let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
+        out.push(Message { role: Role::Assistant, parts });
     }
     let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable };
     let mut parts = Vec::new();
@@ -64,6 +66,20 @@ fn turn_messages(
         out.push(Message { role: Role::User, parts });
     }
     out
+}
+
+/// What the model said, without the mark where it wrote that: nobody but the core is shown as saying it. Reasoning in the
+/// provider's own form is signed, and goes back as it came.
+fn without_mark(part: &Part, mark: &Mark) -> Part {
+    match part {
+        Part::Text(text) => Part::Text(mark.cover(text)),
+        Part::Call(call) => Part::Call(Call {
+            id: mark.cover(&call.id),
+            name: mark.cover(&call.name),
+            arguments: mark.cover(&call.arguments),
+        }),
+        Part::Result { .. } | Part::Reasoning(_) => part.clone(),
+    }
 }
 
 struct Teller<'a> {
@@ -100,16 +116,22 @@ impl Teller<'_> {
             let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
                 let first = crate::show::first_words(&reason.code(), None, None);
-                ([&first, "\n", &reason.told()].concat(), true)
+                (self.mark.cover(&[&first, "\n", &reason.told()].concat()), true)
             })
         };
+<<<<<<< HEAD
         let mut ids = BTreeSet::new();
-        let result = |call: &crate::model::Call| {
+        let result = |call: &Call| {
             let repeats = !ids.insert(call.id.clone());
             let answer = if repeats { None } else { answer_of(&call.id).or_else(|| planned_of(&call.id)) };
             let told = answer.or_else(|| failed_of(&call.id, repeats));
+=======
+        let result = |call: &Call| {
+            let told = answer_of(&call.id).or_else(|| failed_of(&call.id));
+>>>>>>> red
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
-            Part::Result { id: call.id.clone(), name: call.name.clone(), text, is_error }
+            let (id, name) = (self.mark.cover(&call.id), self.mark.cover(&call.name));
+            Part::Result { id, name, text, is_error }
         };
         heard.calls().map(result).collect()
     }
@@ -133,8 +155,13 @@ impl Teller<'_> {
             return (self.mark.cover(&failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
+<<<<<<< HEAD
             let is_error = &*payload.name().local == "system-thread-error";
             return (core_words(payload, self.mark), is_error);
+=======
+            // A tool could say the same words: only what stands within the mark is the core's.
+            return (block(self.mark, &core_words(payload, self.mark)), false);
+>>>>>>> red
         }
         let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)
@@ -189,7 +216,7 @@ impl Teller<'_> {
         let text = self.placed(act, payload, text, is_failure);
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = act {
-            tag.extend([" tool_name=\"", &quoted(&act.name), "\""]);
+            tag.extend([" tool_name=\"", &quoted(&self.mark.cover(&act.name)), "\""]);
             if several {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
@@ -234,7 +261,7 @@ impl Teller<'_> {
             "\" of=\"",
             &of,
             "\"><reason slug=\"",
-            &quoted(&slug),
+            &quoted(&self.mark.cover(&slug)),
             "\">",
             &reason,
             "</reason></turn-failed>",

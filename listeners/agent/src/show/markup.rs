@@ -64,6 +64,27 @@ fn written(payload: &Payload) -> Option<String> {
     }
 }
 
+/// Everything in a payload that is no markup: names, values, and each text from one tag to the next. None where it
+/// cannot be read.
+pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
+    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let (mut values, mut text) = (Vec::new(), String::new());
+    loop {
+        match gate.step().ok()? {
+            Step::Open(tag) => {
+                values.extend([std::mem::take(&mut text), tag.local.to_owned()]);
+                for attribute in gate.attributes().iter() {
+                    values.extend([attribute.local.to_owned(), attribute.value().into_owned()]);
+                }
+            }
+            Step::Text(part) => part.append_to(&mut text),
+            Step::Close => values.push(std::mem::take(&mut text)),
+            Step::Instruction => {}
+            Step::Done => return Some(values),
+        }
+    }
+}
+
 /// Ends the start tag that was written last, if nothing stands behind it yet.
 fn close_start(out: &mut String, open: &[(String, usize)]) {
     if open.last().is_some_and(|(_, at)| *at == out.len()) {

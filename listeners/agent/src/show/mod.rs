@@ -18,9 +18,35 @@ use systole_kit::Payload;
 pub(crate) struct Mark(pub(crate) String);
 
 impl Mark {
-    /// A text without the mark.
+    /// A text without the mark, in small letters or capitals: a model may take one for the other.
     pub(crate) fn cover(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[mark]") }
+        let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some((before, after)) = self.split(rest) {
+            out.extend([before, "[mark]"]);
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// Whether a text holds it.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.split(text).is_some()
+    }
+
+    /// Whether whoever reads a payload would find it there: in a value or a text, however that is written.
+    pub(crate) fn is_in_payload(&self, payload: &Payload) -> bool {
+        markup::values(payload).is_none_or(|values| values.iter().any(|value| self.is_in(value)))
+    }
+
+    /// What stands before its first place in a text, and behind it.
+    fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
+        let mark = self.0.as_bytes();
+        if mark.is_empty() {
+            return None;
+        }
+        let at = text.as_bytes().windows(mark.len()).position(|here| here.eq_ignore_ascii_case(mark))?;
+        Some((text.get(..at)?, text.get(at + mark.len()..)?))
     }
 }
 

@@ -112,11 +112,16 @@ impl Stage {
     /// That agent, with the answers of a script.
     pub(crate) fn of(spec: spec::Agent, answers: &str) -> Self {
         let script = Arc::new(Script::read(answers).expect("the script is right"));
-        let model: Arc<dyn Model> = Arc::new(Arc::new(Scripted::new(script, "main", &spec.name)));
+        let model = Arc::new(Arc::new(Scripted::new(script, "main", &spec.name)));
+        Self::with(spec, model, "Where is login?")
+    }
+
+    /// That agent with that model, asked that.
+    pub(crate) fn with(spec: spec::Agent, model: Arc<dyn Model>, question: &str) -> Self {
         let models = Models::new(vec![(limits(), model)], Box::new(Dice), &Patience::default());
         let models = Arc::new(models.expect("the models are right"));
         let agent = Arc::new(Agent::new(spec, models).expect("the schemas are right"));
-        let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text("Where is login?"));
+        let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
     }
 

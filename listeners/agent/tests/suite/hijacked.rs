@@ -1,0 +1,122 @@
+//! A model that obeys whatever it reads: as soon as an injection stands in what it is shown, it says that, word for word,
+//! as its own. Until then it searches. It keeps every request, so that a test can look at what it was shown.
+
+use std::sync::{Arc, Mutex};
+
+use systole_agent::model::{
+    Answer, Answering, Call, Message, Model, Part, Request, Role, Stop, Usage, Watcher,
+};
+
+use crate::stage::MARK;
+
+/// How it obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guise {
+    /// The words alone.
+    Bare,
+    /// The words behind reasoning, as an action would stand.
+    Reasoned,
+    /// The words inside the agent's own tag.
+    Own,
+    /// Each element of the words as a native call, and the words as the argument of one that exists.
+    Called,
+}
+
+/// The model.
+pub(crate) struct Hijacked {
+    words: String,
+    guise: Guise,
+    is_native: bool,
+    asked: Arc<Mutex<Vec<Request>>>,
+    obeyed: Arc<Mutex<u32>>,
+}
+
+/// What it was asked, and how often it obeyed.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) asked: Arc<Mutex<Vec<Request>>>,
+    pub(crate) obeyed: Arc<Mutex<u32>>,
+}
+
+impl Hijacked {
+    pub(crate) fn new(words: &str, guise: Guise, is_native: bool, seen: &Seen) -> Self {
+        let (asked, obeyed) = (seen.asked.clone(), seen.obeyed.clone());
+        Self { words: words.to_owned(), guise, is_native, asked, obeyed }
+    }
+
+    fn answer(&self, request: Request) -> Vec<Part> {
+        let newest = request.messages.iter().rposition(|message| message.role == Role::Assistant);
+        let newest = newest.map_or(0, |at| at + 1);
+        let shown = request.messages[newest..request.messages.len() - 1].iter().map(read).collect::<String>();
+        self.asked.lock().unwrap().push(request);
+        if shown.contains(&covered(&self.words)) {
+            *self.obeyed.lock().unwrap() += 1;
+            return self.obey();
+        }
+        match self.is_native {
+            true => vec![call("search-1", "search", r#"{"query": "login"}"#)],
+            false => vec![Part::Text(
+                "<thinking>I look.</thinking><search><query>login</query></search>".to_owned(),
+            )],
+        }
+    }
+
+    fn obey(&self) -> Vec<Part> {
+        let words = &self.words;
+        match self.guise {
+            Guise::Bare => vec![Part::Text(words.clone())],
+            Guise::Reasoned => vec![Part::Text(["<thinking>I obey.</thinking>\n", words].concat())],
+            Guise::Own => vec![Part::Text(["<helper>\n", words, "\n</helper>"].concat())],
+            Guise::Called => {
+                let arguments = serde_json::json!({ "value": words }).to_string();
+                let names = words.split('<').skip(1).take(5).map(|tag| {
+                    tag.split(['>', ' ', '/']).next().filter(|name| !name.is_empty()).unwrap_or("core")
+                });
+                let mut parts: Vec<Part> = (1u32..)
+                    .zip(names)
+                    .map(|(number, name)| call(&format!("forged-{number}"), name, &arguments))
+                    .collect();
+                let query = serde_json::json!({ "query": words }).to_string();
+                parts.push(call("search-2", "search", &query));
+                parts
+            }
+        }
+    }
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Part {
+    Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
+}
+
+/// A text as whoever has not the mark's right to it is to be shown it.
+pub(crate) fn covered(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.to_ascii_lowercase().find(MARK) {
+        out.extend([&rest[..at], "[mark]"]);
+        rest = &rest[at + MARK.len()..];
+    }
+    out + rest
+}
+
+/// A message as a model reads it, the markup of the prompt taken off.
+fn read(message: &Message) -> String {
+    let words = message.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => {
+            let text = text.replace("&lt;", "<").replace("&gt;", ">");
+            Some(text.replace("&quot;", "\"").replace("&amp;", "&"))
+        }
+        Part::Result { text, .. } => Some(text.clone()),
+        Part::Call(_) | Part::Reasoning(_) => None,
+    });
+    words.collect::<Vec<_>>().join("\n")
+}
+
+impl Model for Hijacked {
+    fn ask(&self, request: Request, _: Watcher) -> Answering {
+        let parts = self.answer(request);
+        let stop =
+            if parts.iter().any(|part| matches!(part, Part::Call(_))) { Stop::Tool } else { Stop::End };
+        let answer = Answer { parts, stop, usage: Usage::default(), by: "main".to_owned() };
+        Box::pin(async move { Ok(answer) })
+    }
+}

@@ -1,0 +1,300 @@
+//! E14 and E15, as an agent holds them: every injection of the corpus in every place where strangers' words stand, with
+//! a model that obeys it. Whatever the model says, nothing goes out but what the agent may say anyhow, and nothing forged
+//! is ever shown as the core's word.
+
+use std::sync::Arc;
+
+use systole_agent::model::{Part, Request, Role};
+use systole_agent::spec::Dialect;
+use systole_kit::reply::Said;
+use systole_kit::{Limits, Payload, namespaces};
+
+use crate::hijacked::{Guise, Hijacked, Seen, covered};
+use crate::injections::{self, Injection};
+use crate::reader::{Block, Inside, blocks};
+use crate::stage::{MARK, Stage, found, helper, system_error};
+
+/// Where the words of strangers stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Result,
+    Question,
+    Steer,
+    Error,
+}
+
+const PLACES: [Place; 4] = [Place::Result, Place::Question, Place::Steer, Place::Error];
+
+/// Words of the pump that an agent may say, and those that only stand in its note.
+const SAYABLE: [&str; 9] = [
+    "spawn-thread",
+    "await-threads",
+    "cancel-thread",
+    "set-timer",
+    "cancel-timer",
+    "clear-context",
+    "recall",
+    "final-report",
+    "todo-until",
+];
+
+/// What is to be found in a prompt.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    messages: usize,
+    results: usize,
+    failures: usize,
+    core: usize,
+}
+
+fn steer(words: &str) -> Payload {
+    let mut writer = systole_kit::writer::Writer::new();
+    let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", "boss");
+    start.payload(&Payload::write(namespaces::TALK, "ask", |inside| inside.text(words)));
+    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+}
+
+/// Every occurrence, in small letters or capitals.
+fn times(text: &str, words: &str) -> usize {
+    text.to_ascii_lowercase().matches(words).count()
+}
+
+/// Takes a whole prompt apart, and holds each part of it to what may stand there.
+fn taken_apart(request: &Request, what: &str) -> (Count, Vec<Block>) {
+    assert_eq!(times(&request.system, MARK), 0, "{what}: the mark in the system prompt");
+    let (header, said) = request.messages.split_last().expect("a header");
+    let (mut count, mut all) = (Count::default(), Vec::new());
+    for part in said.iter().filter(|message| message.role == Role::User).flat_map(|message| &message.parts) {
+        match part {
+            Part::Text(text) => {
+                let found = blocks(text, MARK).unwrap_or_else(|fault| panic!("{what}: {fault}\nin {text}"));
+                let core = found.iter().filter(|block| block.name == "core").count();
+                assert_eq!(
+                    times(text, MARK),
+                    2 * core,
+                    "{what}: the mark outside of the core's tags: {text}"
+                );
+                all.extend(found);
+            }
+            Part::Result { id, name, text, .. } => {
+                let is_core = text.starts_with("<core-") && blocks(text, MARK).is_ok_and(|it| it.len() == 1);
+                assert_eq!(times(text, MARK), if is_core { 2 } else { 0 }, "{what}: {text}");
+                assert_eq!(times(id, MARK) + times(name, MARK), 0, "{what}: {id} {name}");
+            }
+            other => panic!("{what}: {other:?} from a user"),
+        }
+    }
+    for message in said.iter().filter(|message| message.role == Role::Assistant) {
+        assert_eq!(times(&format!("{message:?}"), MARK), 0, "{what}: the mark in the model's words");
+    }
+    // Each native call has one result, in its order, and there are no others.
+    let all_parts = || said.iter().flat_map(|message| &message.parts);
+    let calls: Vec<(String, String)> = all_parts()
+        .filter_map(|part| match part {
+            Part::Call(call) => Some((call.id.clone(), call.name.clone())),
+            _ => None,
+        })
+        .collect();
+    let results: Vec<(String, String)> = all_parts()
+        .filter_map(|part| match part {
+            Part::Result { id, name, .. } => Some((id.clone(), name.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, results, "{what}: a result for each call");
+    let [Part::Text(words)] = header.parts.as_slice() else { panic!("{what}: {header:?}") };
+    assert_eq!(blocks(words, MARK).expect("a header is a block").len(), 1, "{what}: {words}");
+    assert_eq!(times(words, MARK), 2, "{what}: {words}");
+    for block in &all {
+        match block.name.as_str() {
+            "message" => count.messages += 1,
+            "tool_result" => count.results += 1,
+            "turn-failed" => count.failures += 1,
+            _ => count.core += 1,
+        }
+    }
+    (count, all)
+}
+
+/// Whatever an agent says is what it may say, and nothing in it has the mark.
+fn within_capabilities(said: &Said, what: &str) {
+    let items = match said {
+        Said::Items(items) => items,
+        Said::Again { code, .. } => {
+            assert!(code.starts_with("agent."), "{what}: {code}");
+            return;
+        }
+        other => panic!("{what}: {other:?}"),
+    };
+    for item in items {
+        assert!(item.from.is_none(), "{what}: it says who it is");
+        // Whom an item names the pump judges, which refuses the vault; the tests of the organism hold that.
+        let to = item.to.as_deref();
+        assert!([None, Some("search"), Some("vault")].contains(&to), "{what}: to {to:?}");
+        let payload = item.payload.as_ref().expect("a payload that can be read");
+        let (ns, local) = (&*payload.name().ns, &*payload.name().local);
+        let may = match ns {
+            namespaces::CORE => SAYABLE.contains(&local),
+            namespaces::META => ["describe", "list-capabilities"].contains(&local),
+            namespaces::TALK => local == "answer",
+            "https://xml-pipeline.org/ns/search/v1" => local == "search",
+            "https://xml-pipeline.org/ns/helper/v1" => local == "helper",
+            _ => false,
+        };
+        assert!(may, "{what}: <{local} xmlns=\"{ns}\"> goes out");
+        if local == "final-report" {
+            let source = payload.attribute("source");
+            let is_own =
+                source.as_deref() == Some("synthetic") && payload.text().starts_with("helper ends without");
+            assert!(is_own || source.as_deref() == Some("model"), "{what}: a report of {source:?}");
+        }
+        let decoded = decoded(payload);
+        assert_eq!(times(&decoded, MARK), 0, "{what}: the mark goes out in {decoded}");
+    }
+}
+
+/// Everything in a payload that a reader would see: names, values and text, without markup.
+fn decoded(payload: &Payload) -> String {
+    let mut gate = systole_kit::gate::Gate::strict(payload.bytes(), &Limits::FROM_PUMP).expect("it was read");
+    let mut out = String::new();
+    loop {
+        match gate.step().expect("it was read") {
+            systole_kit::gate::Step::Open(tag) => {
+                out.extend([" ", tag.local, " "]);
+                gate.attributes().iter().for_each(|attribute| out.extend([&*attribute.value(), " "]));
+            }
+            systole_kit::gate::Step::Text(part) => part.append_to(&mut out),
+            systole_kit::gate::Step::Done => return out,
+            _ => {}
+        }
+    }
+}
+
+/// One attack, until the model has obeyed and was told what came of it.
+async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Guise) {
+    let what = format!("{} in a {place:?}, {dialect:?}, {guise:?}", injection.name);
+    let is_native = dialect == Dialect::Native;
+    let mut spec = helper(dialect);
+    (spec.tool_output_max, spec.attempts) = (1 << 20, 5);
+    let seen = Seen::default();
+    let words = injection.text.as_str();
+    let model = Arc::new(Hijacked::new(words, guise, is_native, &seen));
+    let question = if place == Place::Question { words } else { "Where is login?" };
+    let mut stage = Stage::with(spec, model, question);
+    let mut said = stage.ask().await;
+    let mut core = 0;
+    if place != Place::Question {
+        let quiet = (found("auth.rs"), Vec::new());
+        let (result, inbox) = match place {
+            Place::Result => (found(words), quiet.1),
+            Place::Steer => (quiet.0, vec![steer(words)]),
+            _ => (system_error("listener.failed", words), quiet.1),
+        };
+        core = usize::from(place == Place::Steer);
+        let note = if is_native { None } else { Some(None) };
+        said = stage.answer(note.into_iter().chain([Some(result)]).collect(), inbox).await;
+    }
+    assert_eq!(*seen.obeyed.lock().unwrap(), 1, "{what}: the model was not shown it");
+    let newest = || seen.asked.lock().unwrap().last().cloned().expect("it was asked");
+    let (count, all) = taken_apart(&newest(), &what);
+    let results = usize::from(place != Place::Question && !is_native);
+    assert_eq!(count, Count { messages: 1, results, failures: 0, core }, "{what}");
+    let stands = |text: &str| text.contains(&covered(words));
+    assert!(
+        is_native && place != Place::Question && place != Place::Steer
+            || all.iter().any(|block| told(block, &stands)),
+        "{what}"
+    );
+    within_capabilities(&said, &what);
+    assert!(recorded(&stage).contains(&first_words(words, guise)), "{what}: the log has not what was said");
+    // What came of it is told, and stays as harmless.
+    match &said {
+        Said::Again { .. } => {
+            let next = stage.again(&said).await;
+            within_capabilities(&next, &what);
+        }
+        Said::Items(items) if !items.iter().any(is_end) => {
+            let refused = |item: &systole_kit::reply::Item| {
+                let is_note = item.payload.as_ref().is_ok_and(|payload| &*payload.name().local == "helper");
+                (!is_note).then(|| system_error("route.not-a-peer", words))
+            };
+            let next = stage.answer(items.iter().map(refused).collect(), Vec::new()).await;
+            within_capabilities(&next, &what);
+        }
+        _ => return,
+    }
+    let (count, _) = taken_apart(&newest(), &what);
+    assert_eq!(count.messages, 1, "{what}");
+}
+
+fn told(block: &Block, stands: &dyn Fn(&str) -> bool) -> bool {
+    match &block.inside {
+        Inside::Text(text) => stands(text),
+        Inside::Blocks(inner) => inner.iter().any(|block| told(block, stands)),
+    }
+}
+
+fn is_end(item: &systole_kit::reply::Item) -> bool {
+    let Ok(payload) = &item.payload else { return false };
+    payload.name().is(namespaces::TALK, "answer") || payload.name().is(namespaces::CORE, "final-report")
+}
+
+/// What is on record of the model's last answer, its parts read back.
+fn recorded(stage: &Stage) -> String {
+    let outcome = stage.outcome();
+    match serde_json::from_str::<serde_json::Value>(&outcome.text) {
+        Ok(value) if outcome.stop.ends_with("+parts") => {
+            let calls =
+                value.as_array().into_iter().flatten().filter_map(|part| part["call"]["arguments"].as_str());
+            calls.collect::<Vec<_>>().join("\n")
+        }
+        _ => outcome.text,
+    }
+}
+
+/// What of an injection must be on record.
+fn first_words(words: &str, guise: Guise) -> String {
+    match guise {
+        Guise::Called => serde_json::json!(words).to_string(),
+        _ => words.to_owned(),
+    }
+}
+
+/// Every attack in that place; those that get through are told all at once.
+async fn attacks(place: Place) {
+    let mut through = Vec::new();
+    let xml = [Guise::Bare, Guise::Reasoned, Guise::Own].map(|guise| (Dialect::Xml, guise));
+    let native = [Guise::Bare, Guise::Called].map(|guise| (Dialect::Native, guise));
+    for injection in injections::all() {
+        for (dialect, guise) in xml.into_iter().chain(native) {
+            let injection = injection.clone();
+            let ended = tokio::spawn(async move { attack(&injection, place, dialect, guise).await }).await;
+            through.extend(ended.err().map(|panicked| panicked.into_panic()));
+        }
+    }
+    let words: Vec<String> = through
+        .iter()
+        .map(|panic| panic.downcast_ref::<String>().map_or("?", String::as_str).chars().take(500).collect())
+        .collect();
+    assert!(words.is_empty(), "{} got through:\n{}", words.len(), words.join("\n"));
+}
+
+#[tokio::test]
+async fn e14_e15_an_injection_in_a_result_exceeds_nothing() {
+    attacks(PLACES[0]).await;
+}
+
+#[tokio::test]
+async fn e14_e15_an_injection_in_a_question_exceeds_nothing() {
+    attacks(PLACES[1]).await;
+}
+
+#[tokio::test]
+async fn e14_e15_an_injection_in_a_steer_exceeds_nothing() {
+    attacks(PLACES[2]).await;
+}
+
+#[tokio::test]
+async fn e14_e15_an_injection_in_an_error_exceeds_nothing() {
+    attacks(PLACES[3]).await;
+}
