@@ -11,7 +11,7 @@ use super::{Answered, Happened, Turn, is_own_failure};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
 use crate::heard::Heard;
-use crate::model::{Message, Part, Role};
+use crate::model::{Call, Message, Part, Role};
 use crate::prompt;
 use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
 use crate::spec::Agent;
@@ -119,16 +119,11 @@ impl Teller<'_> {
                 (self.mark.cover(&[&first, "\n", &reason.told()].concat()), true)
             })
         };
-<<<<<<< HEAD
         let mut ids = BTreeSet::new();
         let result = |call: &Call| {
             let repeats = !ids.insert(call.id.clone());
             let answer = if repeats { None } else { answer_of(&call.id).or_else(|| planned_of(&call.id)) };
             let told = answer.or_else(|| failed_of(&call.id, repeats));
-=======
-        let result = |call: &Call| {
-            let told = answer_of(&call.id).or_else(|| failed_of(&call.id));
->>>>>>> red
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
             let (id, name) = (self.mark.cover(&call.id), self.mark.cover(&call.name));
             Part::Result { id, name, text, is_error }
@@ -155,13 +150,9 @@ impl Teller<'_> {
             return (self.mark.cover(&failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
-<<<<<<< HEAD
             let is_error = &*payload.name().local == "system-thread-error";
-            return (core_words(payload, self.mark), is_error);
-=======
             // A tool could say the same words: only what stands within the mark is the core's.
-            return (block(self.mark, &core_words(payload, self.mark)), false);
->>>>>>> red
+            return (block(self.mark, &core_words(payload, self.mark)), is_error);
         }
         let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)
