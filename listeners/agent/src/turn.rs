@@ -17,6 +17,9 @@ use crate::prompt;
 use crate::show::block;
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
+/// Links that are put down in one delivery, of which 64 questions are answered.
+const PUTS: usize = 48;
+
 /// What the model is told about this turn alone.
 pub(crate) struct Header<'a> {
     pub(crate) turn: u32,
@@ -52,13 +55,17 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let header = header_words(&ask);
     let prompt = Link::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { Past::default() };
-    // Requests that failed are known as well; the last word of them is what counts.
+    // Requests that failed are known as well, and may be made again.
     while let Standing::Known(outcome) = past.standing(&prompt.hash) {
         if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
             return Ok(Came::Heard(heard));
         }
     }
-    for link in ask.conversation.links() {
+    // The same turn asks for the same; where its prompt reads otherwise by now, what was bought is used all the same.
+    if let Some(heard) = bought(&past) {
+        return Ok(Came::Heard(heard));
+    }
+    for link in ask.conversation.unput(PUTS) {
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
@@ -75,6 +82,14 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         Err(NoAnswer::Fault(fault)) => of_fault(&fault),
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => Came::Refused { code, words },
         Err(NoAnswer::Halted(other)) => return Err(other),
+    })
+}
+
+/// The last answer that earlier attempts were given.
+fn bought(past: &Past) -> Option<Heard> {
+    past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
+        Entry::Result(outcome) => Heard::read(&outcome.stop, &outcome.text),
+        Entry::Started(_) => None,
     })
 }
 

@@ -11,7 +11,7 @@ use systole_agent::{Agent, spec};
 use systole_kit::answers::{Answer as Item, Answers, write_answers};
 use systole_kit::ask::{Message, Put, Question, Shown, Spot, Viewed};
 use systole_kit::envelope::{Delivered, Stamp};
-use systole_kit::journal::{Entry, Outcome};
+use systole_kit::journal::Entry;
 use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
 use systole_kit::reply::Said;
 use systole_kit::told::Answer;
@@ -197,16 +197,6 @@ impl Stage {
             text.unwrap_or_default().to_owned()
         });
         words.collect::<Vec<_>>().join("\n")
-    }
-
-    /// What is on record of the model's last answer.
-    pub(crate) fn outcome(&self) -> Outcome {
-        let heard = self.heard.lock().unwrap();
-        let found = heard.journal.iter().rev().find_map(|entry| match entry {
-            Entry::Result(outcome) => Some(outcome.clone()),
-            Entry::Started(_) => None,
-        });
-        found.expect("the model answered")
     }
 }
 
