@@ -175,7 +175,7 @@ fn trial(dialect: &str, policy: &str, moment: Moment) {
     let (started, asked) = (house.started("helper"), house.asked().len());
     assert!(asked <= started.len(), "{asked} requests of {} starts: {}", started.len(), words(&ran));
     let unknown =
-        house.codes("model.unknown-outcome").len() > 0 || house.told().contains("model.unknown-outcome");
+        !house.codes("model.unknown-outcome").is_empty() || house.told().contains("model.unknown-outcome");
     assert_eq!(unknown, paid_twice, "what nobody knows is told: {}", words(&ran));
     let expected = 3 + usize::from(paid_twice);
     if fails {
