@@ -192,3 +192,17 @@ fn e13_an_unmet_need_is_told_at_once_with_its_place() {
     let log = shown(house.path(), "log");
     assert_eq!(log.matches("calls model main").count(), 2, "{log}");
 }
+
+#[test]
+fn e13_an_answer_on_condition_is_used_where_the_last_thing_shown_holds_it() {
+    let end = |words: &str| {
+        format!("<thinking>x</thinking><attempt_completion><result>{words}</result></attempt_completion>")
+    };
+    let replies = format!(
+        "helper:\n  - {{if: heard, say: '{}'}}\n  - say: '<thinking>x</thinking><say>x</say>'\n  - {{if: nothing, say: '{}'}}\n  - {{if: heard, say: '{}'}}\n",
+        end("Too early."),
+        end("Not shown."),
+        end("Heard.")
+    );
+    assert_eq!(asked(organism("peers: [echo]", &replies).path()), "Heard.\n");
+}

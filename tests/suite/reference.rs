@@ -1,6 +1,7 @@
 //! The pages of the reference that are made from tables in the sources, or held against them. `SYSTOLE_GOLDEN=1` writes
 //! the former again; without it a page that has fallen behind its table is a failure.
 
+mod agents;
 mod commands;
 mod page;
 mod schemas;

@@ -12,7 +12,9 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, Answering, Call, Fault, FaultKind, Model, Part, Piece, Request, Stop, Usage, Watcher};
+use super::{
+    Answer, Answering, Call, Fault, FaultKind, Model, Part, Piece, Request, Role, Stop, Usage, Watcher,
+};
 
 /// A file of answers, read and checked.
 #[derive(Debug, Default)]
@@ -212,7 +214,9 @@ impl Scripted {
     }
 
     async fn answer(script: Arc<Self>, request: Request, mut watcher: Watcher) -> Result<Answer, Box<Fault>> {
-        let shown = request.messages.last().map(words_of).unwrap_or_default();
+        // The last message is the header of the turn; what came of the turn before stands in front of it.
+        let since = request.messages.rsplit(|message| message.role == Role::Assistant).next();
+        let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
         let (number, reply) = script.reply(&shown)?;
         let whole =
             [&request.system, "\n", &request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")]

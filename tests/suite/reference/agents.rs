@@ -1,0 +1,87 @@
+//! The pages about agents and about scripts, held to the sources: the table of failures, the tools of the core, and the
+//! keys of a script.
+
+use std::fs;
+
+use systole_agent::failures::{FAILURES, Weight};
+use systole_agent::model::script::Script;
+
+const AGENTS: &str = "docs/reference/agents.md";
+const SCRIPT: &str = "docs/reference/script.md";
+const HEAD: &str = "| slug | weight | what the model is told |\n|---|---|---|\n";
+
+/// The table of failures as the page has it.
+fn failures() -> String {
+    let rows = FAILURES.iter().map(|row| {
+        let weight = match row.weight {
+            Weight::Critical => "critical",
+            Weight::High => "high",
+            Weight::Normal => "normal",
+        };
+        format!("| `{}` | {weight} | {} |\n", row.slug, row.told.replace('<', "\\<"))
+    });
+    rows.collect()
+}
+
+#[test]
+fn the_page_of_agents_has_the_table_of_failures() {
+    let page = fs::read_to_string(AGENTS).unwrap();
+    let (before, rest) = page.split_once(HEAD).expect("the table stands in the page");
+    let after = rest.split_once("\n\n").map_or(rest, |(_, after)| after);
+    let after = if rest.starts_with('\n') { rest.trim_start_matches('\n') } else { after };
+    let whole = [before, HEAD, &failures(), "\n", after].concat();
+    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+        fs::write(AGENTS, &whole).unwrap();
+    }
+    assert_eq!(fs::read_to_string(AGENTS).unwrap(), whole, "SYSTOLE_GOLDEN=1 writes {AGENTS} again");
+}
+
+/// The first cells of the table that begins with that line.
+fn cells(page: &str, head: &str) -> Vec<String> {
+    let table = page.split_once(head).unwrap_or_else(|| panic!("no {head}")).1;
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.split('`').nth(1).unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_page_of_agents_has_every_tool_of_the_core() {
+    let page = fs::read_to_string(AGENTS).unwrap();
+    let told = fs::read_to_string("listeners/agent/tests/suite/golden/native-tools.txt").unwrap();
+    let tools = told.lines().filter_map(|line| line.strip_prefix("  \"name\": \"")?.strip_suffix("\","));
+    let core: Vec<&str> = tools.filter(|name| *name != "search").collect();
+    assert_eq!(cells(&page, "| tool | arguments | payload |"), core);
+}
+
+/// The fields of a struct of the source, under the names that a file has for them.
+fn fields(source: &str, name: &str) -> Vec<String> {
+    let inside = source.split_once(&format!("struct {name} {{\n")).unwrap().1.split_once("\n}\n").unwrap().0;
+    let (mut fields, mut renamed) = (Vec::new(), None);
+    for line in inside.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("#[serde(rename = \"") {
+            renamed = rest.split('"').next();
+        } else if let Some((field, _)) = line.split_once(':').filter(|_| !line.starts_with('#')) {
+            fields.push(renamed.take().unwrap_or(field).to_owned());
+        }
+    }
+    fields
+}
+
+#[test]
+fn the_page_of_scripts_has_every_key_and_its_example_is_one() {
+    let page = fs::read_to_string(SCRIPT).unwrap();
+    let source = fs::read_to_string("listeners/agent/src/model/script.rs").unwrap();
+    let below = |key: &str, name: &str| {
+        fields(&source, name).into_iter().map(move |it| format!("{key}.{it}")).collect()
+    };
+    let all: [Vec<String>; 3] =
+        [fields(&source, "Written"), below("usage", "Used"), below("error", "Failing")];
+    let mut keys = all.concat();
+    assert!(keys.len() >= 14, "{keys:?}");
+    let mut told = cells(&page, "| key | what it is |");
+    keys.sort_unstable();
+    told.sort_unstable();
+    assert_eq!(told, keys);
+    let example = page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+    let script = Script::read(example).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(script.agents().collect::<Vec<_>>(), ["coordinator", "researcher"]);
+}
