@@ -262,3 +262,28 @@ fn e10_who_only_babbles_ends_within_its_attempts_and_its_turns() {
         house.judged();
     }
 }
+
+#[test]
+fn e13_another_model_answers_where_one_cannot_and_what_has_no_price_is_shown_as_such() {
+    for form in FORMS {
+        let house = House::build(&Plan {
+            form,
+            replies: "[{error: {status: 429, body: slow down}, times: always}]",
+            critic: "[{say: By another., usage: {in: 70, out: 5}}]",
+            model: ", fallback: [second]",
+            ..Plan::default()
+        });
+        let ran = house.ask("Who answers?");
+        let words = format!("{form}: {ran:?}\n{}", house.told());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "By another.\n"), "{words}");
+        assert_eq!((house.asked().len(), house.mock.seen().len()), (3, 4), "{words}");
+        let models: Vec<String> = house.started("helper").into_iter().map(|started| started.model).collect();
+        assert_eq!(models, ["main", "main", "main", "second"], "{words}");
+        let last = house.outcomes("helper").pop().unwrap();
+        assert_eq!((last.tokens_in, last.tokens_out, last.money), (Some(70), Some(5), None), "{words}");
+        let cost = house.systole(&["cost"]);
+        let second = cost.stdout.lines().find(|line| line.contains("second")).unwrap_or_default();
+        assert!(second.contains("70 tokens in, 5 out") && !second.contains("USD"), "{cost:?}");
+        house.judged();
+    }
+}
