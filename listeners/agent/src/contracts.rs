@@ -33,8 +33,6 @@ pub(crate) struct Contracts {
     pub(crate) actions: Vec<Action>,
     /// What answers a call.
     pub(crate) finals: Vec<Known>,
-    /// What is taken as a request.
-    pub(crate) requests: Vec<Known>,
 }
 
 /// A schema that cannot be read, though the organism's file was checked.
@@ -50,9 +48,7 @@ pub struct Unreadable {
 impl Contracts {
     pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
         let shelf = Shelf::new(agent);
-        let mut contracts = Self::default();
-        contracts.finals = shelf.all(&agent.returns)?;
-        contracts.requests = shelf.all(&agent.accepts)?;
+        let mut contracts = Self { actions: Vec::new(), finals: shelf.all(&agent.returns)? };
         for peer in &agent.peers {
             for taken in &peer.accepts {
                 let same = |action: &&mut Action| action.known.element == taken.element;
