@@ -304,14 +304,14 @@ const REFUSED: [(&str, &str); 22] = [
     ("order in plain words", "agent."),
 ];
 
-#[tokio::test]
-async fn e14_e15_agents_whose_models_obey_every_injection_reach_nobody_but_their_peers() {
+/// Tries those injections of the corpus in every place, with both agents.
+async fn tried(chosen: impl Fn(&str) -> bool) {
     let (house, minds, reached) = open().await;
     let all = corpus();
     let mut asked = Vec::new();
     for agent in ["helper", "caller"] {
         for (number, (name, words)) in all.iter().enumerate() {
-            for place in ["result", "error", "question"] {
+            for place in ["result", "error", "question"].into_iter().filter(|_| chosen(name)) {
                 let question = if place == "question" { words.clone() } else { format!("{place} {number}") };
                 let ask = Payload::write(namespaces::TALK, "ask", |inside| inside.text(&question));
                 let document = String::from_utf8(ask.bytes().to_vec()).unwrap();
@@ -352,4 +352,22 @@ async fn e14_e15_agents_whose_models_obey_every_injection_reach_nobody_but_their
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     house.close().await;
+}
+
+#[tokio::test]
+async fn e14_an_agent_whose_model_obeys_every_injection_sends_nothing_forged() {
+    tried(|_| true).await;
+}
+
+#[tokio::test]
+async fn e15_an_agent_whose_model_names_strangers_reaches_its_peers_alone() {
+    let is_of_whom = |refusal: &str| {
+        refusal.starts_with("route.")
+            || refusal.starts_with("thread.")
+            || refusal == "payload.no-such-element"
+    };
+    let names: Vec<&str> =
+        REFUSED.iter().filter(|(_, refusal)| is_of_whom(refusal)).map(|(name, _)| *name).collect();
+    assert_eq!(names.len(), 6, "{names:?}");
+    tried(|name| names.contains(&name)).await;
 }
