@@ -7,6 +7,7 @@
 pub mod approvals;
 pub mod chains;
 pub mod columns;
+pub mod costs;
 pub mod finding;
 pub mod glance;
 pub mod graph;

@@ -8,7 +8,8 @@ mod cancel;
 mod cast;
 mod check;
 mod completions;
-mod context;
+mod cost;
+
 mod demo;
 mod doctor;
 mod end;
@@ -27,6 +28,7 @@ mod looking;
 mod made;
 mod pause;
 mod place;
+mod prompted;
 mod ps;
 mod refused;
 mod run;
@@ -52,7 +54,7 @@ use crate::edges::schemas::{trial, tried};
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
-    ("look", &["ps", "why", "tree", "todo", "log", "context"]),
+    ("look", &["ps", "why", "tree", "todo", "log", "context", "cost"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
     ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
@@ -90,7 +92,9 @@ enum Command {
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
-    Context(context::Context),
+    Context(prompted::Prompted),
+    /// Say what models were asked for, and what it came to
+    Cost(cost::Cost),
     /// Let go what waits for a person, or list it
     Approve(approve::Approve),
     /// Turn down what waits for a person
@@ -160,6 +164,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
+            Command::Cost(cost) => cost.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),

@@ -57,9 +57,13 @@ const ROWS: [Row; 34] = [
     (&["schema", "example", "nothing"], 2, "error: no schema declares nothing"),
     (&["explain", "nothing.nowhere"], 2, "error: there is no code"),
     // A file that is to be read, and one that is in the way.
-    (&["send", "--file", "none.xml"], 2, "error: none.xml: "),
-    (&["amend", "a9", "--file", "none.xml"], 2, "error: none.xml: "),
-    (&["listener", "try", "greeter", "--file", "none.xml"], 2, "error: none.xml: "),
+    (&["send", "--file", "none.xml"], 2, "error: none.xml, the payload: there is no such file"),
+    (&["amend", "a9", "--file", "none.xml"], 2, "error: none.xml, the payload: there is no such file"),
+    (
+        &["listener", "try", "greeter", "--file", "none.xml"],
+        2,
+        "error: none.xml, the payload: there is no such file",
+    ),
     (
         &["schema", "eject"],
         2,
@@ -78,7 +82,7 @@ const ROWS: [Row; 34] = [
     // The file itself, and what the machine lacks.
     (&["check", "-f", "none.yaml"], 3, ""),
     (&["ps", "--log", "none.db"], 5, "error: none.db: there is no such log"),
-    (&["graph", "--out", "nowhere/x.svg"], 5, "error: nowhere/x.svg: "),
+    (&["graph", "--out", "nowhere/x.svg"], 5, "error: nowhere/x.svg, the drawing: there is no such folder"),
 ];
 
 #[test]

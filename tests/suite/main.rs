@@ -1,6 +1,7 @@
 //! The one suite of the root package: a module per topic, one binary to build and to run.
 #![cfg(test)]
 
+mod agent_ask;
 mod attacks;
 mod audit_finding;
 mod audit_stage;

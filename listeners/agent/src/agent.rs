@@ -97,7 +97,7 @@ impl Agent {
     async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
         let answers = Answers::read(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
-        let conversation = self.conversation(asked, answers, line).await?;
+        let mut conversation = self.conversation(asked, answers, line).await?;
         let stamp = &asked.stamp;
         if conversation.unusable >= self.spec.attempts || conversation.repeated + 1 >= SAME {
             return Ok(self.report(&conversation, wrap_up.as_deref()));
@@ -119,6 +119,7 @@ impl Agent {
         };
         let ask = Ask { agent: self, conversation: &conversation, header: &header, tools: &self.tools };
         let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
+        conversation.was_put();
         let heard = match came {
             Came::Heard(heard) => heard,
             Came::Refused { code, words } => return Ok(Said::Again { code, words }),
@@ -167,7 +168,11 @@ impl Agent {
         let viewed = viewing::view(line).await?;
         let system = prompt::base(&self.spec, &self.contracts, &viewed.began);
         let mut conversation = Conversation::new(viewed.mark, system, &self.tools_text);
-        for happened in &viewed.happened {
+        let is_request = |happened: &Happened| matches!(happened, Happened::Request { .. });
+        let request = viewed.happened.iter().rposition(is_request).map_or(0, |at| at + 1);
+        let (earlier, since) = viewed.happened.split_at(request);
+        conversation.begin(&self.spec, &self.contracts, earlier);
+        for happened in since {
             conversation.add(&self.spec, &self.contracts, happened);
         }
         Ok(conversation)

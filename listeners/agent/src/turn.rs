@@ -18,7 +18,10 @@ use crate::show::{block, escaped};
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
 /// How the reason of a journal's result begins that is no answer.
-const FAULT: &str = "model.";
+pub(crate) const FAULT: &str = "model.";
+
+/// Links that are put down in one delivery, of which 64 questions are answered.
+const PUTS: usize = 48;
 
 /// What the model is told about this turn alone.
 pub(crate) struct Header<'a> {
@@ -55,13 +58,17 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let header = header_words(&ask);
     let prompt = Link::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { Past::default() };
-    // Requests that failed are known as well; the last word of them is what counts.
+    // Requests that failed are known as well, and may be made again.
     while let Standing::Known(outcome) = past.standing(&prompt.hash) {
         if !outcome.stop.starts_with(FAULT) {
             return Ok(Came::Heard(Heard::read(&outcome.stop, &outcome.text)));
         }
     }
-    for link in ask.conversation.links() {
+    // The same turn asks for the same; where its prompt reads otherwise by now, what was bought is used all the same.
+    if let Some(outcome) = bought(&past) {
+        return Ok(Came::Heard(Heard::read(&outcome.stop, &outcome.text)));
+    }
+    for link in ask.conversation.unput(PUTS) {
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
@@ -79,6 +86,15 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => Came::Refused { code, words },
         Err(NoAnswer::Halted(other)) => return Err(other),
     })
+}
+
+/// The last answer that earlier attempts were given.
+fn bought(past: &Past) -> Option<&Outcome> {
+    let outcomes = past.entries.iter().rev().filter_map(|recalled| match &recalled.entry {
+        Entry::Result(outcome) => Some(outcome),
+        Entry::Started(_) => None,
+    });
+    outcomes.into_iter().find(|outcome| !outcome.stop.starts_with(FAULT))
 }
 
 /// The journal, as the books of the models.

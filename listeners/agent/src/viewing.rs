@@ -10,6 +10,7 @@ use systole_kit::{Payload, namespaces};
 use crate::heard::Heard;
 use crate::memory::{Answered, Happened, Turn};
 use crate::show::Mark;
+use crate::turn;
 
 /// A view that was read.
 pub(crate) struct Viewed {
@@ -40,7 +41,11 @@ impl Events {
     fn take(&mut self, shown: Shown) {
         match shown {
             Shown::Words(words) => {
-                self.turn(words.turn).heard = Some(Heard::read(&words.stop, &words.text));
+                let turn = self.turn(words.turn);
+                // What a request came to that failed is no answer.
+                if !words.stop.starts_with(turn::FAULT) {
+                    turn.heard = Some(Heard::read(&words.stop, &words.text));
+                }
             }
             Shown::Message(message) => match message.spot {
                 Spot::Request => {

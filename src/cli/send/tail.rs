@@ -54,6 +54,9 @@ impl Tail {
     /// Whether a record belongs to what goes on inside the call that is waited for, and somebody looks on.
     pub(super) fn is_inside(&self, receipt: &Receipt, record: &Record) -> bool {
         let call = record.call.as_deref().and_then(|call| CallPath::parse(call).ok());
-        self.watched && (record.thread != receipt.thread || call.is_some_and(|call| call.depth() > 0))
+        let is_below = record.thread != receipt.thread || call.is_some_and(|call| call.depth() > 0);
+        // What goes out of the call itself, and what of it was refused.
+        let goes_out = matches!(record.code.as_deref(), Some("call" | "spawn")) || record.kind == "refusal";
+        self.watched && (is_below || goes_out)
     }
 }

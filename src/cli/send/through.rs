@@ -107,9 +107,22 @@ pub(in crate::cli) async fn one(
     tokio::select! {
         exit = within(parcel.timeout, waiting) => exit.unwrap_or_else(|| too_late(screen, &receipt)),
         _ = signals.next() => {
-            screen.say("stopping; the thread goes on at the next start");
+            halted(screen, organism, &receipt, parcel.spoken).await;
             Exit::Stopped
         }
+    }
+}
+
+/// Somebody who asked in words and does not want the answer any more wants nobody to work on it; what was sent goes on.
+async fn halted(screen: Screen, organism: &Organism, receipt: &Receipt, spoken: bool) {
+    let thread = ThreadId::parse(&receipt.thread).ok().filter(|_| spoken);
+    let cancelled = match thread {
+        Some(thread) => organism.cancel(Name::operator(), thread).await,
+        None => None,
+    };
+    match cancelled {
+        Some(Reply::Done | Reply::Receipt(..)) => screen.say(["cancelled thread ", &receipt.thread].concat()),
+        _ => screen.say("stopping; the thread goes on at the next start"),
     }
 }
 

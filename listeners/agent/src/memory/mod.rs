@@ -19,6 +19,9 @@ use crate::spec::Agent;
 
 pub(crate) use segment::as_text;
 
+/// Bytes of a link that holds more than one turn. What is put down at once may have a megabyte.
+const LINK: usize = 256 << 10;
+
 /// What happened in a call, in its order.
 #[derive(Clone, Debug)]
 pub(crate) enum Happened {
@@ -85,6 +88,8 @@ pub(crate) struct Conversation {
     pub(crate) repeated: u32,
     /// Whether it was told that it must reason before it acts: it is told once.
     pub(crate) told_to_think: bool,
+    /// Links that were put down for this prompt.
+    pub(crate) put: usize,
 }
 
 impl Conversation {
@@ -102,18 +107,44 @@ impl Conversation {
             last_said: None,
             repeated: 0,
             told_to_think: false,
+            put: 0,
         }
+    }
+
+    /// Begins with everything up to the request of the call, in as few links as it fits into.
+    pub(crate) fn begin(&mut self, agent: &Agent, contracts: &Contracts, earlier: &[Happened]) {
+        let mut gathered = Vec::new();
+        let mut bytes = 0;
+        for happened in earlier {
+            let messages = self.next(agent, contracts, happened);
+            let size = as_text(&messages).len();
+            if bytes + size > LINK && !gathered.is_empty() {
+                self.link(std::mem::take(&mut gathered));
+                bytes = 0;
+            }
+            bytes += size;
+            gathered.extend(messages);
+        }
+        self.link(gathered);
     }
 
     /// Goes on with what happened next.
     pub(crate) fn add(&mut self, agent: &Agent, contracts: &Contracts, happened: &Happened) {
+        let messages = self.next(agent, contracts, happened);
+        self.link(messages);
+    }
+
+    fn next(&mut self, agent: &Agent, contracts: &Contracts, happened: &Happened) -> Vec<Message> {
         if let Happened::Turn(turn) = happened {
             self.note(agent, contracts, turn);
         } else {
             // A call begins.
             (self.unusable, self.repeated, self.last_said) = (0, 0, None);
         }
-        let messages = segment::messages(agent, contracts, &self.mark, happened, self.unusable);
+        segment::messages(agent, contracts, &self.mark, happened, self.unusable)
+    }
+
+    fn link(&mut self, messages: Vec<Message>) {
         if messages.is_empty() {
             return;
         }
@@ -148,9 +179,18 @@ impl Conversation {
         self.segments.last().map_or(&self.base.hash, |segment| &segment.link.hash)
     }
 
-    /// The links that a prompt stands on, from the base on.
-    pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
-        std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link))
+    /// The links that a prompt stands on and that were not put down yet. Where there are more than a delivery can put,
+    /// the first of them were put in earlier turns: each adds one.
+    pub(crate) fn unput(&self, most: usize) -> Vec<&Link> {
+        let all = std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link));
+        let new: Vec<&Link> = all.skip(self.put).collect();
+        let known = new.len().saturating_sub(most);
+        new.into_iter().skip(known).collect()
+    }
+
+    /// Every link was put down.
+    pub(crate) fn was_put(&mut self) {
+        self.put = self.segments.len() + 1;
     }
 
     /// Everything that was said, as a model is shown it.
@@ -165,10 +205,10 @@ impl Conversation {
     }
 }
 
-/// Whether an answer is the core's word that the output of the turn was unusable.
+/// Whether an answer is the core's word that the output of the turn was unusable, or that there was none.
 fn is_own_failure(answer: &Payload) -> bool {
     let code = answer.attribute("code").unwrap_or_default();
-    answer.name().is(systole_kit::namespaces::CORE, "system-error")
-        && code.starts_with("agent.")
-        && failure(&code).is_some()
+    let is_own = code.starts_with("agent.") && failure(&code).is_some();
+    let is_of_model = matches!(code.as_str(), "model.truncated" | "model.too-large");
+    answer.name().is(systole_kit::namespaces::CORE, "system-error") && (is_own || is_of_model)
 }

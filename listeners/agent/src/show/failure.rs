@@ -74,6 +74,7 @@ pub(crate) fn class(code: &str) -> Class {
         | "payload.undeclared"
         | "payload.no-namespace" => Class::Tool,
         "agent.tool-payload-invalid" => Class::Parameters,
+        "model.truncated" | "model.too-large" => Class::Form,
         code if code.starts_with("agent.") => Class::Form,
         code if code.starts_with("payload.") || code == "reply.final-not-alone" => Class::Parameters,
         _ => Class::Execution,

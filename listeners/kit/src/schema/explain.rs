@@ -224,7 +224,9 @@ impl Walk<'_> {
             schema: role.declaration.fragment.clone(),
             fix: match role_holds_elements(self.schema, role) {
                 true => ["leave the text out, or put it into an element of <", name, ">"].concat(),
-                false if blank => ["write nothing between the tags of <", name, ">"].concat(),
+                false if blank => {
+                    ["leave the text out: nothing stands between the tags of <", name, ">"].concat()
+                }
                 false => "leave the text out".to_owned(),
             },
         };

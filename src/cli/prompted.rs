@@ -13,15 +13,15 @@ use crate::audit::prompts::{self, Called, Unshown};
 
 /// Which thread, and which record of it.
 #[derive(Args, Debug)]
-pub(super) struct Context {
+pub(super) struct Prompted {
     #[command(flatten)]
     place: Place,
-    /// Its id, its beginning, or @last; with @N behind it: what was asked for record N
+    /// Its id, its beginning, or @last; with @N behind it: up to record N
     #[arg(default_value = "@last")]
     thread: String,
 }
 
-impl Context {
+impl Prompted {
     pub(super) fn run(self) -> Exit {
         self.show().unwrap_or_else(|exit| exit)
     }

@@ -1,0 +1,178 @@
+//! What models were asked for in a thread and everything below it, and what that came to: by listener and model.
+//!
+//! Only the journal is read: what stands there was known before anything was made of it. What nobody knows is counted as
+//! that and never as nothing. A thread comes in; rows and their sum, as lines or JSON, go out.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use systole_kit::journal::{Entry, Outcome, Recalled};
+use systole_kit::money::{Currency, Money};
+
+use super::columns::{cut, plain};
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Kind, Record};
+
+/// Records read at once.
+const PAGE: usize = 64;
+/// Threads of one tree that are looked at.
+const THREADS: usize = 100_000;
+
+/// What one listener asked of one model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Requests that went out.
+    pub requests: u64,
+    /// Of those, how many have no result on record: they may have been paid.
+    pub unknown: u64,
+    /// Tokens that were read, as far as they are known.
+    pub tokens_in: u64,
+    /// Tokens that were written, as far as they are known.
+    pub tokens_out: u64,
+    /// Money by currency.
+    pub money: BTreeMap<Currency, u64>,
+    /// Results without a price.
+    pub unpriced: u64,
+}
+
+/// Whose, and of which model.
+pub type Rows = BTreeMap<(Name, String), Row>;
+
+/// A start that waits for its result: call, turn, attempt and entry.
+type Start = (Option<CallPath>, Option<u32>, u32, u64);
+
+/// Reads what a thread and everything below it asked of models.
+pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Rows, LogFault> {
+    let mut rows = Rows::new();
+    let below = [thread.as_str(), "."].concat();
+    let children = reader.threads_like(&below, THREADS)?;
+    for thread in std::iter::once(thread).chain(&children) {
+        let mut open = BTreeMap::new();
+        let mut from = 1;
+        loop {
+            let page = reader.of_thread(thread, from, PAGE)?;
+            let Some((_, last)) = page.last() else { break };
+            from = last.header.seq + 1;
+            page.iter().for_each(|(_, record)| take(&mut rows, &mut open, record));
+        }
+        for key in open.into_values() {
+            rows.entry(key).or_default().unknown += 1;
+        }
+    }
+    Ok(rows)
+}
+
+fn take(rows: &mut Rows, open: &mut BTreeMap<Start, (Name, String)>, record: &Record) {
+    let h = &record.header;
+    if h.kind != Kind::Journal {
+        return;
+    }
+    let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else { return };
+    match entry {
+        Entry::Started(started) => {
+            let key = (h.from.clone(), started.model);
+            rows.entry(key.clone()).or_default().requests += 1;
+            open.insert((h.call.clone(), h.turn, attempt, id), key);
+        }
+        Entry::Result(outcome) => {
+            let Some(key) = open.remove(&(h.call.clone(), h.turn, attempt, outcome.of)) else { return };
+            rows.entry(key).or_default().add(&outcome);
+        }
+    }
+}
+
+impl Row {
+    fn add(&mut self, outcome: &Outcome) {
+        self.tokens_in += outcome.tokens_in.unwrap_or(0);
+        self.tokens_out += outcome.tokens_out.unwrap_or(0);
+        match outcome.money {
+            Some(money) => *self.money.entry(money.currency).or_default() += money.micros,
+            None if outcome.tokens() == Some(0) => {}
+            None => self.unpriced += 1,
+        }
+    }
+
+    fn join(&mut self, other: &Row) {
+        self.requests += other.requests;
+        self.unknown += other.unknown;
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.unpriced += other.unpriced;
+        for (currency, micros) in &other.money {
+            *self.money.entry(*currency).or_default() += micros;
+        }
+    }
+
+    fn amounts(&self) -> Vec<String> {
+        self.money
+            .iter()
+            .map(|(currency, micros)| Money { micros: *micros, currency: *currency }.to_string())
+            .collect()
+    }
+
+    fn words(&self) -> String {
+        let mut words = [
+            self.requests.to_string().as_str(),
+            if self.requests == 1 { " request, " } else { " requests, " },
+            &self.tokens_in.to_string(),
+            " tokens in, ",
+            &self.tokens_out.to_string(),
+            " out",
+        ]
+        .concat();
+        for amount in self.amounts() {
+            words.extend([", ", &amount]);
+        }
+        if self.unpriced > 0 {
+            words.extend([", ", &self.unpriced.to_string(), " unpriced"]);
+        }
+        if self.unknown > 0 {
+            words.extend([", ", &self.unknown.to_string(), " of unknown outcome"]);
+        }
+        words
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "requests": self.requests,
+            "unknown": self.unknown,
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "money": self.amounts(),
+            "unpriced": self.unpriced,
+        })
+    }
+}
+
+/// The sum of all rows.
+pub fn sum(rows: &Rows) -> Row {
+    let mut all = Row::default();
+    rows.values().for_each(|row| all.join(row));
+    all
+}
+
+/// The rows as lines for a terminal, and their sum where there are several.
+pub fn lines(rows: &Rows) -> Vec<String> {
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|((listener, model), row)| {
+            [&cut(listener.as_str(), 24), "  ", &cut(&plain(model), 24), "  ", &row.words()].concat()
+        })
+        .collect();
+    if rows.len() > 1 {
+        lines.push(["all  ", &sum(rows).words()].concat());
+    }
+    lines
+}
+
+/// The rows for programs.
+pub fn as_json(thread: &ThreadId, rows: &Rows) -> Value {
+    let each: Vec<Value> = rows
+        .iter()
+        .map(|((listener, model), row)| {
+            json!({ "listener": listener.as_str(), "model": model, "used": row.as_json() })
+        })
+        .collect();
+    json!({ "thread": thread.as_str(), "rows": each, "all": sum(rows).as_json() })
+}

@@ -1,0 +1,39 @@
+//! `systole cost`: what models were asked for in a thread and everything below it, and what that came to.
+
+use clap::Args;
+
+use super::exit::Exit;
+use super::looking::Looking;
+use super::place::Place;
+use crate::audit::costs;
+
+/// Of which thread.
+#[derive(Args, Debug)]
+pub(super) struct Cost {
+    #[command(flatten)]
+    place: Place,
+    /// Its id, its beginning, or @last
+    #[arg(default_value = "@last")]
+    thread: String,
+}
+
+impl Cost {
+    pub(super) fn run(self) -> Exit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<Exit, Exit> {
+        let looking = Looking::open(&self.place)?;
+        let screen = looking.screen;
+        let id = looking.find(&self.thread)?;
+        let rows = costs::read(&looking.reader, &id).map_err(|fault| looking.fault(&fault))?;
+        if screen.json {
+            screen.value(&costs::as_json(&id, &rows));
+        } else if rows.is_empty() {
+            screen.say(["thread ", id.as_str(), " asked no model for anything"].concat());
+        } else {
+            costs::lines(&rows).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(Exit::Done)
+    }
+}
