@@ -10,6 +10,7 @@ mod contracts;
 mod introspection;
 mod log;
 mod mending;
+mod red_team;
 mod steering;
 mod threads;
 mod todos;

@@ -121,8 +121,10 @@ pub(super) trait Form: Send + Sync {
 pub(super) fn json<'e, T: serde::Deserialize<'e>>(event: &'e Event, draft: &Draft) -> Result<T, Wrong> {
     serde_json::from_str(&event.text).map_err(|fault| {
         let shown = super::complaint::excerpt(&event.text);
+        // JSON that ends too early was cut on its way, though the body around it was closed as it should be.
+        let kind = if fault.is_eof() { FaultKind::Truncated } else { FaultKind::Unavailable };
         let words = format!("sent an event that cannot be read ({fault}): {shown}");
-        Wrong::Fault(draft.fault(FaultKind::Unavailable, words))
+        Wrong::Fault(draft.fault(kind, words))
     })
 }
 

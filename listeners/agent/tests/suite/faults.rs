@@ -344,6 +344,7 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
         });
         let half = if form == Ollama { "{\"mess" } else { "data: {\"mess" };
         rows.push(Row {
+            kind: FaultKind::Truncated,
             words: &["cannot be read"],
             ..row("half an event", stream(&[&begun(form), half]), "x", true)
         });

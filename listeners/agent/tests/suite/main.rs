@@ -17,6 +17,7 @@ mod prompts;
 mod reader;
 mod red_team;
 mod requests;
+mod rows;
 mod server;
 mod stage;
 mod streams;

@@ -215,6 +215,16 @@ impl Stage {
         });
         words.collect::<Vec<_>>().join("\n")
     }
+
+    /// What is on record of the model's last answer.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let heard = self.heard.lock().unwrap();
+        let found = heard.journal.iter().rev().find_map(|entry| match entry {
+            Entry::Result(outcome) => Some(outcome.clone()),
+            Entry::Started(_) => None,
+        });
+        found.expect("the model answered")
+    }
 }
 
 impl Stage {
