@@ -93,7 +93,8 @@ fn every_file_that_the_loader_takes_is_taken() {
         collect(Path::new(folder), &mut files);
     }
     let mut judged = 0;
-    for path in files {
+    // A script of a model is no organism; its own page is held to it.
+    for path in files.into_iter().filter(|path| !path.ends_with("replies.yaml")) {
         let text = fs::read_to_string(&path).unwrap();
         let text = match text.split_once("```yaml\n").and_then(|(_, after)| after.split_once("```")) {
             Some((first, _)) => first.to_owned(),

@@ -227,18 +227,6 @@ impl Stage {
     }
 }
 
-impl Stage {
-    /// What is on record of the model's last answer.
-    pub(crate) fn outcome(&self) -> Outcome {
-        let heard = self.heard.lock().unwrap();
-        let found = heard.journal.iter().rev().find_map(|entry| match entry {
-            Entry::Result(outcome) => Some(outcome.clone()),
-            Entry::Started(_) => None,
-        });
-        found.expect("the model answered")
-    }
-}
-
 /// `<system-error>`, as the pump writes one.
 pub(crate) fn system_error(code: &str, message: &str) -> Payload {
     let mut writer = systole_kit::writer::Writer::new();
