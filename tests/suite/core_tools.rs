@@ -116,7 +116,8 @@ fn e12_every_native_tool_of_the_core_is_answered_as_the_result_of_its_call() {
         // A script cannot know the code of a final's slot, so there the last word is a report.
         replies += "  - say: 'x'\n  - say: 'y'\n  - say: 'z'\n";
         let house = organism(&format!("peers: [echo], dialect: {dialect}, actions: many"), &replies);
-        asked(house.path());
+        let ended = systole(house.path(), &["ask", "What is there?"]);
+        assert_eq!(ended.code, Some(i32::from(dialect == "xml-final")), "{ended:?}");
         let ran = systole(house.path(), &["context", "@last", "--json"]);
         let prompt: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         let mut results = Vec::new();

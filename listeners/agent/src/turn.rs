@@ -137,13 +137,17 @@ fn request(ask: &Ask<'_>, header: String) -> Request {
     let mut messages = ask.conversation.messages();
     messages.push(Message { role: Role::User, parts: vec![Part::Text(header)] });
     let spec = &ask.agent.spec;
-    let tools = if ask.header.only_final { Vec::new() } else { ask.tools.to_vec() };
-    let choice = spec.tool_choice.as_ref().filter(|_| !tools.is_empty()).map(|choice| match choice {
-        ToolChoice::Auto => Choice::Auto,
-        ToolChoice::Required => Choice::Required,
-        ToolChoice::None => Choice::None,
-        ToolChoice::Tool(name) => Choice::Tool(name.clone()),
-    });
+    let tools = ask.tools.to_vec();
+    // Who sends calls of before must send their tools too: where only a final counts, none may be called.
+    let choice = match &spec.tool_choice {
+        _ if tools.is_empty() => None,
+        _ if ask.header.only_final => Some(Choice::None),
+        Some(ToolChoice::Auto) => Some(Choice::Auto),
+        Some(ToolChoice::Required) => Some(Choice::Required),
+        Some(ToolChoice::None) => Some(Choice::None),
+        Some(ToolChoice::Tool(name)) => Some(Choice::Tool(name.clone())),
+        None => None,
+    };
     Request {
         system: ask.conversation.system.clone(),
         messages,
