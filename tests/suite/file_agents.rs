@@ -35,7 +35,7 @@ agents:
            output: {format: json, schema: final.json}, describe: all, on_unknown: fail, tool_choice: notary__invoice, tool_output_max: 8KiB,
            share: 20%, timeout: 2m, idle: 30s, in_flight: 3,
            prompt: {rules: [Be brief., Name sources.], identity: You judge., tool_calling: '', making_code_changes: Carefully.}}
-  notary: {model: rehearsal, accepts: [invoice], entry: false, stop_early: true, prompt: {identity: You sign.}}
+  notary: {model: rehearsal, accepts: [invoice], entry: false, prompt: {identity: You sign.}}
 ";
 
 /// A folder that has the files which `FULL` names.
@@ -78,7 +78,7 @@ fn the_smallest_agent_gets_every_default() {
         (agent.dialect, agent.thinking, agent.actions),
         (Dialect::Xml, Thinking::Required, Actions::One)
     );
-    assert_eq!((agent.tool_output_max, &agent.tool_choice, agent.stop_early), (4096, &None, false));
+    assert_eq!((agent.tool_output_max, &agent.tool_choice), (4096, &None));
     assert_eq!((agent.output.format, &agent.output.schema, &agent.preamble), (Format::Text, &None, &None));
     assert_eq!(agent.prompt[0].lines, ["You answer questions."]);
     let schema = |contract: &systole_agent::spec::Contract| agent.schemas[contract.schema].name.clone();
@@ -115,7 +115,7 @@ fn the_smallest_agent_gets_every_default() {
 fn every_key_of_an_agent_and_a_model_says_what_it_says() {
     let folder = folder();
     let file = load(folder.path(), FULL, &[]).unwrap_or_else(|refused| panic!("{refused}"));
-    let [critic, notary] = file.agents.as_slice() else { panic!("{:?}", file.agents) };
+    let [critic, _] = file.agents.as_slice() else { panic!("{:?}", file.agents) };
     assert_eq!(
         (critic.dialect, critic.thinking, critic.actions),
         (Dialect::Native, Thinking::Free, Actions::Many)
@@ -134,7 +134,6 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
     assert_eq!(peers, [("billing", "invoice"), ("notary", "invoice")]);
     assert_eq!(critic.schemas[critic.peers[0].returns[0].schema].name, "payloads/");
     assert_eq!(critic.accepts[0].element, talk("ask"), "not the one that the file declares under this name");
-    assert!(notary.stop_early);
 
     let [smart, rehearsal] = file.models.as_slice() else { panic!("{:?}", file.models) };
     assert_eq!((smart.provider, smart.window, smart.max_output), (Provider::OpenAi, 200_000, 8_000));

@@ -22,7 +22,6 @@ pub(super) struct Mind {
     pub(super) dialect: Dialect,
     pub(super) thinking: Thinking,
     pub(super) actions: Actions,
-    pub(super) stop_early: bool,
     pub(super) attempts: u32,
     pub(super) tool_output_max: usize,
     pub(super) tool_choice: Option<At<String>>,
@@ -53,7 +52,6 @@ impl Mind {
             dialect: Dialect::Xml,
             thinking: Thinking::Required,
             actions: Actions::One,
-            stop_early: false,
             attempts: 3,
             tool_output_max: 4096,
             tool_choice: None,
@@ -149,6 +147,10 @@ fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
     }
     if let Some((node, path)) = own.get("output") {
         output(desk, node, &path, &mut mind);
+        if !mind.is_native() {
+            let told = [&path, ": in `xml` and `plain` a final is what its element takes"].concat();
+            tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native or xml-final");
+        }
     }
     if let Some((node, path)) = own.get("prompt") {
         mind.prompt = prompt::read(desk, node, &path);
@@ -172,13 +174,11 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
         }
         mind.actions = wanted;
     }
-    if let Some((node, path)) = own.get("stop_early") {
-        mind.stop_early = value::flag(desk, node, &path).unwrap_or(false);
-        let cuts = mind.dialect == Dialect::Xml && mind.actions == Actions::One;
-        if mind.stop_early && !cuts {
-            let told = [&path, ": only one action in `xml` can be cut behind"].concat();
-            tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: xml with actions: one");
-        }
+    if let Some((node, path)) = own.get("stop_early")
+        && value::flag(desk, node, &path) == Some(true)
+    {
+        let told = ["`", &path, ": true` is not built yet: an answer is read to its end"].concat();
+        desk.tell(Code::ConfigNotBuilt, node.span, &told, Some("leave it out"));
     }
     if let Some((node, path)) = own.get("tool_choice") {
         mind.tool_choice = value::text(desk, node, &path);

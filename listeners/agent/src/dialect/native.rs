@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use systole_kit::Payload;
 use systole_kit::schema::nearest;
 
-use super::{Act, Taken, final_in_words};
+use super::{Act, Taken, final_in_words, json_schema};
 use crate::contracts::Contracts;
 use crate::failures::Reason;
 use crate::heard::Heard;
@@ -77,10 +77,15 @@ fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, tak
     if heard.stop == Stop::Length {
         return taken.wrong("output-truncated", "");
     }
-    if agent.output.format == Format::Json
-        && let Err(error) = serde_json::from_str::<serde_json::Value>(text.trim())
-    {
-        return taken.wrong("json-required", error.to_string());
+    if agent.output.format == Format::Json {
+        let value: serde_json::Value = match serde_json::from_str(text.trim()) {
+            Ok(value) => value,
+            Err(error) => return taken.wrong("json-required", error.to_string()),
+        };
+        let schema = agent.output.schema.as_ref();
+        if let Some(words) = schema.and_then(|schema| json_schema::check(schema, &value).err()) {
+            return taken.wrong("json-schema", words);
+        }
     }
     taken.ending = final_in_words(contracts, text, "success");
 }

@@ -320,3 +320,24 @@ async fn e7_a_final_that_is_said_again_is_not_stuck() {
     assert!(items(&said)[1].name().is(systole_kit::namespaces::TALK, "answer"));
     assert!(stage.heard.lock().unwrap().notices.is_empty());
 }
+
+#[tokio::test]
+async fn e9_a_native_final_in_json_follows_its_schema_or_is_told_where_not() {
+    let json = || {
+        let mut agent = helper(Dialect::Native);
+        let schema = serde_json::json!({"type": "object", "required": ["answer"]});
+        agent.output = Output { format: Format::Json, schema: Some(schema.into()) };
+        agent
+    };
+    for (slug, answer) in [("json-required", "In auth.rs."), ("json-schema", "{\"a\": 1}")] {
+        let first = serde_json::json!({ "say": answer }).to_string();
+        let mut stage = Stage::of(json(), &script(&first));
+        let (told, shown) = shown(&mut stage).await;
+        assert!(told.starts_with(&format!("agent.{slug}: ")), "{slug}: {told}");
+        assert!(shown.contains(&format!("slug=\"{slug}\"")), "{slug}: {shown}");
+    }
+    let right = serde_json::json!({ "say": "{\"answer\": \"auth.rs\"}" }).to_string();
+    let mut stage = Stage::of(json(), &script(&right));
+    let said = stage.ask().await;
+    assert_eq!(items(&said)[0].text(), "{\"answer\": \"auth.rs\"}");
+}

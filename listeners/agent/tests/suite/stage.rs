@@ -46,7 +46,6 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
         dialect,
         thinking: spec::Thinking::Required,
         actions: if native { spec::Actions::Many } else { spec::Actions::One },
-        stop_early: false,
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
