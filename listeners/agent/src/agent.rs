@@ -26,6 +26,9 @@ use crate::{primitives, prompt, viewing};
 /// Conversations that are kept. One more is made again from its view when it goes on.
 const KEPT: usize = 1024;
 
+/// Turns of a call that are taken up with a link for each; more of them share their links.
+const TURNS: usize = 24;
+
 /// Answers that say the same in a row, after which the agent ends with a report.
 const SAME: u32 = 4;
 
@@ -174,7 +177,10 @@ impl Agent {
         let mut conversation = Conversation::new(viewed.mark, system, &self.tools_text);
         let is_request = |happened: &Happened| matches!(happened, Happened::Request { .. });
         let request = viewed.happened.iter().rposition(is_request).map_or(0, |at| at + 1);
-        let (earlier, since) = viewed.happened.split_at(request);
+        // Of a delivery 64 questions are answered, so that many turns cannot be put down one by one.
+        let is_long = viewed.happened.len() - request > TURNS;
+        let (earlier, since) =
+            viewed.happened.split_at(if is_long { viewed.happened.len() } else { request });
         conversation.begin(&self.spec, &self.contracts, earlier);
         for happened in since {
             conversation.add(&self.spec, &self.contracts, happened);

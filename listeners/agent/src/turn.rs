@@ -17,9 +17,6 @@ use crate::prompt;
 use crate::show::{block, escaped};
 use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
 
-/// Links that are put down in one delivery, of which 64 questions are answered.
-const PUTS: usize = 48;
-
 /// What the model is told about this turn alone.
 pub(crate) struct Header<'a> {
     pub(crate) turn: u32,
@@ -65,7 +62,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     if let Some(heard) = bought(&past) {
         return Ok(Came::Heard(heard));
     }
-    for link in ask.conversation.unput(PUTS) {
+    for link in ask.conversation.unput() {
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;

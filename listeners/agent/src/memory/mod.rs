@@ -111,7 +111,7 @@ impl Conversation {
         }
     }
 
-    /// Begins with everything up to the request of the call, in as few links as it fits into.
+    /// Begins with what was before, in as few links as it fits into.
     pub(crate) fn begin(&mut self, agent: &Agent, contracts: &Contracts, earlier: &[Happened]) {
         let mut gathered = Vec::new();
         let mut bytes = 0;
@@ -179,13 +179,10 @@ impl Conversation {
         self.segments.last().map_or(&self.base.hash, |segment| &segment.link.hash)
     }
 
-    /// The links that a prompt stands on and that were not put down yet. Where there are more than a delivery can put,
-    /// the first of them were put in earlier turns: each adds one.
-    pub(crate) fn unput(&self, most: usize) -> Vec<&Link> {
+    /// The links that a prompt stands on and that were not put down yet.
+    pub(crate) fn unput(&self) -> impl Iterator<Item = &Link> {
         let all = std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link));
-        let new: Vec<&Link> = all.skip(self.put).collect();
-        let known = new.len().saturating_sub(most);
-        new.into_iter().skip(known).collect()
+        all.skip(self.put)
     }
 
     /// Every link was put down.

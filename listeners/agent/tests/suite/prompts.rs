@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use systole_agent::spec::{Dialect, Format, Output};
+use systole_kit::ask::{Message, Shown, Spot, Words};
 
 use crate::stage::{Stage, found, helper, section};
 
@@ -57,4 +58,26 @@ async fn e12_a_prompt_in_the_dialects_xml_final_and_plain() {
     let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
     stage.ask().await;
     golden("plain-1.txt", &whole(&stage));
+}
+
+/// A delivery has room for 64 questions, and a view that was cleared may keep more turns than that.
+#[tokio::test]
+async fn e12_every_link_of_a_prompt_is_put_down_however_many_turns_are_taken_up() {
+    for turns in [1, 24, 25, 60, 200] {
+        let answers = "helper:\n  - say: <thinking>Done.</thinking><attempt_completion><result>x</result></attempt_completion>\n";
+        let mut stage = Stage::of(helper(Dialect::Xml), answers);
+        let since = (1..=turns).flat_map(|turn| {
+            let text = format!("<thinking>{turn}</thinking><search><query>q{turn}</query></search>");
+            let (stop, payload) = ("end".to_owned(), found(&format!("found {turn}")));
+            let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };
+            let spot = Spot::Answer { turn, ordinal: 1 };
+            let message = Message { seq: u64::from(turn) * 2, from: "search".to_owned(), spot, payload };
+            [Shown::Words(words), Shown::Message(message)]
+        });
+        stage.take_up(turns + 1, since.collect()).await;
+        let (_, segments, _) = stage.prompt();
+        let told = segments.join("\n");
+        assert!((1..=turns).all(|turn| told.contains(&format!(">found {turn}<"))), "{turns} turns");
+        assert!(stage.heard.lock().unwrap().documents.len() <= 60, "{turns} turns need too many questions");
+    }
 }

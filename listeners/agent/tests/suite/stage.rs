@@ -98,6 +98,8 @@ pub(crate) struct Heard {
     pub(crate) journal: Vec<Entry>,
     pub(crate) notices: Vec<(String, String)>,
     pub(crate) progress: Vec<String>,
+    /// What the view shows behind the request.
+    pub(crate) since: Vec<Shown>,
 }
 
 pub(crate) struct Stage {
@@ -137,6 +139,13 @@ impl Stage {
             (0u32..).zip(items).map(|(ordinal, payload)| Item { ordinal, from: None, seq: None, payload });
         let answers = Answers { turn: self.turn, wrap_up: None, items: items.collect(), inbox };
         self.deliver(write_answers(&answers)).await
+    }
+
+    /// A later turn of a call of which nothing is remembered here, as after another process or a cleared view.
+    pub(crate) async fn take_up(&mut self, turn: u32, since: Vec<Shown>) -> Said {
+        self.heard.lock().unwrap().since = since;
+        self.turn = turn - 1;
+        self.answer(Vec::new(), Vec::new()).await
     }
 
     /// The last turn, in which only a final counts.
@@ -277,10 +286,9 @@ impl Line for Kept {
                     payload: self.request.clone(),
                 };
                 let (mark, began) = (MARK.to_owned(), "2026-11-20".to_owned());
-                Some(
-                    Viewed { count: 1, next: None, mark, began, shown: vec![Shown::Message(message)] }
-                        .payload(),
-                )
+                let mut shown = vec![Shown::Message(message)];
+                shown.extend(heard.since.iter().cloned());
+                Some(Viewed { count: 1, next: None, mark, began, shown }.payload())
             }
             Saying::Ask(other) => panic!("nobody answers {other:?}"),
         };
