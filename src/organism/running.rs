@@ -192,7 +192,8 @@ impl Organism {
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
-        let voice = Voice::default();
+        let (tail, followed) = watch::channel(last);
+        let voice = Voice::beside(followed.clone());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
@@ -210,7 +211,6 @@ impl Organism {
             askers: room.clone(),
             steps: plan.steps,
         };
-        let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
