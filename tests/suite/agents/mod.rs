@@ -9,5 +9,6 @@ mod kills;
 mod nonce;
 mod settings;
 mod views;
+mod voice;
 mod whole;
 mod window;
