@@ -1,15 +1,19 @@
 //! Somebody who asks at a terminal: the words of a model as they come in, the calls on the way, the answer, and Ctrl-C. All of
 //! it is the same whether the organism is in the process that asks or in another one.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
 use rustix::process::Signal;
 use systole_mock_model::End;
 
 use super::house::{House, KEY, Plan};
-use crate::program::{PATIENCE, Running};
+use crate::program::{Events, PATIENCE, Running, run_file, systole_with};
 use crate::terminal::{CTRL_C, Terminal, lines_that_stay};
 
-/// Words that come in two pieces, the second of which the model holds back.
-const TWO_PIECES: &str = r#"{say: "First words come. And then the rest.", chunk: 18, hold: And then}"#;
+/// Words that come in small pieces, of which the model holds back the later ones.
+const HELD_BACK: &str = r#"{say: "First words come. And then the rest.", chunk: 6, hold: And th}"#;
 
 /// The two ways to an organism.
 const WAYS: [bool; 2] = [false, true];
@@ -31,7 +35,7 @@ fn at_terminal(house: &House, arguments: &[&str]) -> Terminal {
 #[test]
 fn b18_the_first_words_are_on_the_terminal_while_the_model_holds_back_the_rest() {
     for is_elsewhere in WAYS {
-        let house = house(&[TWO_PIECES]);
+        let house = house(&[HELD_BACK]);
         let organism = elsewhere(&house, is_elsewhere);
         let mut terminal = at_terminal(&house, &["ask", "What?"]);
         terminal.shows("helper: First words come.");
@@ -70,7 +74,7 @@ fn b18_the_calls_on_the_way_stand_on_the_terminal_in_the_same_lines_either_way()
 #[test]
 fn b10_ctrl_c_cancels_the_question_wherever_the_organism_runs() {
     for is_elsewhere in WAYS {
-        let house = house(&[TWO_PIECES, "{say: I am still there.}"]);
+        let house = house(&[HELD_BACK, "{say: I am still there.}"]);
         let organism = elsewhere(&house, is_elsewhere);
         let mut terminal = at_terminal(&house, &["ask", "What?"]);
         terminal.shows("helper: First words come.");
@@ -91,7 +95,7 @@ fn b10_ctrl_c_cancels_the_question_wherever_the_organism_runs() {
 #[test]
 fn b10_ctrl_c_in_a_conversation_cancels_the_question_and_ends_it_wherever_the_organism_runs() {
     for is_elsewhere in WAYS {
-        let house = house(&["{say: Hello.}", TWO_PIECES]);
+        let house = house(&["{say: Hello.}", HELD_BACK]);
         let organism = elsewhere(&house, is_elsewhere);
         let mut terminal = at_terminal(&house, &["ask"]);
         terminal.shows("> ");
@@ -137,7 +141,7 @@ fn b18_two_that_ask_at_once_each_hear_their_own_thread_alone() {
 
 #[test]
 fn b18_an_organism_that_is_killed_in_the_middle_is_told_of_and_nothing_is_claimed() {
-    let house = house(&[TWO_PIECES, "{say: The moon is there.}"]);
+    let house = house(&[HELD_BACK, "{say: The moon is there.}"]);
     let organism = house.run();
     let mut terminal = at_terminal(&house, &["ask", "Where?"]);
     terminal.shows("helper: First words come.");
@@ -147,4 +151,94 @@ fn b18_an_organism_that_is_killed_in_the_middle_is_told_of_and_nothing_is_claime
     assert_eq!(code, Some(5), "{screen}");
     let told = "error: the organism stopped before the answer; thread sess- goes on when it runs again";
     assert_eq!(lines_that_stay(&screen), [told], "{screen}");
+}
+
+/// A door before that of the organism, which passes everything on but the first request that begins so: who made it is
+/// left waiting, and handed to the test.
+fn door_that_keeps(house: &House, request: &'static str) -> Receiver<TcpStream> {
+    let file = house.path().join("hello.db.run");
+    let (run, door) = (run_file(house.path()), TcpListener::bind("127.0.0.1:0").unwrap());
+    let before = std::fs::read_to_string(&file).unwrap();
+    let other = before.replace(&run.address.to_string(), &door.local_addr().unwrap().to_string());
+    assert_ne!(before, other);
+    std::fs::write(file, other).unwrap();
+    let (to_test, kept) = sync_channel(1);
+    // It waits for the next until the test process ends.
+    std::thread::spawn(move || {
+        while let Ok((asks, _)) = door.accept() {
+            let (to_test, to) = (to_test.clone(), run.address);
+            std::thread::spawn(move || pass_on(asks, to, request, &to_test));
+        }
+    });
+    kept
+}
+
+fn pass_on(mut asks: TcpStream, to: SocketAddr, request: &str, to_test: &SyncSender<TcpStream>) {
+    let mut answers = TcpStream::connect(to).unwrap();
+    let (mut said, mut heard) = (answers.try_clone().unwrap(), asks.try_clone().unwrap());
+    // It ends with its connection.
+    std::thread::spawn(move || std::io::copy(&mut said, &mut heard));
+    let mut some = [0; 1 << 16];
+    while let Ok(read @ 1..) = asks.read(&mut some) {
+        if some[..read].starts_with(request.as_bytes()) {
+            to_test.send(asks).unwrap();
+            return;
+        }
+        answers.write_all(&some[..read]).unwrap();
+    }
+}
+
+#[test]
+fn b18_an_answer_on_disk_that_nobody_told_any_more_is_printed() {
+    let house = house(&["{say: The moon is there.}"]);
+    let organism = house.run();
+    let run = run_file(house.path());
+    let kept = door_that_keeps(&house, "GET /v1/events");
+    let path = house.path().to_owned();
+    let asking = std::thread::spawn(move || systole_with(&path, &["ask", "Where?"], &[("MODEL_KEY", KEY)]));
+    let mut waits = kept.recv_timeout(PATIENCE).unwrap();
+    let mut events = Events::open(&run, "?from=0", &[]);
+    while events.next().expect("a final").2["code"] != "final" {}
+    organism.signal(Signal::KILL);
+    organism.end();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    waits.write_all(head.as_bytes()).unwrap();
+    waits.shutdown(Shutdown::Both).unwrap();
+    let asked = asking.join().unwrap();
+    assert_eq!((asked.code, asked.stdout.as_str()), (Some(0), "The moon is there.\n"), "{asked:?}");
+}
+
+#[test]
+fn b10_ctrl_c_twice_leaves_at_once_and_claims_nothing() {
+    let house = house(&[HELD_BACK]);
+    let organism = house.run();
+    let kept = door_that_keeps(&house, "POST /v1/threads");
+    let mut terminal = at_terminal(&house, &["ask", "What?"]);
+    terminal.shows("helper: First words come.");
+    terminal.types(CTRL_C);
+    let unanswered = kept.recv_timeout(PATIENCE).unwrap();
+    terminal.types(CTRL_C);
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(130), "{screen}");
+    assert_eq!(lines_that_stay(&screen).concat().matches("cancelled").count(), 0, "{screen}");
+    drop(unanswered);
+    assert!(!house.told().contains("cancelled"), "{}", house.told());
+    organism.interrupt();
+}
+
+#[test]
+fn ctrl_c_ends_the_waiting_of_send_and_the_thread_goes_on() {
+    let house = house(&[HELD_BACK]);
+    let organism = house.run();
+    let mut terminal = at_terminal(&house, &["send", "ask", "What?"]);
+    terminal.shows("helper: First words come.");
+    terminal.types(CTRL_C);
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(130), "{screen}");
+    assert_eq!(lines_that_stay(&screen).last().unwrap(), "stopping; thread sess- goes on", "{screen}");
+    assert_eq!(house.mock.seen()[0].end, End::Open);
+    house.mock.release();
+    let mut events = Events::open(&run_file(house.path()), "?from=0", &[]);
+    while events.next().expect("a final").2["code"] != "final" {}
+    organism.interrupt();
 }
