@@ -72,4 +72,6 @@ mod stage;
 mod stalled;
 mod start;
 mod tidy;
+mod trail;
+mod trail_texts;
 mod trial;

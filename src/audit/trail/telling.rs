@@ -10,6 +10,7 @@ use crate::audit::columns::{cut, day, plain, wrapped};
 use crate::audit::narrate::{self, narrate};
 use crate::words::client::Role;
 use crate::words::ids::ThreadId;
+use crate::words::record::Kind;
 
 /// Columns that a name takes at most.
 const NAME: usize = 24;
@@ -46,7 +47,9 @@ impl Telling {
         if let Some(turn) = &link.turn {
             lines.extend(beside(&thread, turn, &link.why));
         }
-        lines.extend(wrapped("  ↑ ", INDENT, &reason(&link.why, link.turn.as_ref())));
+        let refused = record.header.kind == Kind::Refusal && matches!(link.why, Why::Turn { .. });
+        let of = if refused { "of an item " } else { "" };
+        lines.extend(wrapped("  ↑ ", INDENT, &[of, &reason(&link.why, link.turn.as_ref())].concat()));
         if let Why::Door(door) = &link.why {
             lines.extend(credentials(door));
         }
@@ -73,7 +76,10 @@ fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
 }
 
 fn those(shown: &[Shown]) -> String {
-    let one = |it: &Shown| ["#", &it.seq.to_string(), " from ", &cut(it.from.as_str(), NAME)].concat();
+    let one = |it: &Shown| {
+        let from = cut(it.from.as_str(), NAME);
+        ["#", &it.seq.to_string(), " <", &it.element, "> from ", &from].concat()
+    };
     // The newest stand nearest to what they led to.
     let left = shown.len().saturating_sub(NAMED);
     let named: Vec<String> = shown.iter().skip(left).map(one).collect();

@@ -9,6 +9,7 @@ use systole_kit::journal::{Entry, Recalled};
 
 use super::Why;
 use crate::audit::causes::{back, opens};
+use crate::audit::glance::glance;
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::{CallPath, Name};
 use crate::words::ports::{LogFault, LogReader};
@@ -32,6 +33,15 @@ pub struct Shown {
     pub seq: u64,
     /// Who sent it.
     pub from: Name,
+    /// The element of its payload.
+    pub element: String,
+}
+
+impl Shown {
+    fn of(record: &Record) -> Shown {
+        let h = &record.header;
+        Shown { seq: h.seq, from: h.from.clone(), element: glance(&record.body).element }
+    }
 }
 
 /// A model that was asked.
@@ -61,7 +71,7 @@ pub struct Answered {
 }
 
 /// The call and the turn in which a listener said it; none for what the core or somebody outside says.
-pub fn said_in(record: &Record) -> Option<(CallPath, u32)> {
+pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     let h = &record.header;
     let call = h.call.as_ref()?;
     match (h.kind, h.code) {
@@ -104,7 +114,7 @@ pub(super) fn read(
         let mut shown = Vec::new();
         back(reader, &h.thread, h.seq, |earlier| {
             let is_it = earlier.header.code == Some(Mark::Approving(Approving::Amendment));
-            shown.extend(is_it.then(|| Shown { seq: earlier.header.seq, from: earlier.header.from.clone() }));
+            shown.extend(is_it.then(|| Shown::of(earlier)));
             ControlFlow::Break(())
         })?;
         return Ok(Some(Turn { shown, ..Turn::default() }));
@@ -148,7 +158,7 @@ impl Turn {
             (Kind::Approval, Some(Mark::Approving(Approving::Approved))) => {
                 let by =
                     approval_payload::read_decided(&record.body).and_then(|said| Name::parse(&said.by).ok());
-                self.shown.push(Shown { seq: h.seq, from: by.unwrap_or_else(Name::person) });
+                self.shown.push(Shown { from: by.unwrap_or_else(Name::person), ..Shown::of(record) });
             }
             _ => {}
         }
@@ -195,7 +205,7 @@ impl Turn {
                 until = until.or(h.cause);
             }
             if h.seq != opened.header.seq && is_shown(record, call, number) {
-                self.shown.push(Shown { seq: h.seq, from: h.from.clone() });
+                self.shown.push(Shown::of(record));
             }
             ControlFlow::Continue(())
         })?;
@@ -214,8 +224,8 @@ fn is_shown(record: &Record, call: &CallPath, number: u32) -> bool {
         (Kind::Message, Some(Mark::Role(Role::Inbox | Role::WrapUp)))
         | (Kind::Timer, Some(Mark::Timing(Timing::Fired)))
         | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => is_in_inbox,
-        // These are answered by being recorded.
-        (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))) | (Kind::Refusal, _) => is_item,
+        // A refusal is the answer to its item. Notes are answered by being recorded, and tell their sender nothing.
+        (Kind::Refusal, _) => is_item,
         (Kind::Outcome, Some(Mark::DeadLetter)) => false,
         (Kind::Message, Some(Mark::Role(Role::Answer | Role::Final))) | (Kind::Outcome, _) => is_answer,
         _ => false,
