@@ -73,5 +73,6 @@ mod stalled;
 mod start;
 mod tidy;
 mod trail;
+mod trail_kinds;
 mod trail_texts;
 mod trial;

@@ -58,7 +58,7 @@ fn running(folder: &Path) -> Running {
     Running::organism(folder)
 }
 
-fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> {
+pub(crate) fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> {
     all.iter().map(|(place, why)| ((*place).to_owned(), (*why).to_owned())).collect()
 }
 
@@ -154,6 +154,7 @@ fn c12_a_persons_word_a_timer_and_a_child_are_told_while_the_organism_runs() {
     let fired = values(&beat, &[place(timer).as_str().unwrap()]);
     assert_eq!((&fired[0]["why"], &fired[1]["record"]["code"]), (&"timer".into(), &"set".into()));
     let finished = records.iter().find(|record| record["code"] == "inbox").unwrap();
+    assert!(!shown.contains(&place(finished)), "the turn before was shown it: {shown:?}");
     let child = links(&beat, &[place(finished).as_str().unwrap()]);
     assert_eq!(child[0].1, "ended");
     assert_eq!(child[1..3], pairs(&[(".delivery@2", "turn"), (".delivery@1", "spawned")]));
