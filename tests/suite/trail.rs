@@ -1,6 +1,6 @@
 //! `systole trail`, as the binary that people have: the chain of causes of a record, back to the door.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use systole::words::record::{Header, Kind, Mark, Record, Role, Timing, head_zero
 use systole::words::time::Millis;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload};
-use crate::program::{Ran, Running, systole};
+use crate::program::{Running, systole};
 
 /// What a trail prints, each line asserted to fit a terminal.
 #[track_caller]
@@ -62,29 +62,62 @@ pub(crate) fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> 
     all.iter().map(|(place, why)| ((*place).to_owned(), (*why).to_owned())).collect()
 }
 
-/// A new folder with an example, and its answer to a command.
-pub(crate) fn example(name: &str, arguments: &[&str]) -> (tempfile::TempDir, Ran) {
+/// A new folder with an example.
+fn example(name: &str) -> (tempfile::TempDir, PathBuf) {
     let above = tempfile::tempdir().unwrap();
     let made = systole(above.path(), &["init", "--example", name, name]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    let ran = systole(&above.path().join(name), arguments);
-    (above, ran)
+    let folder = above.path().join(name);
+    (above, folder)
+}
+
+/// The search of the team, which looks for the pace of the node only when somebody opens the gate.
+const GATED: &str = "while read -r line; do\n\
+    case $line in *'node fires'*) read -r go < gate ;; esac\n\
+    printf '%s\\n' \"$line\"\ndone | python3 listeners/search.py\n";
+
+/// The example with a team of agents after its answer. The child ends when its parent waits for it, and never before:
+/// how fast each of them is must change no record.
+pub(crate) fn team() -> (tempfile::TempDir, PathBuf) {
+    let (above, team) = example("team");
+    let file = team.join("organism.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    let gated = yaml.replace("run: [python3, listeners/search.py]", "run: [sh, gated.sh]");
+    assert_ne!(yaml, gated);
+    std::fs::write(&file, gated).unwrap();
+    std::fs::write(team.join("gated.sh"), GATED).unwrap();
+    gate(&team);
+    let organism = running(&team);
+    let sent = systole(&team, &["send", "ask", "What makes a heart beat?", "--no-wait"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let mut follow = Running::start(&team, &["log", "@last", "--follow"]);
+    follow.shows("waits, item");
+    std::fs::write(team.join("gate"), "go\n").unwrap();
+    follow.shows("answers call 1 ");
+    organism.interrupt();
+    (above, team)
+}
+
+/// Makes a file that gives nothing before somebody writes it.
+fn gate(folder: &Path) {
+    let made = Command::new("mkfifo").arg("gate").current_dir(folder).status().unwrap();
+    assert!(made.success());
 }
 
 #[test]
 fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_to_the_door() {
-    let (above, ran) = example("team", &["ask", "What makes a heart beat?"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let team = above.path().join("team");
+    let (_above, team) = team();
     let chain = [
+        ("@46", "turn"),
+        ("@41", "turn"),
         ("@40", "turn"),
         ("@35", "turn"),
         ("@30", "turn"),
         ("@25", "arrived"),
         ("@24", "ended"),
-        (".pace@12", "turn"),
-        (".pace@7", "turn"),
+        (".pace@10", "turn"),
         (".pace@6", "turn"),
+        (".pace@5", "turn"),
         (".pace@1", "spawned"),
         ("@17", "turn"),
         ("@12", "turn"),
@@ -93,7 +126,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
         ("@1", "door"),
     ];
     assert_eq!(links(&team, &[]), pairs(&chain));
-    assert_eq!(links(&team, &["@last@40"]), pairs(&chain), "the last record is meant where none is named");
+    assert_eq!(links(&team, &["@last@46"]), pairs(&chain), "the last record is meant where none is named");
 
     let all = values(&team, &["@last@30"]);
     let (review, door) = (&all[0], &all.last().unwrap()["door"]);
@@ -111,7 +144,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
     assert_eq!(door["key"], all.last().unwrap()["record"]["key"]);
 
     let told = told(&team, &[]);
-    assert!(told.contains(&format!("\n      systole context {thread}@37\n")), "{told}");
+    assert!(told.contains(&format!("\n      systole context {thread}@43\n")), "{told}");
     assert!(told.contains("  ↑ of an item in turn 1 of call 1, opened by\n"), "{told}");
     let last = told.split("  ↑ ").last().unwrap();
     assert!(last.starts_with("from outside, by client operator\n    key "), "{last}");
@@ -120,8 +153,7 @@ fn c12_the_answer_of_a_team_is_followed_over_a_thread_its_models_and_a_refusal_t
 
 #[test]
 fn c12_a_persons_word_a_timer_and_a_child_are_told_while_the_organism_runs() {
-    let (above, _) = example("beat", &["check"]);
-    let beat = above.path().join("beat");
+    let (_above, beat) = example("beat");
     let order = std::fs::read_to_string(beat.join("order.xml")).unwrap();
     std::fs::write(beat.join("big.xml"), order.replace("<quantity>0<", "<quantity>30<")).unwrap();
     let organism = running(&beat);
@@ -176,8 +208,7 @@ const GATE: &str = "read line < gate\ncat > /dev/null\necho '<dug xmlns=\"urn:t\
 fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_before() {
     let folder = cast(&[Part("dig", "dig", "dug", &["run: [sh, gate.sh]", "mode: once"])]);
     std::fs::write(folder.path().join("gate.sh"), GATE).unwrap();
-    let made = Command::new("mkfifo").arg("gate").current_dir(folder.path()).status().unwrap();
-    assert!(made.success());
+    gate(folder.path());
     for (name, text) in [("one.xml", "one"), ("two.xml", "two")] {
         std::fs::write(folder.path().join(name), payload("dig", text)).unwrap();
     }

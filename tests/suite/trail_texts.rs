@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::audit_stage::{Part, cast, payload};
-use super::trail::{example, told, values};
+use super::trail::{team, told, values};
 use crate::organism::folder;
 use crate::program::systole;
 
@@ -23,35 +23,34 @@ fn ways(found: &Value) -> Vec<String> {
 
 #[test]
 fn c12_a_text_of_a_tool_in_a_child_is_followed_into_the_final_answer() {
-    let (above, ran) = example("team", &["ask", "What makes a heart beat?"]);
-    assert!(ran.stdout.contains("70 times a minute"), "{ran:?}");
-    let team = above.path().join("team");
+    let (_above, team) = team();
     let found = values(&team, &["--text", "70 times a minute"]);
-    assert_eq!(found[0]["records"], 12);
+    assert_eq!(found[0]["records"], 15);
     let wanted = [
-        ".pace@7 says search researcher 1",
-        ".pace@9 prompted researcher - 1",
-        ".pace@10 answered researcher - 1",
-        ".pace@12 says researcher coordinator 1",
+        ".pace@6 says search researcher 1",
+        ".pace@7 prompted researcher - 1",
+        ".pace@8 answered researcher - 1",
+        ".pace@10 says researcher coordinator 1",
         "@24 says core coordinator 1",
-        "@27 prompted coordinator - 2",
-        "@28 answered coordinator - 2",
+        "@27 prompted coordinator - 3",
+        "@28 answered coordinator - 3",
         "@30 says coordinator critic 1",
         "@32 prompted critic - 1",
-        "@40 says coordinator operator 1",
+        "@40 says coordinator board 1",
+        "@46 says coordinator operator 1",
     ];
     assert_eq!(ways(&found[0]), wanted);
-    assert!(found[1]["place"].as_str().unwrap().ends_with(".pace@7"), "its chain follows");
+    assert!(found[1]["place"].as_str().unwrap().ends_with(".pace@6"), "its chain follows");
     assert_eq!(found.last().unwrap()["why"], "door");
 
     let told = told(&team, &["--text", "70 times a minute"]);
-    assert!(told.starts_with("12 records hold the text; who said it, the first on top:\n"), "{told}");
-    assert!(told.contains(".pace@7  search → researcher\n"), "{told}");
-    assert!(told.contains("the model of coordinator was shown it, 2 times\n"), "{told}");
+    assert!(told.starts_with("15 records hold the text; who said it, the first on top:\n"), "{told}");
+    assert!(told.contains(".pace@6  search → researcher\n"), "{told}");
+    assert!(told.contains("the model of coordinator was shown it, 3 times\n"), "{told}");
 
     // What stands in the file of the organism alone reaches the log with the first prompt that is made of it.
     let own = values(&team, &["--text", "Say only what the notes say."]);
-    assert_eq!(ways(&own[0])[0], "@3 prompted coordinator - 6");
+    assert_eq!(ways(&own[0])[0], "@3 prompted coordinator - 7");
     // What was refused is found in the payload that was refused, and before it where the model wrote it.
     let refused = values(&team, &["--text", "<limit>50</limit>"]);
     assert_eq!(ways(&refused[0])[..2], ["@4 answered coordinator - 1", "@6 refuses core - 1"]);

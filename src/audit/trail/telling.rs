@@ -95,7 +95,7 @@ fn bought(asked: &Asked) -> String {
         Some(result) => {
             let stop = cut(&plain(&result.stop), NAME);
             let tokens = result.tokens.map_or_else(
-                || ", tokens unknown".to_owned(),
+                || ", tokens uncounted".to_owned(),
                 |tokens| [", ", &tokens.to_string(), " tokens"].concat(),
             );
             let money = result.money.as_ref().map_or_else(String::new, |money| [", ", money].concat());
