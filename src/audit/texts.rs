@@ -260,9 +260,11 @@ impl Search<'_> {
                 holds = *known;
                 break;
             }
-            let link = self.document(position, hash)?;
-            let link = link.and_then(|bytes| (self.read_link)(&String::from_utf8_lossy(&bytes)));
-            let (before, texts) = link.map_or((None, Vec::new()), |link| (link.before, link.texts));
+            let bytes = self.document(position, hash)?.unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            // A listener that is no agent of ours may keep its prompts in another form.
+            let whole = || Link { before: None, texts: vec![text.to_string()] };
+            let Link { before, texts } = (self.read_link)(&text).unwrap_or_else(whole);
             chain.push((hash, texts.iter().any(|text| self.wanted.is_in_model_text(text))));
             next = before.and_then(|before| Digest::parse(&before).ok());
         }

@@ -160,13 +160,13 @@ impl<'a> Trail<'a> {
                 return Ok((self.door(h.config, by.as_ref().unwrap_or(&h.from), None)?, None));
             }
             (Kind::Terminal, _) => {
+                if let Some(item) = causes::cancelling(self.reader, placed)? {
+                    return Ok((Why::Cancelled, Some(item)));
+                }
                 if let Some(by) = &h.to
                     && self.is_client(h.config, by)?
                 {
                     return Ok((self.door(h.config, by, None)?, None));
-                }
-                if let Some(item) = causes::cancelling(self.reader, placed)? {
-                    return Ok((Why::Cancelled, Some(item)));
                 }
                 causes::at(self.reader, &h.thread, 1)?
             }

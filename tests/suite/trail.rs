@@ -206,27 +206,34 @@ const GATE: &str = "read line < gate\ncat > /dev/null\necho '<dug xmlns=\"urn:t\
 
 #[test]
 fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_before() {
-    let folder = cast(&[Part("dig", "dig", "dug", &["run: [sh, gate.sh]", "mode: once"])]);
+    let keys = ["run: [sh, gate.sh]", "mode: once", "approval: {when: always}"];
+    let folder = cast(&[Part("dig", "dig", "dug", &keys)]);
     std::fs::write(folder.path().join("gate.sh"), GATE).unwrap();
     gate(folder.path());
     for (name, text) in [("one.xml", "one"), ("two.xml", "two")] {
         std::fs::write(folder.path().join(name), payload("dig", text)).unwrap();
     }
     let organism = running(folder.path());
-    for arguments in [&["--file", "one.xml"][..], &["--file", "two.xml", "--thread", "@last"]] {
-        let sent = systole(folder.path(), &[&["send", "--no-wait"], arguments].concat());
-        assert_eq!(sent.code, Some(0), "{sent:?}");
-    }
+    let runs = |arguments: &[&str]| {
+        let ran = systole(folder.path(), arguments);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    runs(&["send", "--no-wait", "--file", "one.xml"]);
+    runs(&["approve", "a1"]);
+    // The second is let go while the first is still out.
+    runs(&["send", "--no-wait", "--file", "two.xml", "--thread", "@last"]);
+    runs(&["approve", "a2"]);
     let mut follow = Running::start(folder.path(), &["log", "@last", "--follow"]);
-    follow.shows("#2 operator");
+    follow.shows("approval a2 is approved");
     // Each of the two opens the gate once.
     std::fs::write(folder.path().join("gate"), "first\n").unwrap();
     follow.shows("first");
     std::fs::write(folder.path().join("gate"), "second\n").unwrap();
     follow.shows("second");
-    assert_eq!(links(folder.path(), &["@last"]), pairs(&[("@4", "turn"), ("@2", "door")]));
-    let told = flat(&told(folder.path(), &["@last@4"]));
-    assert!(told.contains("↑ in turn 1 of call 2, opened after #3 by"), "{told}");
+    assert_eq!(links(folder.path(), &["@last"]), pairs(&[("@8", "turn"), ("@4", "door")]));
+    let told = flat(&told(folder.path(), &["@last@8"]));
+    assert!(told.contains("↑ in turn 1 of call 2, opened after #7 by"), "{told}");
+    assert!(told.contains("also shown: #6 <approval-decided> from operator"), "{told}");
     drop(organism);
 }
 

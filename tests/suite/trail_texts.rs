@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::audit_stage::{Part, cast, payload};
+use super::audit_stage::{Part, cast, flat, payload};
 use super::trail::{team, told, values};
 use crate::organism::folder;
 use crate::program::systole;
@@ -58,13 +58,14 @@ fn c12_a_text_of_a_tool_in_a_child_is_followed_into_the_final_answer() {
 
 const AGENT: &str = r"
 organism: {name: hello}
-models: {main: {provider: script, file: replies.yaml}}
+models: {main: {provider: script, file: replies.yaml, price: {in: 3, out: 15, per: 1M, currency: USD}}}
 agents: {helper: {model: main, prompt: {identity: You answer questions.}}}
 ";
 
 const REPLIES: &str = r"
 helper:
   - say: <thinking>Simple.</thinking><attempt_completion><result>It is 1 &lt; 2 &amp; so on.</result></attempt_completion>
+    usage: {in: 1000, out: 100}
 ";
 
 #[test]
@@ -80,6 +81,9 @@ fn c12_a_text_is_found_as_it_reads_and_as_it_stands() {
     let answer = at("1 < 2 & so");
     assert!(answer[0].contains(" answered helper - 1"), "the model wrote it with escapes: {answer:?}");
     assert!(answer.last().unwrap().ends_with(" says helper operator 1"), "{answer:?}");
+    let model = &values(folder.path(), &[])[0]["models"][0];
+    assert_eq!((&model["tokens"], &model["money"]), (&1100.into(), &"0.0045 USD".into()));
+    assert!(flat(&told(folder.path(), &[])).contains(", 1100 tokens, 0.0045 USD "));
     // A line break in the log or on a screen is a blank, and so is a tag.
     assert_eq!(at("1  <\n2 & so on."), at("1 < 2 & so on."));
     // Letters are compared as they are.

@@ -119,12 +119,12 @@ pub(super) fn read(
         })?;
         return Ok(Some(Turn { shown, ..Turn::default() }));
     }
-    let (Why::Turn { call, number, after }, Some(cause)) = (why, cause) else { return Ok(None) };
+    let (Why::Turn { call, number, .. }, Some(cause)) = (why, cause) else { return Ok(None) };
     let mut turn = Turn::default();
     if h.code == Some(Mark::Journaling(Journaling::Result)) {
         turn.during(record, call, *number);
     }
-    let opened = after.unwrap_or(cause.header.seq);
+    let opened = cause.header.seq;
     back(reader, &h.thread, h.seq, |earlier| match earlier.header.seq > opened {
         true => {
             turn.during(earlier, call, *number);
@@ -155,7 +155,7 @@ impl Turn {
                 let attempt = core_payload::read_attempt(&record.body).map(|attempt| attempt.number);
                 self.attempt = self.attempt.or(attempt.filter(|attempt| *attempt > 1));
             }
-            (Kind::Approval, Some(Mark::Approving(Approving::Approved))) => {
+            (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
                 let by =
                     approval_payload::read_decided(&record.body).and_then(|said| Name::parse(&said.by).ok());
                 self.shown.push(Shown { from: by.unwrap_or_else(Name::person), ..Shown::of(record) });
