@@ -15,7 +15,7 @@ use crate::audit::trail::{self, Telling};
 pub(super) struct Trail {
     #[command(flatten)]
     place: Place,
-    /// THREAD@N: the record of that number, as log prints it; without @N the thread's last
+    /// THREAD@N, its number as log prints it; without @N the thread's last
     #[arg(value_name = "MESSAGE", default_value = "@last", conflicts_with = "text")]
     message: String,
     /// The first record that holds this text, and who passed it on
