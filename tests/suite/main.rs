@@ -74,4 +74,7 @@ mod stalled;
 mod start;
 mod terminal;
 mod tidy;
+mod trail;
+mod trail_kinds;
+mod trail_texts;
 mod trial;
