@@ -22,6 +22,7 @@ pub(super) struct Mind {
     pub(super) dialect: Dialect,
     pub(super) thinking: Thinking,
     pub(super) actions: Actions,
+    pub(super) stop_early: bool,
     pub(super) attempts: u32,
     pub(super) tool_output_max: usize,
     pub(super) tool_choice: Option<At<String>>,
@@ -52,6 +53,7 @@ impl Mind {
             dialect: Dialect::Xml,
             thinking: Thinking::Required,
             actions: Actions::One,
+            stop_early: false,
             attempts: 3,
             tool_output_max: 4096,
             tool_choice: None,
@@ -174,11 +176,11 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
         }
         mind.actions = wanted;
     }
-    if let Some((node, path)) = own.get("stop_early")
-        && value::flag(desk, node, &path) == Some(true)
-    {
-        let told = ["`", &path, ": true` is not built yet: an answer is read to its end"].concat();
-        desk.tell(Code::ConfigNotBuilt, node.span, &told, Some("leave it out"));
+    if let Some((node, path)) = own.get("stop_early") {
+        mind.stop_early = value::flag(desk, node, &path) == Some(true);
+        if mind.stop_early {
+            ends_early(desk, own, node.span, &path, mind);
+        }
     }
     if let Some((node, path)) = own.get("tool_choice") {
         mind.tool_choice = value::text(desk, node, &path);
@@ -186,6 +188,19 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
             let told = [&path, ": only native calls have such a choice"].concat();
             tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native");
         }
+    }
+}
+
+/// Whether an answer can be cut behind its first action: it must be seen where that ends, and there must be one alone.
+fn ends_early(desk: &mut Desk, own: &Fields<'_>, at: Span, path: &str, mind: &Mind) {
+    if mind.dialect != Dialect::Xml {
+        let why = if mind.is_native() { "a native call ends by itself" } else { "the whole answer is the result" };
+        let told = [path, ": only in `xml` an action ends before the answer does; here ", why].concat();
+        tell_by_dialect(desk, own, at, &told, "leave it out, or dialect: xml");
+    } else if let (Actions::Many, Some((actions, _))) = (mind.actions, own.get("actions")) {
+        let told = [path, ": with several actions a turn nobody knows which is the last"].concat();
+        let second = (actions.span, "the actions");
+        desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out, or actions: one"), second);
     }
 }
 

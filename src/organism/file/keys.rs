@@ -235,7 +235,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.dialect", "xml", "how it acts: `xml` in its text, `native` by the provider's calls of tools, `xml-final` by those, with the final in its text; `plain`: its whole answer is the result").of(Form::Words(&["xml", "native", "xml-final", "plain"])),
     key("agents.NAME.thinking", "`required`", "whether it reasons before every action: `required` or `free`").of(Form::Words(&["required", "free"])),
     key("agents.NAME.actions", "one; many with native calls", "how many actions a turn may hold: `one` or `many`; with native calls `many`").of(Form::Words(&["one", "many"])),
-    key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; `true` is not built yet").of(Form::Flag),
+    key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; with `xml` and one action a turn").of(Form::Flag),
     key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
     key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
     key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread` is not built yet").of(Form::Words(&["call"])),

@@ -180,6 +180,7 @@ impl Found<'_> {
             dialect: mind.dialect,
             thinking: mind.thinking,
             actions: mind.actions,
+            stop_early: mind.stop_early,
             attempts: mind.attempts,
             turns: party.turns,
             tool_output_max: mind.tool_output_max,

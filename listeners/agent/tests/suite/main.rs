@@ -5,6 +5,7 @@
 mod answers;
 mod bench;
 mod core_tools;
+mod early;
 mod failures;
 mod faults;
 mod hijacked;

@@ -46,6 +46,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
         dialect,
         thinking: spec::Thinking::Required,
         actions: if native { spec::Actions::Many } else { spec::Actions::One },
+        stop_early: false,
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
@@ -120,7 +121,11 @@ impl Stage {
     /// That agent with that model, asked that.
     pub(crate) fn with(spec: spec::Agent, model: Arc<dyn Model>, question: &str) -> Self {
         let models = Models::new(vec![(limits(), model)], Box::new(Dice), &Patience::default());
-        let models = Arc::new(models.expect("the models are right"));
+        Self::asking(spec, Arc::new(models.expect("the models are right")), question)
+    }
+
+    /// That agent with those models, asked that.
+    pub(crate) fn asking(spec: spec::Agent, models: Arc<Models>, question: &str) -> Self {
         let agent = Arc::new(Agent::new(spec, models).expect("the schemas are right"));
         let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
