@@ -238,7 +238,7 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.stop_early", "false", "whether its answer is cut behind its first action instead of being read to its end; with `xml` and one action a turn").of(Form::Flag),
     key("agents.NAME.attempts", "3", "unusable answers in a row after which it ends, 1 to 100").of(Form::Count(1, 100)),
     key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(Form::Count(1, 1000)),
-    key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread` is not built yet").of(Form::Words(&["call"])),
+    key("agents.NAME.sees", "call", "what it is shown: `call`, its own call; `thread`, beside it whatever others said to one another in the thread").of(Form::Words(&["call", "thread"])),
     key("agents.NAME.tool_choice", "none", "what a request with native calls says of their choice: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
     key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it is shown, 256B to 1MiB; all of it is kept").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
     key("agents.NAME.output", "as its keys", "what its final is to be; with `native` and `xml-final`").of(MAP),

@@ -20,7 +20,7 @@ use super::schemas::{Absent, Shelf};
 use super::value::At;
 use crate::rules::introspection::META_XSD;
 use crate::words::codes::Code;
-use crate::words::composition::{Element, Listener};
+use crate::words::composition::{Element, Listener, Sees};
 
 /// What the house makes agents from.
 pub(super) struct Thinking {
@@ -181,6 +181,7 @@ impl Found<'_> {
             thinking: mind.thinking,
             actions: mind.actions,
             stop_early: mind.stop_early,
+            sees_thread: mind.sees == Sees::Thread,
             attempts: mind.attempts,
             turns: party.turns,
             tool_output_max: mind.tool_output_max,

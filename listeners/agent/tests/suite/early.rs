@@ -22,7 +22,9 @@ fn early() -> spec::Agent {
 /// What a model said is on record as a script's answer.
 fn script(say: &str, more: &str) -> String {
     let say = serde_json::to_string(say).unwrap();
-    format!("helper:\n  - {{say: {say}{more}}}\n  - say: \"<attempt_completion><result>ok</result></attempt_completion>\"\n")
+    format!(
+        "helper:\n  - {{say: {say}{more}}}\n  - say: \"<attempt_completion><result>ok</result></attempt_completion>\"\n"
+    )
 }
 
 /// The markup of the items of a reply, without notes.
@@ -45,7 +47,7 @@ async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes
         let heard = stage.heard.lock().unwrap();
         assert!(heard.notices.is_empty(), "there was no second action: {:?}", heard.notices);
         let shown = heard.progress.concat();
-        assert!(ACTION.contains(shown.trim()) || ACTION.starts_with(&shown), "{chunk}: {shown}");
+        assert!(ACTION.starts_with(&shown), "{chunk}: what is not read is not shown either: {shown}");
     }
 }
 
@@ -107,7 +109,8 @@ async fn e2_an_answer_without_an_action_is_read_to_its_end() {
 async fn e2_where_only_a_final_is_taken_an_action_before_it_does_not_cut() {
     let ending = "<attempt_completion><result>so far</result></attempt_completion>";
     let say = serde_json::to_string(&[ACTION, ending, " more"].concat()).unwrap();
-    let answers = format!("helper:\n  - {{say: {}}}\n  - {{say: {say}}}\n", serde_json::to_string(ACTION).unwrap());
+    let answers =
+        format!("helper:\n  - {{say: {}}}\n  - {{say: {say}}}\n", serde_json::to_string(ACTION).unwrap());
     let mut stage = Stage::of(early(), &answers);
     stage.ask().await;
     let said = stage.wrap_up("budget.messages").await;
@@ -124,7 +127,10 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
         let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad:?}"));
         let mock = MockModel::start(script, Options::default()).unwrap();
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
-        let spec = spec::Model { retry: spec::Retry { attempts: 1, first_ms: 1, longest_ms: 1 }, ..model(form, &format!("{}{path}", mock.url())) };
+        let spec = spec::Model {
+            retry: spec::Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+            ..model(form, &format!("{}{path}", mock.url()))
+        };
         let asked = Arc::new(adapter(&spec, limits())) as Arc<dyn Model>;
         let spec = spec::Model { name: "main".to_owned(), ..spec };
         let models = Models::new(vec![(spec, asked)], Box::new(Dice), &Patience::default()).unwrap();
@@ -145,7 +151,8 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
 #[test]
 fn e2_an_answer_that_nobody_listens_to_is_read_to_its_end() {
     for form in FORMS {
-        let script = Script::parse("- {say: \"<a></a> and on\", chunk: 3}").unwrap_or_else(|bad| panic!("{bad:?}"));
+        let script =
+            Script::parse("- {say: \"<a></a> and on\", chunk: 3}").unwrap_or_else(|bad| panic!("{bad:?}"));
         let mock = MockModel::start(script, Options::default()).unwrap();
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
         let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());

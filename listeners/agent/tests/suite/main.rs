@@ -14,6 +14,7 @@ mod keys;
 mod mocked;
 mod models;
 mod network;
+mod overheard;
 mod prompts;
 mod reader;
 mod red_team;

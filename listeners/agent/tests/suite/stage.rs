@@ -47,6 +47,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
         thinking: spec::Thinking::Required,
         actions: if native { spec::Actions::Many } else { spec::Actions::One },
         stop_early: false,
+        sees_thread: false,
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
@@ -101,6 +102,10 @@ pub(crate) struct Heard {
     pub(crate) progress: Vec<String>,
     /// What the view shows behind the request.
     pub(crate) since: Vec<Shown>,
+    /// What it shows before that.
+    pub(crate) before: Vec<Shown>,
+    /// From where on it was asked for.
+    pub(crate) asked: Vec<u64>,
 }
 
 pub(crate) struct Stage {
@@ -283,17 +288,28 @@ impl Line for Kept {
                 heard.documents.insert(hash.clone(), text);
                 Some(Put { hash, total }.payload())
             }
-            Saying::Ask(Question::View { .. }) => {
+            Saying::Ask(Question::View { from_seq, .. }) => {
+                heard.asked.push(from_seq);
                 let message = Message {
-                    seq: 1,
+                    seq: heard.before.len() as u64 + 1,
                     from: "alice".to_owned(),
+                    to: None,
                     spot: Spot::Request,
                     payload: self.request.clone(),
                 };
                 let (mark, began) = (MARK.to_owned(), "2026-11-20".to_owned());
-                let mut shown = vec![Shown::Message(message)];
-                shown.extend(heard.since.iter().cloned());
-                Some(Viewed { count: 1, next: None, mark, began, shown }.payload())
+                let all = heard.before.iter().cloned().chain([Shown::Message(message)]);
+                let all: Vec<Shown> = all.chain(heard.since.iter().cloned()).collect();
+                let number = |shown: &Shown| match shown {
+                    Shown::Message(message) => Some(message.seq),
+                    Shown::Words(_) => None,
+                };
+                let count = all.iter().filter_map(number).max().unwrap_or(0);
+                // Words go with the message that they stand before.
+                let with = |at: usize| all[at..].iter().find_map(number).unwrap_or(count);
+                let asked = (0..all.len()).filter(|at| with(*at) >= from_seq);
+                let shown = asked.map(|at| all[at].clone()).collect();
+                Some(Viewed { count, next: None, mark, began, shown }.payload())
             }
             Saying::Ask(other) => panic!("nobody answers {other:?}"),
         };
