@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use systole::edges::log::memory::Memory;
+use systole::pump::state::Stand;
 use systole::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
 use systole::words::ports::{CallMark, LogFault, LogReader, Opening, Position, Row};
 use systole_kit::ask::{Spot, Viewed};
@@ -11,6 +12,9 @@ use systole_kit::ask::{Spot, Viewed};
 use super::approvals::amendment;
 use super::clearing::{calls, clear, ends, recall, thinks};
 use super::*;
+
+/// Records, and where each stands in its call.
+type Places = Vec<(u64, Spot)>;
 
 /// The listeners of the pump's tests, with more turns, of which these see their thread.
 fn stage(who: &[&str]) -> Stage {
@@ -47,12 +51,12 @@ impl Stage {
     }
 
     /// The places of what is the listener's own in that view, and of everything in the view of its call alone.
-    fn own(&self, path: &str) -> (Vec<(u64, Spot)>, Vec<(u64, Spot)>) {
+    fn own(&self, path: &str) -> (Places, Places) {
         let whose = self.whose(&root(), path);
         assert_eq!(whose.sees, Sees::Thread);
         let narrow = Whose { sees: Sees::Call, ..whose.clone() };
         let view = |whose: &Whose| look(&self.log(), &mut Begun::default(), whose, &vec![]).unwrap().view;
-        let places = |view: View| -> Vec<(u64, Spot)> {
+        let places = |view: View| -> Places {
             let own = view.messages().iter().filter(|message| message.to.is_none());
             own.map(|message| (message.seq, message.spot)).collect()
         };
@@ -340,4 +344,94 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
         assert_eq!(seen, look(&stage.log(), &mut Begun::default(), &whose, &vec![]).unwrap(), "turn {turn}");
     }
     assert_eq!(counts, [4, 3, 3, 3, 3, 3], "records that were read for each look");
+}
+
+/// A number that looks like chance and is the same for the same words.
+fn dice(words: &str) -> u64 {
+    words.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    }) >> 7
+}
+
+/// What a call says in a turn: the same however things went around it.
+fn reply(story: u64, path: &str, turn: u32) -> Vec<Item> {
+    let depth = path.matches('/').count();
+    let mut items = Vec::new();
+    let last = turn > 2 || depth > 1 || dice(&format!("{story} {path} {turn} last")) % 4 == 0;
+    if dice(&format!("{story} {path} {turn} note")) % 3 == 0 {
+        items.push(thinks(&format!("{path} t{turn}")));
+    }
+    if last {
+        items.push(ends(&format!("end of {path}")));
+        return items;
+    }
+    for at in 0..=dice(&format!("{story} {path} {turn} many")) % 3 {
+        let words = format!("{path} t{turn} {at}");
+        items.push(match dice(&format!("{story} {words}")) % 6 {
+            0 => to_each(Gather::All, &["tool", "other"]),
+            1 => refused(),
+            2 => calls("agent", &words),
+            3 => calls("other", &words),
+            _ => calls("tool", &words),
+        });
+    }
+    items
+}
+
+/// Plays a story to its end; which of the calls that are due speaks next is decided by chance. What each saw when it
+/// spoke is told by its path and turn.
+fn played(story: u64, chance: u64) -> std::collections::BTreeMap<(String, u32), Vec<String>> {
+    let mut stage = stage(&["agent", "other", "tool"]);
+    for (key, to) in [("k", "agent"), ("k2", "tool"), ("k3", "agent")] {
+        let thread = (key != "k").then(root);
+        stage.asks(key, to, thread.as_ref());
+    }
+    let mut seen = std::collections::BTreeMap::new();
+    for step in 0..240 {
+        let calls = &stage.state.thread(&root()).unwrap().calls;
+        let due = calls.iter().filter_map(|(path, call)| match call.stand() {
+            Stand::Ready { turn, .. } => Some((path.as_str().to_owned(), turn)),
+            _ => None,
+        });
+        let due: Vec<(String, u32)> = due.collect();
+        let Some((path, turn)) =
+            due.get(dice(&format!("{chance} {step}")) as usize % due.len().max(1)).cloned()
+        else {
+            return seen;
+        };
+        let view = stage.overhears(&root(), &path);
+        let seqs = stage.view(&root(), &path).messages().iter().map(|one| one.seq).collect::<Vec<u64>>();
+        let distinct: std::collections::BTreeSet<u64> = seqs.iter().copied().collect();
+        assert_eq!(
+            distinct.len(),
+            seqs.len(),
+            "{story} {path} t{turn}: each record has one place: {view:#?}"
+        );
+        let (own, alone) = stage.own(&path);
+        assert_eq!(own, alone, "{story} {path} t{turn}: what is its own: {view:#?}");
+        if let Some(before) = turn.checked_sub(1).and_then(|turn| seen.get(&(path.clone(), turn))) {
+            let before: &Vec<String> = before;
+            assert_eq!(view[..before.len()], before[..], "{story} {path} t{turn}: no number changes");
+        }
+        seen.insert((path.clone(), turn), view);
+        stage.replies(&path, turn, reply(story, &path, turn));
+    }
+    panic!("story {story} does not come to its end");
+}
+
+#[test]
+fn b2_what_each_sees_of_its_thread_is_the_same_whatever_runs_first() {
+    let mut most = 0;
+    for story in 0..12 {
+        let told = played(story, 0);
+        most = most.max(told.values().map(Vec::len).max().unwrap_or(0));
+        for chance in 1..3 {
+            let other = played(story, chance);
+            assert_eq!(told.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>(), "story {story}");
+            for (which, view) in &told {
+                assert_eq!(other[which], *view, "story {story}, {which:?}");
+            }
+        }
+    }
+    assert!(most > 30, "the longest view has {most} messages");
 }
