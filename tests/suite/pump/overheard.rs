@@ -347,27 +347,27 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
 }
 
 /// A number that looks like chance and is the same for the same words.
-fn dice(words: &str) -> u64 {
-    words.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    }) >> 7
+fn dice(words: &str, sides: usize) -> usize {
+    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    usize::try_from(hash >> 40).unwrap() % sides
 }
 
 /// What a call says in a turn: the same however things went around it.
 fn reply(story: u64, path: &str, turn: u32) -> Vec<Item> {
     let depth = path.matches('/').count();
     let mut items = Vec::new();
-    let last = turn > 2 || depth > 1 || dice(&format!("{story} {path} {turn} last")) % 4 == 0;
-    if dice(&format!("{story} {path} {turn} note")) % 3 == 0 {
+    let last = turn > 2 || depth > 1 || dice(&format!("{story} {path} {turn} last"), 4) == 0;
+    if dice(&format!("{story} {path} {turn} note"), 3) == 0 {
         items.push(thinks(&format!("{path} t{turn}")));
     }
     if last {
         items.push(ends(&format!("end of {path}")));
         return items;
     }
-    for at in 0..=dice(&format!("{story} {path} {turn} many")) % 3 {
+    for at in 0..=dice(&format!("{story} {path} {turn} many"), 3) {
         let words = format!("{path} t{turn} {at}");
-        items.push(match dice(&format!("{story} {words}")) % 6 {
+        items.push(match dice(&format!("{story} {words}"), 6) {
             0 => to_each(Gather::All, &["tool", "other"]),
             1 => refused(),
             2 => calls("agent", &words),
@@ -394,9 +394,7 @@ fn played(story: u64, chance: u64) -> std::collections::BTreeMap<(String, u32), 
             _ => None,
         });
         let due: Vec<(String, u32)> = due.collect();
-        let Some((path, turn)) =
-            due.get(dice(&format!("{chance} {step}")) as usize % due.len().max(1)).cloned()
-        else {
+        let Some((path, turn)) = due.get(dice(&format!("{chance} {step}"), due.len().max(1))).cloned() else {
             return seen;
         };
         let view = stage.overhears(&root(), &path);
