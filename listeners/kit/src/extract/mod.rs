@@ -99,24 +99,20 @@ const END: u8 = 8;
 /// How much is read at once where nothing in it can end anything.
 const AT_ONCE: usize = 256;
 
-/// The kinds of all bytes; white space in a line has none.
-const KINDS: [u8; 256] = {
-    let mut kinds = [LETTER; 256];
-    kinds[b' ' as usize] = 0;
-    kinds[b'\t' as usize] = 0;
-    kinds[b'\r' as usize] = 0;
-    kinds[b'\n' as usize] = SIGN;
-    kinds[b'<' as usize] = SIGN;
-    kinds[b'`' as usize] = SIGN;
-    kinds[b'~' as usize] = LETTER | TILDE;
-    kinds[b'>' as usize] = LETTER | END;
-    kinds
-};
+/// The kind of a byte; white space in a line has none.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b' ' | b'\t' | b'\r' => 0,
+        b'\n' | b'<' | b'`' => SIGN,
+        b'~' => LETTER | TILDE,
+        b'>' => LETTER | END,
+        _ => LETTER,
+    }
+}
 
 /// The kinds of bytes in a chunk. A long one is worth the way through all rooms, whatever stands in it.
 fn kinds(chunk: &[u8]) -> u8 {
-    let kind = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or_default();
-    if chunk.len() > 64 { SIGN | END } else { chunk.iter().fold(0, |kinds, byte| kinds | kind(byte)) }
+    if chunk.len() > 64 { SIGN | END } else { chunk.iter().fold(0, |kinds, byte| kinds | kind(*byte)) }
 }
 
 /// What an answer has held so far.
