@@ -49,6 +49,8 @@ pub(super) struct Plan<'a> {
     pub(super) replies: &'a str,
     /// What the model of `critic` answers.
     pub(super) critic: &'a str,
+    /// How `critic` acts, with its further keys.
+    pub(super) doubts: &'a str,
     /// Further keys of `helper`, with a comma before them.
     pub(super) agent: &'a str,
     /// Further keys of its model, likewise.
@@ -68,6 +70,7 @@ impl Default for Plan<'_> {
             dialect: "native",
             replies: "[]",
             critic: "[]",
+            doubts: "dialect: plain",
             agent: "",
             model: "",
             env: "{}",
@@ -105,7 +108,7 @@ impl House {
     }
 
     fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, env, peers, .. } = plan;
+        let Plan { form, dialect, agent, model, env, peers, doubts, .. } = plan;
         format!(
             r#"organism: {{name: hello, entry: helper}}
 payloads: {{search: {{query: text, "limit?": int 1..100}}, found: text}}
@@ -117,7 +120,7 @@ listeners:
   search: {{run: [python3, search.py], accepts: [search], returns: [found], env: {env}}}
 agents:
   helper: {{model: main, dialect: {dialect}, peers: {peers}, prompt: {{identity: You help.}}{agent}}}
-  critic: {{model: second, dialect: plain, entry: false, prompt: {{identity: You doubt.}}}}
+  critic: {{model: second, {doubts}, entry: false, prompt: {{identity: You doubt.}}}}
 log: {{path: ./hello.db}}
 console: {{listen: "127.0.0.1:0"}}
 "#

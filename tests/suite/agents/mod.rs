@@ -3,10 +3,12 @@
 
 mod again;
 mod dialects;
+mod early;
 mod faults;
 mod house;
 mod kills;
 mod nonce;
+mod seeing;
 mod settings;
 mod views;
 mod voice;
