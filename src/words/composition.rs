@@ -147,6 +147,8 @@ pub enum Reach {
     Inline,
     /// A program spoken to over stdin and stdout.
     Process(Program),
+    /// Whoever takes its work from the broker.
+    Nats,
 }
 
 /// A program that is a listener.

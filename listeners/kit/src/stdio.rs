@@ -313,7 +313,8 @@ impl<I: Read, O: Write> Pump for Streams<I, O> {
                 let ours = match told {
                     Told::Answer(answer) => answer.delivery == delivery && answer.id == id,
                     Told::Cancel { delivery: cancelled } => cancelled == delivery,
-                    Told::Delivery(_) => false,
+                    // Over a pipe there are none.
+                    Told::Delivery(_) | Told::Receipt(_) => false,
                 };
                 if ours {
                     return Ok(match self.waiting.remove(seen) {

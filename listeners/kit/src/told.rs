@@ -1,5 +1,5 @@
-//! What the pump says to a listener: deliveries, answers to its journal entries and questions, and word that an answer
-//! is no longer wanted.
+//! What the pump says to a listener: deliveries, answers to its journal entries and questions, receipts for what came over
+//! a broker, and word that an answer is no longer wanted.
 //!
 //! Never decides what is to be done about it. A document comes in and a [`Told`] goes out, or the other way round.
 
@@ -17,6 +17,8 @@ pub enum Told {
     Delivery(Box<Delivered>),
     /// The answer to a journal entry or a question.
     Answer(Answer),
+    /// A word that came over a broker was decided upon, and that is on disk.
+    Receipt(Receipt),
     /// The answer to a delivery is no longer wanted.
     Cancel {
         /// The delivery.
@@ -33,6 +35,29 @@ pub struct Answer {
     pub id: u64,
     /// Nothing where an entry is on disk; otherwise what was asked for, or the `<system-error>` that refuses it.
     pub payload: Option<Payload>,
+}
+
+/// Word that a reply or a notice was decided upon, and that this is on disk: it need not be said again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// The delivery that the word named; empty where it named none.
+    pub delivery: String,
+    /// Nothing where the word was taken, otherwise the `<system-error>` that refuses it.
+    pub refusal: Option<Payload>,
+}
+
+impl Receipt {
+    /// The document that says this.
+    #[must_use]
+    pub fn document(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(128);
+        let start = writer.open("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
+        match &self.refusal {
+            Some(refusal) => start.payload(refusal),
+            None => start.empty(),
+        }
+        writer.finish()
+    }
 }
 
 impl Answer {
@@ -94,9 +119,16 @@ impl Told {
                 };
                 Self::Answer(Answer { delivery, id, payload })
             }
+            "receipt" => {
+                let refusal = match gate.child()? {
+                    Some(inside) => Some(Payload::cut(&mut gate, inside)?),
+                    None => None,
+                };
+                Self::Receipt(Receipt { delivery, refusal })
+            }
             _ => {
                 let fault = gate.fault(codes::INVALID, "the pump says nothing of this name", tag.offset);
-                return Err(fault.expected("answer, cancel, or a delivery in an envelope"));
+                return Err(fault.expected("answer, receipt, cancel, or a delivery in an envelope"));
             }
         };
         while gate.step()? != Step::Done {}

@@ -218,6 +218,9 @@ fn entry(desk: &mut Desk, named: &At<String>, declared: &Declared) -> Option<Nam
 
 /// Without a program it can only be a Rust value; where none was to be expected that was told before.
 fn reach(party: &Party, directory: &Path) -> Reach {
+    if party.nats.is_some() {
+        return Reach::Nats;
+    }
     if party.run.is_empty() {
         return Reach::Inline;
     }

@@ -54,6 +54,8 @@ pub(super) struct Declared {
     pub(super) clients: Vec<clients::Declaration>,
     pub(super) payloads: Option<payloads::Section>,
     pub(super) schemas: Vec<At<String>>,
+    /// Where the file names a broker.
+    pub(super) bus: Option<bus::Declaration>,
 }
 
 /// One listener or agent as it is declared.
@@ -82,6 +84,8 @@ pub(super) struct Party {
     pub(super) describe: Describe,
     /// What makes it an agent; none for a listener.
     pub(super) mind: Option<Mind>,
+    /// Where the file says that it is reached over NATS.
+    pub(super) nats: Option<Span>,
 }
 
 /// Reads the declaration; none where the file is no map at all.
@@ -107,6 +111,7 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         clients: Vec::new(),
         payloads: None,
         schemas: Vec::new(),
+        bus: None,
     };
     if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
         && let Some(section) = fields(desk, node, node.span, "organism", &path)
@@ -183,6 +188,9 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     if let Some((node, path)) = top.get("models") {
         declared.models = models::read(desk, node, &path);
     }
+    if let Some((node, path)) = top.get("bus") {
+        declared.bus = bus::read(desk, node, &path);
+    }
     if let Some((node, path)) = top.get("clients") {
         declared.clients = clients::read(desk, node, &path);
     }
@@ -235,7 +243,8 @@ fn party(desk: &mut Desk, entry: &Entry) -> Option<Party> {
         return Some(Party::bare(key, None));
     };
     let mut party = Party::bare(key, name);
-    party.run = program(desk, &own, &entry.key);
+    party.nats = bus::reached(desk, &own);
+    party.run = if party.nats.is_some() { Vec::new() } else { program(desk, &own, &entry.key) };
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
     }
@@ -305,6 +314,7 @@ impl Party {
             entry: false,
             describe: Describe::Peers,
             mind: None,
+            nats: None,
         }
     }
 }

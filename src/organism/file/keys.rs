@@ -175,7 +175,7 @@ pub const KEYS: &[Key] = &[
         "peers",
         "whose payloads are described to it when it asks: `none`, `peers` or `all`",
     ).of(Form::Words(&["none", "peers", "all"])),
-    later("listeners.NAME.nats", "the listener is reached over NATS"),
+    key("listeners.NAME.nats", "false", "whether it is reached over the broker that `bus` names, in place of a program").of(Form::Flag),
     later("listeners.NAME.rate", "messages it may be sent in a second"),
     later("listeners.NAME.dead", "what happens to dead letters"),
     key("limits", "as its keys", "limits of the whole organism").of(MAP),
@@ -293,7 +293,8 @@ pub const KEYS: &[Key] = &[
         "required",
         "whose answers its sender waits for: `all`, or `first`, the first that is no failure",
     ).of(Form::Words(&["all", "first"])),
-    later("bus", "listeners over NATS beside an embedded log"),
+    key("bus", "none", "the broker over which listeners with `nats: true` are reached").of(MAP),
+    key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials").of(TEXT),
 ];
 
 /// A key that is looked for and never will be there.

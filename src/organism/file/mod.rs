@@ -8,6 +8,7 @@ mod agents;
 mod approval;
 mod broadcast;
 mod budgets;
+mod bus;
 mod clients;
 mod completion;
 mod compose;
@@ -77,6 +78,8 @@ pub struct OrganismFile {
     pub log: PathBuf,
     /// Where the HTTP door listens.
     pub listen: SocketAddr,
+    /// The address of the broker, where the file names one.
+    pub bus: Option<String>,
     /// Where the credentials of its clients are to be found.
     pub tokens: Vec<TokenSource>,
     /// What does not hinder it, and may not be what its composer meant.
@@ -189,6 +192,7 @@ fn check(
     if let Some(lies) = lies {
         log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
     }
+    bus::check(&mut desk, &declared);
     let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
@@ -215,6 +219,7 @@ fn check(
         description: declared.description,
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
+        bus: declared.bus.and_then(|bus| bus.url),
         tokens: composed.tokens,
         warnings,
     })

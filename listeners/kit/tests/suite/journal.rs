@@ -11,7 +11,7 @@ use systole_kit::journal::{Entry, Label, Outcome, Past, Recalled, Standing, Star
 use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
 use systole_kit::money::Money;
 use systole_kit::reply::Word;
-use systole_kit::told::{Answer, Told, cancel};
+use systole_kit::told::{Answer, Receipt, Told, cancel};
 use systole_kit::{Fault, Limits, Payload, codes};
 
 const NS: &str = "xmlns='urn:systole:listener:v1'";
@@ -200,6 +200,11 @@ fn what_the_pump_says_is_read_back() {
         assert_eq!(Told::read(&answer.document()), Ok(Told::Answer(answer)));
     }
     assert_eq!(Told::read(&cancel("d<1")), Ok(Told::Cancel { delivery: "d<1".into() }));
+    let error = Payload::write(systole_kit::namespaces::CORE, "system-error", |inside| inside.text("over"));
+    for refusal in [None, Some(error)] {
+        let receipt = Receipt { delivery: "d<1".into(), refusal };
+        assert_eq!(Told::read(&receipt.document()), Ok(Told::Receipt(receipt)));
+    }
     Told::read(format!("<reply {NS} delivery='d'/>").as_bytes()).expect_err("a pump does not say this");
     Told::read(b"<x xmlns='u'/>").expect_err("nor this");
 }
