@@ -11,6 +11,7 @@ use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 use systole_mock_model::{MockModel, Options, Script, Seen};
 
 use super::nonce;
+use super::strait::Strait;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
@@ -59,6 +60,8 @@ pub(super) struct Plan<'a> {
     pub(super) peers: &'a str,
     /// The most tokens that the mock takes.
     pub(super) window: Option<u64>,
+    /// Where its requests come through, if anywhere.
+    pub(super) strait: Option<&'a Strait>,
 }
 
 impl Default for Plan<'_> {
@@ -73,6 +76,7 @@ impl Default for Plan<'_> {
             env: "{}",
             peers: "[search, critic]",
             window: None,
+            strait: None,
         }
     }
 }
@@ -98,7 +102,7 @@ impl House {
         let mock = MockModel::start(script, options).unwrap();
         let url = match plan.dialect {
             "xml-final" => format!("http://{}", nonce::between(mock.address())),
-            _ => mock.url(),
+            _ => plan.strait.map_or(mock.url(), |strait| format!("http://{}", strait.before(mock.address()))),
         };
         let yaml = Self::file(plan, &url);
         House { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
@@ -151,7 +155,13 @@ console: {{listen: "127.0.0.1:0"}}
     /// All records of the log, in order.
     pub(super) fn records(&self) -> Vec<Record> {
         let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
-        log.after(Position(0), 10_000).unwrap().into_iter().map(|(_, record)| record).collect()
+        let (mut records, mut from) = (Vec::new(), Position(0));
+        loop {
+            let page = log.after(from, 10_000).unwrap();
+            let Some((last, _)) = page.last() else { return records };
+            from = *last;
+            records.extend(page.into_iter().map(|(_, record)| record));
+        }
     }
 
     /// What the log says, for the words of a failed test.

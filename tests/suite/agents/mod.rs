@@ -2,12 +2,15 @@
 //! the model's place. Nothing of an agent is called here; what it did is read from the log and from what the mock was sent.
 
 mod again;
+mod deaths;
 mod dialects;
 mod faults;
 mod house;
 mod kills;
 mod nonce;
+mod reckoning;
 mod settings;
+mod strait;
 mod views;
 mod whole;
 mod window;
