@@ -19,6 +19,7 @@ mod red_team;
 mod requests;
 mod rows;
 mod server;
+mod slugs;
 mod stage;
 mod streams;
 mod text_anywhere;
