@@ -2,6 +2,7 @@
 //! the model's place. Nothing of an agent is called here; what it did is read from the log and from what the mock was sent.
 
 mod again;
+mod circles;
 mod deaths;
 mod dialects;
 mod faults;

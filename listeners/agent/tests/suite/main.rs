@@ -13,6 +13,7 @@ mod keys;
 mod mocked;
 mod models;
 mod network;
+mod preparing;
 mod prompts;
 mod reader;
 mod red_team;

@@ -100,6 +100,10 @@ pub(crate) struct Heard {
     pub(crate) progress: Vec<String>,
     /// What the view shows behind the request.
     pub(crate) since: Vec<Shown>,
+    /// The views that were asked for, each with what it showed.
+    pub(crate) views: Vec<Vec<Shown>>,
+    /// The links that were put down, in order.
+    pub(crate) put: Vec<String>,
 }
 
 pub(crate) struct Stage {
@@ -275,6 +279,7 @@ impl Line for Kept {
                 let hash: String =
                     Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
                 let total = text.len() as u64;
+                heard.put.push(text.clone());
                 heard.documents.insert(hash.clone(), text);
                 Some(Put { hash, total }.payload())
             }
@@ -288,6 +293,7 @@ impl Line for Kept {
                 let (mark, began) = (MARK.to_owned(), "2026-11-20".to_owned());
                 let mut shown = vec![Shown::Message(message)];
                 shown.extend(heard.since.iter().cloned());
+                heard.views.push(shown.clone());
                 Some(Viewed { count: 1, next: None, mark, began, shown }.payload())
             }
             Saying::Ask(other) => panic!("nobody answers {other:?}"),
