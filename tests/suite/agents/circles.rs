@@ -30,13 +30,14 @@ fn house(dialect: &str, replies: &str) -> House {
 #[test]
 fn e7_an_agent_that_goes_round_with_two_listeners_is_told_and_ends_with_a_report() {
     for dialect in ["native", "xml"] {
-        let house = house(dialect, &turns(dialect, 12, 3));
+        let house = house(dialect, &turns(dialect, 13, 3));
         let ran = house.ask("Where is the moon?");
         let words = format!("{dialect}: {ran:?}\n{}", house.told());
-        // Three rounds are new and six bring nothing; the two before the last turn are refused, both calls of each.
-        assert_eq!(house.codes("loop.ping-pong").len(), 4, "{words}");
+        // Three rounds are new and six bring nothing; three are refused, both calls of each. In the turn behind the last
+        // only a final counts.
+        assert_eq!(house.codes("loop.ping-pong").len(), 6, "{words}");
         let asked = house.asked();
-        assert_eq!(asked.len(), 12, "{words}");
+        assert_eq!(asked.len(), 13, "{words}");
         let shown = asked[10].body.to_string();
         assert!(
             shown.contains("6 rounds with search brought no payload that was not there before"),
@@ -60,10 +61,10 @@ fn e7_an_agent_that_goes_round_with_two_listeners_is_told_and_ends_with_a_report
             .rev()
             .find(|record| String::from_utf8_lossy(&record.body).contains("<final-report"));
         let report = String::from_utf8(report.expect("there is a report").body.to_vec()).unwrap();
-        for part in [r#"source="synthetic""#, r#"outcome="partial""#, "Its last thought: Round 11."] {
+        for part in [r#"source="synthetic""#, r#"outcome="partial""#, "Its last thought: Round 12."] {
             assert!(report.contains(part), "{part}: {report}");
         }
-        assert!(ran.stdout.contains("Round 11."), "{words}");
+        assert!(ran.stdout.contains("Round 12."), "{words}");
         house.judged();
     }
 }

@@ -32,7 +32,7 @@ fn turn(rig: &mut Rig, thread: &ThreadId, number: u32, attempt: u32) -> Vec<u64>
 }
 
 #[test]
-fn c10_a_turn_that_is_handed_out_reads_nothing_of_the_log_that_is_at_hand() {
+fn b2_a_turn_that_is_handed_out_reads_nothing_of_the_log_that_is_at_hand() {
     let mut rig = two_agents();
     rig.was_read();
     for number in 1..=TURNS {
@@ -44,7 +44,7 @@ fn c10_a_turn_that_is_handed_out_reads_nothing_of_the_log_that_is_at_hand() {
 }
 
 #[test]
-fn c10_a_turn_after_a_restart_reads_the_records_that_it_shows_and_no_other() {
+fn b2_a_turn_after_a_restart_reads_the_records_that_it_shows_and_no_other() {
     let mut rig = two_agents();
     for number in 1..=TURNS {
         // The attempt that died with the pump was made again.
@@ -63,7 +63,7 @@ fn c10_a_turn_after_a_restart_reads_the_records_that_it_shows_and_no_other() {
 }
 
 #[test]
-fn c10_a_view_reads_the_records_of_its_thread_and_of_no_other() {
+fn b2_a_view_reads_the_records_of_its_thread_and_of_no_other() {
     let mut rig = two_agents();
     let other = rig.records().iter().map(|r| r.header.thread.clone()).rfind(|it| *it != root()).unwrap();
     for number in 1..=TURNS {
