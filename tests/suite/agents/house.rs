@@ -54,6 +54,12 @@ pub(super) struct Plan<'a> {
     pub(super) agent: &'a str,
     /// Further keys of its model, likewise.
     pub(super) model: &'a str,
+    /// Further keys of `critic`, likewise.
+    pub(super) other: &'a str,
+    /// Further keys of its model, likewise.
+    pub(super) second: &'a str,
+    /// Further keys of the organism, each on a line.
+    pub(super) rest: &'a str,
     /// Further variables of `search`, as a map in YAML.
     pub(super) env: &'a str,
     /// Whom `helper` may address.
@@ -73,6 +79,9 @@ impl Default for Plan<'_> {
             critic: "[]",
             agent: "",
             model: "",
+            other: "",
+            second: "",
+            rest: "",
             env: "{}",
             peers: "[search, critic]",
             window: None,
@@ -109,21 +118,22 @@ impl House {
     }
 
     fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, env, peers, .. } = plan;
+        let Plan { form, dialect, agent, model, other, second, rest, env, peers, .. } = plan;
         format!(
             r#"organism: {{name: hello, entry: helper}}
 payloads: {{search: {{query: text, "limit?": int 1..100}}, found: text}}
 models:
   main: {{provider: {form}, model: main-model, url: "{url}", key_env: MODEL_KEY,
          price: {{in: 3, out: 15, cached: 0.3, per: 1M, currency: USD}}, retry: {{attempts: 3, backoff: 1ms..2ms}}{model}}}
-  second: {{provider: {form}, model: second-model, url: "{url}", key_env: MODEL_KEY, retry: {{attempts: 3, backoff: 1ms..2ms}}}}
+  second: {{provider: {form}, model: second-model, url: "{url}", key_env: MODEL_KEY, retry: {{attempts: 3, backoff: 1ms..2ms}}{second}}}
 listeners:
   search: {{run: [python3, search.py], accepts: [search], returns: [found], env: {env}}}
 agents:
   helper: {{model: main, dialect: {dialect}, peers: {peers}, prompt: {{identity: You help.}}{agent}}}
-  critic: {{model: second, dialect: plain, entry: false, prompt: {{identity: You doubt.}}}}
+  critic: {{model: second, dialect: plain, entry: false, prompt: {{identity: You doubt.}}{other}}}
 log: {{path: ./hello.db}}
 console: {{listen: "127.0.0.1:0"}}
+{rest}
 "#
         )
     }

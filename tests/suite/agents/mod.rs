@@ -12,6 +12,7 @@ mod nonce;
 mod reckoning;
 mod settings;
 mod strait;
+mod trees;
 mod views;
 mod whole;
 mod window;
