@@ -6,6 +6,7 @@ mod circles;
 mod deaths;
 mod dialects;
 mod faults;
+mod growth;
 mod house;
 mod kills;
 mod nonce;
