@@ -3,6 +3,7 @@
 
 mod again;
 mod circles;
+mod crowded;
 mod deaths;
 mod dialects;
 mod faults;
