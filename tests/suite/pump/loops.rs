@@ -129,7 +129,7 @@ fn e7_a_turn_with_one_new_call_or_one_new_answer_among_known_ones_is_progress() 
 #[test]
 fn e7_two_parties_in_turn_that_bring_nothing_new_are_ping_pong() {
     let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 2 });
-    let to = |turn: u32| if turn % 2 == 0 { "tool" } else { "other" };
+    let to = |turn: u32| if turn.is_multiple_of(2) { "tool" } else { "other" };
     for turn in 1..=6 {
         assert_eq!(code_of(&round(&mut stage, turn, say(to(turn), 1), 0)), "message/call", "{turn}");
     }
