@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use systole_kit::journal::{Entry, Outcome, Recalled};
 use systole_kit::money::{Currency, Money};
 
-use super::columns::{cut, plain};
+use super::columns::{cut, plain, wrapped};
 use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader};
 use crate::words::record::{Kind, Record};
@@ -32,6 +32,8 @@ pub struct Row {
     pub tokens_out: u64,
     /// Money by currency.
     pub money: BTreeMap<Currency, u64>,
+    /// Results of which not all tokens were counted.
+    pub uncounted: u64,
     /// Results without a price.
     pub unpriced: u64,
 }
@@ -84,6 +86,7 @@ fn take(rows: &mut Rows, open: &mut BTreeMap<Start, (Name, String)>, record: &Re
 
 impl Row {
     fn add(&mut self, outcome: &Outcome) {
+        self.uncounted += u64::from(outcome.tokens_in.is_none() || outcome.tokens_out.is_none());
         self.tokens_in += outcome.tokens_in.unwrap_or(0);
         self.tokens_out += outcome.tokens_out.unwrap_or(0);
         match outcome.money {
@@ -98,6 +101,7 @@ impl Row {
         self.unknown += other.unknown;
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
+        self.uncounted += other.uncounted;
         self.unpriced += other.unpriced;
         for (currency, micros) in &other.money {
             *self.money.entry(*currency).or_default() += micros;
@@ -112,15 +116,17 @@ impl Row {
     }
 
     fn words(&self) -> String {
-        let mut words = [
-            self.requests.to_string().as_str(),
-            if self.requests == 1 { " request, " } else { " requests, " },
-            &self.tokens_in.to_string(),
-            " tokens in, ",
-            &self.tokens_out.to_string(),
-            " out",
-        ]
-        .concat();
+        let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown);
+        let mut words =
+            [self.requests.to_string().as_str(), if self.requests == 1 { " request" } else { " requests" }]
+                .concat();
+        if is_counted || self.tokens_in + self.tokens_out > 0 {
+            let (tokens_in, tokens_out) = (self.tokens_in.to_string(), self.tokens_out.to_string());
+            words.extend([", ", &tokens_in, " tokens in, ", &tokens_out, " out"]);
+        }
+        if self.uncounted > 0 {
+            words.extend([", ", &self.uncounted.to_string(), " uncounted"]);
+        }
         for amount in self.amounts() {
             words.extend([", ", &amount]);
         }
@@ -140,6 +146,7 @@ impl Row {
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
             "money": self.amounts(),
+            "uncounted": self.uncounted,
             "unpriced": self.unpriced,
         })
     }
@@ -156,12 +163,13 @@ pub fn sum(rows: &Rows) -> Row {
 pub fn lines(rows: &Rows) -> Vec<String> {
     let mut lines: Vec<String> = rows
         .iter()
-        .map(|((listener, model), row)| {
-            [&cut(listener.as_str(), 24), "  ", &cut(&plain(model), 24), "  ", &row.words()].concat()
+        .flat_map(|((listener, model), row)| {
+            let lead = [&cut(listener.as_str(), 24), "  ", &cut(&plain(model), 24), "  "].concat();
+            wrapped(&lead, 4, &row.words())
         })
         .collect();
     if rows.len() > 1 {
-        lines.push(["all  ", &sum(rows).words()].concat());
+        lines.extend(wrapped("all  ", 4, &sum(rows).words()));
     }
     lines
 }

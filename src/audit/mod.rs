@@ -5,6 +5,7 @@
 //! second truth: what is open is the pump's own fold, what is over stands in the records.
 
 pub mod approvals;
+pub mod causes;
 pub mod chains;
 pub mod columns;
 pub mod costs;
@@ -15,7 +16,9 @@ pub mod narrate;
 pub mod posts;
 pub mod prompts;
 pub mod roll;
+pub mod texts;
 pub mod todo;
+pub mod trail;
 pub mod tree;
 pub mod whole;
 pub mod why;

@@ -28,7 +28,7 @@ pub(super) const FIRST: &Example = &Example {
 };
 
 /// A shop: calls, a child thread, a timer, an approval, and a refusal that is mended.
-pub(super) const BEAT: &Example = &Example {
+const BEAT: &Example = &Example {
     name: "beat",
     about: "a shop in four programs: calls, a child thread, an approval, a refusal that is mended",
     files: &[
@@ -48,6 +48,20 @@ pub(super) const BEAT: &Example = &Example {
     next: "systole send --file order.xml",
 };
 
+/// A team: agents with rehearsed models, a search and a board.
+pub(super) const TEAM: &Example = &Example {
+    name: "team",
+    about: "three agents, a search and a board, with rehearsed models: a plan, a refusal that is read, a thread",
+    files: &[
+        ("organism.yaml", include_str!("../../config/team/organism.yaml")),
+        ("replies.yaml", include_str!("../../config/team/replies.yaml")),
+        ("listeners/search.py", include_str!("../../config/team/listeners/search.py")),
+        ("listeners/board.py", include_str!("../../config/team/listeners/board.py")),
+        ("test.sh", include_str!("../../config/team/test.sh")),
+    ],
+    next: "systole ask \"What makes a heart beat?\"",
+};
+
 /// Every example.
 pub(super) const ALL: &[&Example] = &[
     FIRST,
@@ -63,15 +77,5 @@ pub(super) const ALL: &[&Example] = &[
         next: "systole ask --to answer-py \"Who is there?\"",
     },
     BEAT,
-    &Example {
-        name: "team",
-        about: "three agents and a search, with rehearsed models: a plan, a refusal that is read, a thread, a critic",
-        files: &[
-            ("organism.yaml", include_str!("../../config/team/organism.yaml")),
-            ("replies.yaml", include_str!("../../config/team/replies.yaml")),
-            ("listeners/search.py", include_str!("../../config/team/listeners/search.py")),
-            ("test.sh", include_str!("../../config/team/test.sh")),
-        ],
-        next: "systole ask \"What makes a heart beat?\"",
-    },
+    TEAM,
 ];

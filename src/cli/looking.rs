@@ -12,6 +12,7 @@ use crate::audit::whole::Whole;
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, Reader};
 use crate::organism::file;
+use crate::words::composition::Composition;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{Clock as _, LogFault};
 use crate::words::time::Millis;
@@ -64,13 +65,16 @@ impl Looking {
 
     /// The log as it stands.
     pub(super) fn whole(&self) -> Result<Whole, Exit> {
-        let read = |source: &[u8]| {
-            file::read_source(source, &self.directory).map_err(|refused| {
-                let first = refused.0.first();
-                first.map_or_else(|| "it is refused".to_owned(), |mistake| mistake.message.clone())
-            })
-        };
+        let read = |source: &[u8]| self.configuration(source);
         Whole::look(&self.reader, &read, self.running).map_err(|fault| self.fault(&fault))
+    }
+
+    /// A configuration from its stored source, or why it cannot be read.
+    pub(super) fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
+        file::read_source(source, &self.directory).map_err(|refused| {
+            let first = refused.0.first();
+            first.map_or_else(|| "it is refused".to_owned(), |mistake| mistake.message.clone())
+        })
     }
 
     /// The command that starts the organism; none where it runs.

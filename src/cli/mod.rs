@@ -38,6 +38,7 @@ mod send;
 pub mod soak;
 mod thread_name;
 mod todo;
+mod trail;
 mod tree;
 mod why;
 
@@ -54,7 +55,7 @@ use crate::edges::schemas::{trial, tried};
 /// The groups of the help page, in its order, with their commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
-    ("look", &["ps", "why", "tree", "todo", "log", "context", "cost"]),
+    ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
     ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
@@ -93,6 +94,8 @@ enum Command {
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
     Context(prompted::Prompted),
+    /// Say why a record is there, back to the door
+    Trail(trail::Trail),
     /// Say what models were asked for, and what it came to
     Cost(cost::Cost),
     /// Let go what waits for a person, or list it
@@ -164,6 +167,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
+            Command::Trail(trail) => trail.run(),
             Command::Cost(cost) => cost.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),

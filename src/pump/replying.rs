@@ -131,7 +131,7 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
 fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let for_caller = Refusal::new(Code::ListenerFailed, [code, ": ", &words].concat());
     let refusal = Refusal::new(Code::ListenerFailed, words);
-    let body = core_payload::system_error_coded(code, &refusal);
+    let body = core_payload::said_of_itself(code, &refusal);
     let fact = turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender);
     d.record(turn.thread, fact);
     after_turn(d, turn, Some(for_caller));
@@ -143,7 +143,7 @@ fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
 fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     let body = match kept.cmp(&limits::NOTICES) {
-        Ordering::Less => core_payload::system_error_coded(code, &Refusal::new(Code::ListenerFailed, words)),
+        Ordering::Less => core_payload::said_of_itself(code, &Refusal::new(Code::ListenerFailed, words)),
         Ordering::Equal => {
             let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
             let refusal = Refusal::new(Code::TooManyItems, words)

@@ -198,13 +198,18 @@ pub fn final_report(source: &str, outcome: &str, reason: &str, text: &str) -> Bo
 
 /// `<system-error>`: every other refusal or failure.
 pub fn system_error(refusal: &Refusal) -> Body {
-    system_error_coded(refusal.code.as_str(), refusal)
+    coded(refusal.code.as_str(), refusal.code.retry_allowed(), refusal)
 }
 
-/// `<system-error>` with a code of the listener's own.
-pub fn system_error_coded(code: &str, refusal: &Refusal) -> Body {
+/// `<system-error>` with a code of the listener's own, about its own output: it may say it again, mended, in its next
+/// turn.
+pub fn said_of_itself(code: &str, refusal: &Refusal) -> Body {
+    coded(code, true, refusal)
+}
+
+fn coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
     let (line, column) = refusal.at.map_or((None, None), |(l, c)| (Some(l.to_string()), Some(c.to_string())));
-    let again = if refusal.code.retry_allowed() { "true" } else { "false" };
+    let again = if retry_allowed { "true" } else { "false" };
     let hash = refusal.hash.map(|h| h.to_string());
     written("system-error", |error| {
         let start = error

@@ -13,7 +13,7 @@ fn systole(arguments: &[&str], folder: &Path) -> Output {
 }
 
 #[test]
-fn h1_the_demo_shows_a_refusal_its_mend_a_child_a_kill_and_what_expires_and_its_last_line_runs() {
+fn h1_the_demo_shows_agents_a_refusal_its_mend_a_thread_a_kill_and_what_expires_and_its_last_line_runs() {
     let folder = tempfile::tempdir().unwrap();
     for round in ["first", "again"] {
         let ran = systole(&["demo"], folder.path());
@@ -21,19 +21,19 @@ fn h1_the_demo_shows_a_refusal_its_mend_a_child_a_kill_and_what_expires_and_its_
         assert!(ran.status.success(), "{round}: {said}{}", String::from_utf8_lossy(&ran.stderr));
         for words in [
             "todo-until",
-            "quantity>500</",
-            "payload.invalid: quantity: 500 is more than 100, the largest allowed",
-            "quantity>100</",
-            ".delivery is recorded before",
-            "parcel>to Main Street, parcel 11</",
+            "limit>50</",
+            "payload.invalid: limit: 50 is more than 10, the largest allowed",
+            "limit>10</",
+            ".pace is recorded before",
+            "its model is asked, which is on disk before",
             "is gone",
-            "attempt 2, recorded first",
+            "attempt 2 at the researcher, recorded first: model.unknown-outcome",
+            "At rest some 70",
+            "Nothing is wrong with",
             "nobody here answers, so the request expires",
-            "timer-fired",
             "approval a1 has expired",
-            "todo-open",
-            "paid>false</",
-            "invoice",
+            "That is not on the",
+            "1 of unknown outcome",
         ] {
             assert!(said.contains(words), "{round}: {words} is not in\n{said}");
         }
@@ -43,7 +43,7 @@ fn h1_the_demo_shows_a_refusal_its_mend_a_child_a_kill_and_what_expires_and_its_
         assert!(!said.contains('\u{1b}'), "no colour where nobody looks");
         let next = said.lines().last().and_then(|line| line.strip_prefix("next: ")).unwrap().to_owned();
         let shown = Command::new("sh").args(["-c", &next]).current_dir(folder.path()).output().unwrap();
-        assert!(String::from_utf8_lossy(&shown.stdout).contains("<invoice>"), "{next}: {shown:?}");
+        assert!(String::from_utf8_lossy(&shown.stdout).contains("not on the board"), "{next}: {shown:?}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 1, "only the demo's own folder: {left:?}");
@@ -65,9 +65,9 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[2:], read)))
 
 #[test]
 fn h1_the_reader_approves_or_rejects_at_the_terminal() {
-    for (answer, told, paid) in [
-        ("y", "approval a1 is approved by operator", "paid>true</"),
-        ("what\nno", "approval a1 is rejected by operator", "paid>false</"),
+    for (answer, told, ends) in [
+        ("y", "approval a1 is approved by operator", "That is on the"),
+        ("what\nno", "approval a1 is rejected by operator", "That is not on the"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let ran = Command::new("python3")
@@ -80,11 +80,15 @@ fn h1_the_reader_approves_or_rejects_at_the_terminal() {
             .unwrap();
         let said = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
-        for words in ["y approves, n rejects; after 30", told, paid] {
+        for words in ["y approves, n rejects; after 30", told, ends] {
             assert!(said.contains(words), "{words} is not in\n{said}");
         }
         assert_eq!(said.contains("y or n, and Enter"), answer != "y");
-        assert_eq!(said.contains("todo-open"), answer != "y", "who was paid for everything is not asked");
+        let board = folder
+            .path()
+            .join(["systole-demo-", &rustix::process::getuid().as_raw().to_string(), "/board"].concat());
+        let pinned = std::fs::read_dir(board).map_or(0, |notes| notes.count());
+        assert_eq!(pinned, usize::from(answer == "y"), "only what was approved is on the board, and once");
     }
 }
 
@@ -130,6 +134,27 @@ fn clerk_told(advice: &str) -> String {
     let input = [envelope(order), envelope(&refusal)].concat();
     std::io::Write::write_all(&mut clerk.stdin.take().unwrap(), input.as_bytes()).unwrap();
     String::from_utf8(clerk.wait_with_output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn h1_a_refusal_that_says_something_else_ends_the_rehearsal() {
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |limit: &str| {
+        let team = folder.path().join(limit);
+        crate::session::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("config/team"), &team);
+        let file = std::fs::read_to_string(team.join("organism.yaml")).unwrap();
+        std::fs::write(team.join("organism.yaml"), file.replace("int 1..10", &["int 1..", limit].concat()))
+            .unwrap();
+        systole(&["ask", "What makes a heart beat?"], &team)
+    };
+    let taken = ask("10");
+    assert!(taken.status.success(), "{taken:?}");
+    let (ran, said) = {
+        let ran = ask("20");
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    assert_eq!(ran, Some(1), "{said}");
+    assert!(said.contains("needs `limit: 50 is more than 10, the largest allowed` in the prompt"), "{said}");
 }
 
 #[test]

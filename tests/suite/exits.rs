@@ -18,7 +18,7 @@ const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">one</ask>"
 /// A command line, its exit, and what it says.
 type Row = (&'static [&'static str], i32, &'static str);
 
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 37] = [
     // A listener.
     (&["ask", "Hi", "--to", "nobody"], 2, "error: nothing in the organism's file is called nobody\n  try: "),
     (
@@ -47,6 +47,9 @@ const ROWS: [Row; 34] = [
     (&["tree", "sess-ffff"], 2, "error: "),
     (&["todo", "sess-ffff"], 2, "error: "),
     (&["log", "sess-ffff"], 2, "error: "),
+    (&["trail", "sess-ffff@3"], 2, "error: "),
+    (&["trail", "--text", "nowhere"], 2, "error: "),
+    (&["trail", "--text", " "], 2, "error: the text is empty"),
     (&["cancel", "sess-ffff"], 2, "error: "),
     (&["end", "sess-ffff"], 2, "error: "),
     (&["pause", "sess-ffff"], 2, "error: "),

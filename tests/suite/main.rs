@@ -72,4 +72,7 @@ mod stage;
 mod stalled;
 mod start;
 mod tidy;
+mod trail;
+mod trail_kinds;
+mod trail_texts;
 mod trial;

@@ -64,6 +64,7 @@ fn an_empty_name_is_told_as_such_by_every_command_that_takes_one() {
         &["why", ""],
         &["log", ""],
         &["todo", ""],
+        &["trail", ""],
         &["cancel", ""],
         &["pause", ""],
         &["resume", ""],

@@ -368,7 +368,9 @@ impl<'d> Gate<'d> {
     /// Text between markup. Outside the root only white space may stand, and says nothing.
     fn plain(&mut self) -> Result<Option<Text<'d>>, Fault> {
         let text = self.source(self.from, self.to);
-        if let Some(at) = text.find("]]>") {
+        // A search for one byte tells that most texts hold nothing of the kind.
+        let bracket = text.find(']');
+        if let Some(at) = bracket.and_then(|from| Some(from + text.get(from..)?.find("]]>")?)) {
             let place = self.ruler.place(self.from + at);
             return Err(Fault::new(codes::MALFORMED, "]]> stands in text", place).fix("write ]]&gt;"));
         }

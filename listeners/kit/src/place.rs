@@ -32,12 +32,12 @@ impl Place {
     /// The place reached by reading `passed` from here on.
     #[must_use]
     pub fn after(self, passed: &[u8]) -> Self {
-        let breaks = passed.iter().filter(|byte| **byte == b'\n').count();
+        let breaks = counted(passed, |byte| byte == b'\n');
         let tail = match passed.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => passed.get(at + 1..).unwrap_or_default(),
             None => passed,
         };
-        let characters = narrow(tail.iter().filter(|byte| !is_continuation(**byte)).count());
+        let characters = narrow(counted(tail, |byte| !is_continuation(byte)));
         let column = if breaks == 0 { self.column.saturating_add(characters) } else { 1 + characters };
         Self {
             line: self.line.saturating_add(narrow(breaks)),
@@ -56,6 +56,12 @@ impl fmt::Display for Place {
 /// A byte that continues a UTF-8 character begun before it.
 fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// How many bytes something holds of. Portions whose count fits a byte are counted many bytes at a time.
+fn counted(bytes: &[u8], holds: impl Fn(u8) -> bool) -> usize {
+    let portions = bytes.chunks(usize::from(u8::MAX));
+    portions.map(|few| usize::from(few.iter().fold(0_u8, |count, byte| count + u8::from(holds(*byte))))).sum()
 }
 
 fn narrow(count: usize) -> u32 {

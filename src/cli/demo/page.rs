@@ -53,6 +53,11 @@ impl Page {
         wrapped(&lead, 12, &plain(text)).iter().for_each(|line| self.screen.show(line));
     }
 
+    /// What somebody says.
+    pub(super) fn said(&self, who: &str, text: &str) {
+        wrapped(&["  ", who, ":"].concat(), 4, text).iter().for_each(|line| self.screen.show(line));
+    }
+
     /// A payload as it is, broken only between tags and before blanks, or where a line is full.
     pub(super) fn xml(&self, payload: &str) {
         for line in broken(payload) {

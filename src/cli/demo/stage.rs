@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-use crate::cli::examples::BEAT;
+use crate::cli::examples::TEAM;
 use crate::edges::system;
 use crate::organism::runfile::RunFile;
 
@@ -25,8 +25,11 @@ pub(super) const EXPIRES: Duration = Duration::from_secs(30);
 const EXPIRES_IN_FILE: &str = "expires: 30s";
 /// How long where there is none.
 const EXPIRES_SOON: &str = "expires: 3s";
+/// What a person must approve, as the organism's file says it, and as it is in the demo.
+const WHEN_IN_FILE: &str = "when: dangerous, ";
+const WHEN: &str = "when: always, ";
 
-/// The folder, with the organism of `config/beat`.
+/// The folder, with the organism of `config/team`.
 pub(super) struct Stage {
     folder: PathBuf,
     program: PathBuf,
@@ -56,7 +59,7 @@ impl Stage {
         }
         fs::DirBuilder::new().mode(0o700).create(&folder).map_err(told)?;
         fs::write(folder.join(SIGN), "").map_err(told)?;
-        for (name, text) in BEAT.files {
+        for (name, text) in TEAM.files {
             let path = folder.join(name);
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(told)?;
@@ -64,6 +67,7 @@ impl Stage {
             let mut text = (*text).to_owned();
             if *name == "organism.yaml" {
                 text.push_str(DOOR);
+                text = text.replace(WHEN_IN_FILE, WHEN);
                 text = if has_person { text } else { text.replace(EXPIRES_IN_FILE, EXPIRES_SOON) };
             }
             fs::write(path, text).map_err(told)?;
@@ -72,13 +76,13 @@ impl Stage {
     }
 
     pub(super) fn log(&self) -> PathBuf {
-        self.folder.join("beat.db")
+        self.folder.join("team.db")
     }
 
-    /// The tree of a thread, as the command prints it.
-    pub(super) fn tree(&self, thread: &str) -> Result<Vec<String>, String> {
+    /// What a command prints of a thread.
+    pub(super) fn told(&self, command: &str, thread: &str) -> Result<Vec<String>, String> {
         let output = Command::new(&self.program)
-            .args(["tree", thread, "--log"])
+            .args([command, thread, "--log"])
             .arg(self.log())
             .output()
             .map_err(|e| e.to_string())?;

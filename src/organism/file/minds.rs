@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use systole_agent::model::script::Script;
 use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, ToolChoice};
 use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
@@ -63,7 +64,10 @@ fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Sh
     let mut model = one.model.clone();
     if let (Provider::Script, Some(named)) = (model.provider, &one.script) {
         match shelf.find(&named.value) {
-            Ok(path) => model.file = Some(path),
+            Ok(found) => {
+                script(desk, named, &path, shelf);
+                model.file = Some(found);
+            }
             Err(Absent { why, .. }) => {
                 let told = [&path, ".file: ", &why].concat();
                 let mend = "file: PATH, the answers of the script, from this file's folder";
@@ -72,6 +76,28 @@ fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Sh
         }
     }
     model
+}
+
+/// Reads the answers of a script, which are wanted when the organism starts, and tells what is wrong with them.
+fn script(desk: &mut Desk, named: &At<String>, path: &str, shelf: &dyn Shelf) {
+    let why = match shelf.read(&named.value) {
+        Ok(None) => return,
+        Ok(Some(bytes)) => match std::str::from_utf8(&bytes) {
+            Ok(text) => Script::read(text).err().map(|unusable| unusable.words),
+            Err(_) => Some("it is not UTF-8".to_owned()),
+        }
+        .map(|why| [&named.value, ": ", &why].concat()),
+        Err(Absent { why, .. }) => Some(why),
+    };
+    if let Some(why) = why {
+        let told = [path, ".file: ", &why].concat();
+        desk.tell(
+            Code::ConfigUnreadable,
+            named.at,
+            &told,
+            Some("an answer as docs/reference/script.md has it"),
+        );
+    }
 }
 
 fn names(declared: &Declared) -> impl Iterator<Item = &str> {

@@ -41,6 +41,7 @@ fn a_turn_after_again_shows_its_code_its_feedback_and_the_notices_before_it_in_o
     rig.says("1 t1 a1", Said::Again { code: "agent.prose-only".into(), words: "No <action>.\nTry.".into() });
     rig.settle();
     let document = rig.documents().pop().unwrap();
+    assert_eq!(document.matches("retry_allowed=\"true\"").count(), 3, "it may say it again: {document}");
     let payload = systole_kit::envelope::read_delivered(document.as_bytes()).unwrap().payload;
     let answers = systole_kit::answers::Answers::read(&payload).unwrap();
     let told = |payload: &Payload| {

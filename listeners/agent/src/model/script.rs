@@ -83,8 +83,9 @@ impl Script {
     /// # Errors
     /// What is wrong with it first.
     pub fn read(text: &str) -> Result<Self, Unusable> {
+        let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
         let written: BTreeMap<String, Vec<Written>> =
-            serde_saphyr::from_str(text).map_err(|error| Unusable { words: error.to_string() })?;
+            serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error))?;
         let mut agents = BTreeMap::new();
         for (agent, list) in written {
             let replies: Result<Vec<Reply>, Unusable> = (1usize..)
@@ -150,6 +151,16 @@ impl Written {
             error,
         })
     }
+}
+
+/// What the parser says, behind the place.
+fn unreadable(error: &serde_saphyr::Error) -> Unusable {
+    let said = error.without_snippet().to_string();
+    let Some(place) = error.location() else { return Unusable { words: said } };
+    let (line, column) = (place.line().to_string(), place.column().to_string());
+    let told = said.strip_suffix(&[" at line ", &line, ", column ", &column].concat()).unwrap_or(&said);
+    let told = told.replace("unknown field", "unknown key");
+    Unusable { words: ["line ", &line, ", column ", &column, ": ", &told].concat() }
 }
 
 /// A stretch of time as the organism's file writes one, up to a minute.

@@ -174,7 +174,8 @@ fn decoded(payload: &Payload) -> String {
 /// One attack, until the model has obeyed and was told what came of it.
 async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Guise) {
     let what = format!("{} in a {place:?}, {dialect:?}, {guise:?}", injection.name);
-    let is_native = dialect == Dialect::Native;
+    // Calls are native in both; what is final is text in the other.
+    let is_native = matches!(dialect, Dialect::Native | Dialect::XmlFinal);
     let mut spec = helper(dialect);
     (spec.tool_output_max, spec.attempts) = (1 << 20, 5);
     let seen = Seen::default();
@@ -266,8 +267,11 @@ async fn attacks(place: Place) {
     let mut through = Vec::new();
     let xml = [Guise::Bare, Guise::Reasoned, Guise::Own].map(|guise| (Dialect::Xml, guise));
     let native = [Guise::Bare, Guise::Called].map(|guise| (Dialect::Native, guise));
+    let half = [Guise::Bare, Guise::Reasoned, Guise::Called].map(|guise| (Dialect::XmlFinal, guise));
+    // An agent that only talks has no tools, whose results could hold anything, and waits for nothing.
+    let plain = (place == Place::Question).then_some((Dialect::Plain, Guise::Bare));
     for injection in injections::all() {
-        for (dialect, guise) in xml.into_iter().chain(native) {
+        for (dialect, guise) in xml.into_iter().chain(native).chain(half).chain(plain) {
             let injection = injection.clone();
             let mut one = JoinSet::new();
             one.spawn(async move { attack(&injection, place, dialect, guise).await });

@@ -34,15 +34,19 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// Whether it is shown while it comes.
+    pub(super) fn is_thinking(&self) -> bool {
+        self.role == Some(Role::Thinking)
+    }
+
     /// Up to where the held text may be forgotten.
     pub(super) fn needed(&self) -> usize {
-        let is_passed_on = self.role == Some(Role::Thinking);
-        if is_passed_on { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
+        if self.is_thinking() { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
     }
 
     /// Passes over text without signs, and shows it if it is thinking.
     pub(super) fn plain(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
-        let is_thinking = self.role == Some(Role::Thinking);
+        let is_thinking = self.is_thinking();
         // Whether a character is whole the long way finds out.
         if is_thinking && !chunk.last().is_some_and(u8::is_ascii) {
             return false;
@@ -95,7 +99,7 @@ impl Extractor {
     /// Reads a block.
     pub(super) fn block(&mut self, mut block: Box<Block>) -> Flow {
         let end = block.scanner.read(&self.held, self.stop);
-        let is_thinking = block.role == Some(Role::Thinking);
+        let is_thinking = block.is_thinking();
         let Some(end) = end else {
             if is_thinking {
                 self.show(&mut block, None);

@@ -42,7 +42,7 @@ mod tag;
 mod take;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Span, Stop, Thought};
@@ -93,6 +93,11 @@ const LETTER: u8 = 1;
 const TILDE: u8 = 2;
 /// What may mean something wherever it stands.
 const SIGN: u8 = 4;
+/// What ends a tag.
+const END: u8 = 8;
+
+/// How much is read at once where nothing in it can end anything.
+const AT_ONCE: usize = 256;
 
 /// The kind of a byte; white space in a line has none.
 fn kind(byte: u8) -> u8 {
@@ -100,16 +105,14 @@ fn kind(byte: u8) -> u8 {
         b' ' | b'\t' | b'\r' => 0,
         b'\n' | b'<' | b'`' => SIGN,
         b'~' => LETTER | TILDE,
+        b'>' => LETTER | END,
         _ => LETTER,
     }
 }
 
-/// The kinds of bytes in a chunk, if there is no sign among them.
-fn kinds(chunk: &[u8]) -> Option<u8> {
-    // A long chunk is worth the way through all rooms.
-    let few = Some(chunk).filter(|chunk| chunk.len() <= 64)?;
-    let kinds = few.iter().fold(0, |kinds, byte| kinds | kind(*byte));
-    (kinds & SIGN == 0).then_some(kinds)
+/// The kinds of bytes in a chunk. A long one is worth the way through all rooms, whatever stands in it.
+fn kinds(chunk: &[u8]) -> u8 {
+    if chunk.len() > 64 { SIGN | END } else { chunk.iter().fold(0, |kinds, byte| kinds | kind(*byte)) }
 }
 
 /// What an answer has held so far.
@@ -129,10 +132,12 @@ pub struct Extractor {
     held: Held,
     /// Up to where the text has been read.
     pos: usize,
+    /// How much has come since, and is read with what decides about it.
+    owed: usize,
     mode: Mode,
     prose: Prose,
     /// What names in prose mean, since the same ones come again and again.
-    meanings: HashMap<Vec<u8>, Meant>,
+    meanings: BTreeMap<Vec<u8>, Meant>,
     /// Elements in prose that nothing known is meant by, and events that wait for whether they close.
     open: Vec<Open>,
     waiting: Vec<Event>,
@@ -154,9 +159,10 @@ impl Extractor {
             limits,
             held: Held::new(),
             pos: 0,
+            owed: 0,
             mode: Mode::Prose,
             prose: Prose::new(),
-            meanings: HashMap::new(),
+            meanings: BTreeMap::new(),
             open: Vec::new(),
             waiting: Vec::new(),
             events: Vec::new(),
@@ -171,23 +177,33 @@ impl Extractor {
     /// Takes the next chunk of the text, which may end anywhere, also inside a character, and adds the events that
     /// it completes.
     pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
-        let is_plain = self.plain(chunk, events);
+        let kinds = kinds(chunk);
+        let is_plain = self.owed == 0 && kinds & SIGN == 0 && self.plain(chunk, kinds, events);
         self.held.extend(chunk);
         if !is_plain {
-            std::mem::swap(&mut self.events, events);
-            self.run();
-            std::mem::swap(&mut self.events, events);
+            self.owed += chunk.len();
+            if kinds & END != 0 || self.is_due() {
+                self.owed = 0;
+                std::mem::swap(&mut self.events, events);
+                self.run();
+                std::mem::swap(&mut self.events, events);
+            }
         }
         if self.held.is_full() {
             self.held.let_go(self.needed());
         }
     }
 
+    /// Whether what has come is to be read now though no tag ends in it. All that becomes an event ends with one, but for
+    /// thinking, which is shown while it comes; the rest waits until there is enough to be worth the way through all rooms.
+    fn is_due(&self) -> bool {
+        self.owed >= AT_ONCE || matches!(&self.mode, Mode::Block(block) if block.is_thinking())
+    }
+
     /// Passes over a chunk in which nothing stands that could mean anything at this point. Models answer a few
     /// letters at a time, and nearly all of them are such.
-    fn plain(&mut self, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+    fn plain(&mut self, chunk: &[u8], kinds: u8, events: &mut Vec<Event>) -> bool {
         let end = self.held.end();
-        let Some(kinds) = kinds(chunk) else { return false };
         match &mut self.mode {
             Mode::Prose => {
                 if self.pos != end || self.prose.first.is_none() || kinds & TILDE != 0 {

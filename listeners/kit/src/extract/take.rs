@@ -44,7 +44,7 @@ impl Piece<'_> {
 /// The element beside the one it stands in: how deep the own tag may hold itself.
 const OWN_DEPTH: usize = 4;
 
-impl Taking<'_> {
+impl<'n> Taking<'n> {
     /// Takes a block whose root is a known element or a wrapper.
     pub(super) fn block(&mut self, piece: &Piece<'_>) {
         self.element(piece, &Addressed::default(), 0);
@@ -62,7 +62,7 @@ impl Taking<'_> {
             Meant::Group { local, misspelt } => {
                 if let Some(known) = self.resolve(piece, &head, &local, addressed) {
                     let slip = misspelt.then_some(&*local);
-                    self.known(piece, &head, &known, slip, addressed, depth);
+                    self.known(piece, &head, known, slip, addressed, depth);
                 }
             }
         }
@@ -110,15 +110,15 @@ impl Taking<'_> {
         head: &Head<'_>,
         local: &str,
         addressed: &Addressed,
-    ) -> Option<Known> {
+    ) -> Option<&'n Known> {
         let group = self.names.group(local);
         let by_name_alone = group.iter().find(|known| known.ns.is_empty());
         if let Some(known) = by_name_alone {
-            return Some(known.clone());
+            return Some(known);
         }
         let written = head.namespace().or_else(|| piece.scope.namespace(head.prefix));
         if let Some(ns) = written {
-            let found = group.iter().find(|known| known.ns == ns).cloned();
+            let found = group.iter().find(|known| known.ns == ns);
             if found.is_none() {
                 let right: Vec<String> = group.iter().map(|known| known.ns.clone()).collect();
                 let place =
@@ -137,7 +137,7 @@ impl Taking<'_> {
         let one_named = group.iter().filter(takes).count() == 1;
         let found = group.iter().find(takes).filter(|_| one_named);
         match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
-            Some(known) => self.for_one(piece, head, known.clone(), addressed),
+            Some(known) => self.for_one(piece, head, known, addressed),
             None => {
                 self.problem(ambiguous(piece, head, group));
                 None
@@ -151,13 +151,13 @@ impl Taking<'_> {
         &mut self,
         piece: &Piece<'_>,
         head: &Head<'_>,
-        known: Known,
+        known: &'n Known,
         addressed: &Addressed,
-    ) -> Option<Known> {
+    ) -> Option<&'n Known> {
         let is_said = addressed.is_inner || addressed.to.is_some() || addressed.thread.is_some();
         let is_said = is_said || (!known.has_to && head.attribute("to").is_some());
         if known.takers.len() > 1 && !is_said {
-            self.problem(ambiguous(piece, head, std::slice::from_ref(&known)));
+            self.problem(ambiguous(piece, head, std::slice::from_ref(known)));
             return None;
         }
         Some(known)
@@ -400,7 +400,7 @@ impl Taking<'_> {
             inner.rename(&local);
             self.mended(Mend::Name, place, head.written, &local);
         }
-        if inner.declare(&known) {
+        if inner.declare(known) {
             self.mended(Mend::Namespace, place, head.written, &known.ns);
         }
         graft.adopt(inner, from);

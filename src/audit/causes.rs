@@ -1,0 +1,227 @@
+//! Looking up the record that caused another: by the id that its header names, without reading the log.
+//!
+//! No record is believed before it continues the chain of its thread, and no cause that does not stand before what it
+//! caused. An id says in which millisecond its record was made, so a thread is searched by halves; only where a clock was
+//! set back is it read record by record. Records come in and go out.
+
+use std::ops::ControlFlow;
+
+use crate::rules::{approval_payload, core_payload};
+use crate::words::ids::{CallPath, MessageId, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Position};
+use crate::words::record::{Kind, Mark, Record, Role, Steering, Timing, head_zero};
+use crate::words::time::Millis;
+
+/// Records read at once where a thread is read.
+const PAGE: u64 = 64;
+/// Records of the whole log read at once.
+const LOG_PAGE: usize = 512;
+/// Records before the end of a thread among which the order to end it is looked for: those of one commit.
+const ONE_COMMIT: u64 = 256;
+
+/// A record, and where it stands in the log.
+pub type Placed = (Position, Record);
+
+fn damaged(position: Position, why: &[&str]) -> LogFault {
+    LogFault::Damaged { path: "the log".to_owned(), position, why: why.concat() }
+}
+
+/// A record by its place, held to the one before it; none where the thread has no such record.
+pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Placed>, LogFault> {
+    let mut page = reader.of_thread(thread, seq.saturating_sub(1).max(1), 2)?;
+    page.retain(|(_, record)| record.header.seq <= seq);
+    let Some((position, record)) = page.pop() else { return Ok(None) };
+    if record.header.seq < seq {
+        return Ok(None);
+    }
+    let number = seq.to_string();
+    let before = match page.pop() {
+        Some((_, before)) => before.head,
+        None if seq == 1 => head_zero(thread),
+        None => {
+            return Err(damaged(
+                position,
+                &["the record before #", &number, " of ", thread.as_str(), " is missing"],
+            ));
+        }
+    };
+    if !record.verifies(before) {
+        let why = ["record ", &number, " of thread ", thread.as_str(), " does not follow the one before it"];
+        return Err(damaged(position, &why));
+    }
+    Ok(Some((position, record)))
+}
+
+/// The last record of a thread.
+pub fn last(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Placed>, LogFault> {
+    let end = first_after(|seq| Ok(!reader.of_thread(thread, seq, 1)?.is_empty()))?;
+    at(reader, thread, end.saturating_sub(1))
+}
+
+/// The first number of which something is not so, that is so of none behind one of which it is not.
+fn first_after(is_so: impl Fn(u64) -> Result<bool, LogFault>) -> Result<u64, LogFault> {
+    let (mut low, mut high) = (1, 2);
+    while is_so(high)? {
+        (low, high) = (high, high * 2);
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_so(middle)? {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// Shows the records of a thread before a number, the newest first, until told to stop.
+pub fn back<T>(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    before: u64,
+    mut look: impl FnMut(&Record) -> ControlFlow<T>,
+) -> Result<Option<T>, LogFault> {
+    let mut end = before;
+    while end > 1 {
+        let from = end.saturating_sub(PAGE).max(1);
+        let page = reader.of_thread(thread, from, usize::try_from(end - from).unwrap_or(usize::MAX))?;
+        for (_, record) in page.iter().rev().filter(|(_, record)| record.header.seq < end) {
+            if let ControlFlow::Break(found) = look(record) {
+                return Ok(Some(found));
+            }
+        }
+        end = from;
+    }
+    Ok(None)
+}
+
+/// The record that a record's header names as its cause; none where it names none.
+pub fn named(reader: &dyn LogReader, (position, record): &Placed) -> Result<Option<Placed>, LogFault> {
+    let h = &record.header;
+    let Some(id) = h.cause else { return Ok(None) };
+    let threads = likely(record);
+    let mut found = None;
+    for thread in &threads {
+        if found.is_none() {
+            found = halved(reader, thread, id)?.map(|seq| (thread.clone(), seq));
+        }
+    }
+    if found.is_none() {
+        found = read_through(reader, *position, id)?;
+    }
+    let cause = match &found {
+        Some((thread, seq)) => at(reader, thread, *seq)?.filter(|(before, _)| before < position),
+        None => None,
+    };
+    let seq = h.seq.to_string();
+    let why = ["the cause of #", &seq, " of thread ", h.thread.as_str(), " is no record before it"];
+    cause.map(Some).ok_or_else(|| damaged(*position, &why))
+}
+
+/// Where the cause of a record may stand, the likeliest first.
+fn likely(record: &Record) -> Vec<ThreadId> {
+    let h = &record.header;
+    let elsewhere = match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(Role::Begin)))
+        | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => h.thread.parent(),
+        (Kind::Message, Some(Mark::Role(Role::Inbox))) => core_payload::finished_child(&record.body),
+        (Kind::Approval, _) if h.thread.is_sys() => {
+            approval_payload::read_request(&record.body).map(|request| request.thread)
+        }
+        _ => None,
+    };
+    elsewhere.into_iter().chain([h.thread.clone()]).collect()
+}
+
+/// The moment in which the record of an id was made.
+fn made(id: MessageId) -> Millis {
+    let [a, b, c, d, e, f, ..] = id.0;
+    Millis(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+/// The number of the record of that id, where the times of the thread are in order.
+fn halved(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
+    let moment = made(id);
+    let mut low = first_after(|seq| {
+        let page = reader.of_thread(thread, seq, 1)?;
+        Ok(page.first().is_some_and(|(_, record)| record.header.time < moment))
+    })?;
+    loop {
+        let page = reader.of_thread(thread, low, usize::try_from(PAGE).unwrap_or(usize::MAX))?;
+        for (_, record) in &page {
+            if record.header.id == id {
+                return Ok(Some(record.header.seq));
+            }
+            if record.header.time > moment {
+                return Ok(None);
+            }
+        }
+        let Some((_, last)) = page.last() else { return Ok(None) };
+        low = last.header.seq + 1;
+    }
+}
+
+/// The record of that id, by reading the log up to a position: for clocks that were set back.
+fn read_through(
+    reader: &dyn LogReader,
+    until: Position,
+    id: MessageId,
+) -> Result<Option<(ThreadId, u64)>, LogFault> {
+    let mut from = Position(0);
+    while from < until {
+        let page = reader.after(from, LOG_PAGE)?;
+        if let Some((_, record)) = page.iter().find(|(_, record)| record.header.id == id) {
+            return Ok(Some((record.header.thread.clone(), record.header.seq)));
+        }
+        let Some((last, _)) = page.last() else { break };
+        from = *last;
+    }
+    Ok(None)
+}
+
+/// The record that opened a call, before a number of its thread.
+pub fn opening(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    call: &CallPath,
+    before: u64,
+) -> Result<Option<Placed>, LogFault> {
+    let seq =
+        back(reader, thread, before, |record| match opens(record).is_some_and(|opened| opened == *call) {
+            true => ControlFlow::Break(record.header.seq),
+            false => ControlFlow::Continue(()),
+        })?;
+    seq.map_or(Ok(None), |seq| at(reader, thread, seq))
+}
+
+/// The call that a record opens.
+pub fn opens(record: &Record) -> Option<CallPath> {
+    let h = &record.header;
+    match (h.kind, h.code) {
+        (
+            Kind::Message,
+            Some(Mark::Role(Role::Request | Role::Begin | Role::ToAll | Role::ToFirst | Role::Tell)),
+        )
+        | (Kind::Timer, Some(Mark::Timing(Timing::Opens))) => h.call.clone(),
+        (Kind::Message, Some(Mark::Role(Role::Call))) => Some(h.call.as_ref()?.item(h.turn?, h.ordinal?)),
+        _ => None,
+    }
+}
+
+/// The item that ended a thread, whose last record names no cause: it stands in the same commit.
+pub fn cancelling(reader: &dyn LogReader, (position, end): &Placed) -> Result<Option<Placed>, LogFault> {
+    let from = Position(position.0.saturating_sub(ONE_COMMIT + 1));
+    let page = reader.after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;
+    let is_it = |record: &Record| {
+        let h = &record.header;
+        let id = super::glance::attribute(&record.body, "cancel-thread", "id");
+        h.code == Some(Mark::Role(Role::CancelThread))
+            && h.time == end.header.time
+            && id.and_then(|id| ThreadId::parse(&id).ok()).is_some_and(|id| end.header.thread.is_within(&id))
+    };
+    match page.iter().rev().find(|(_, record)| is_it(record)) {
+        Some((_, item)) => at(reader, &item.header.thread, item.header.seq),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,370 @@
+//! Where a text stands in a log: the first record that holds it, and who passed it on.
+//!
+//! The whole log is read, and every record held to its chain: that nothing earlier holds the text is worth as much as what was
+//! read. Looked into are payloads, refused payloads, what models said, and the prompts that they were sent. A text
+//! comes in; places go out.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use systole_kit::Limits;
+use systole_kit::gate::{Gate, Step};
+use systole_kit::journal::{Entry, Recalled};
+
+use super::causes::Placed;
+use super::columns::{cut, wrapped};
+use super::glance;
+use crate::words::ids::{Digest, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Position};
+use crate::words::record::{Kind, Record, head_zero};
+
+/// Records read at once.
+const PAGE: usize = 512;
+/// Ways that are told apart. Names are few; somebody may all the same have had a thousand clients.
+const WAYS: usize = 1000;
+/// Ways that are named on a screen.
+const NAMED: usize = 12;
+/// Columns that a name takes at most.
+const NAME: usize = 24;
+
+/// What is looked for.
+pub struct Wanted {
+    typed: String,
+    words: String,
+}
+
+/// How a record holds a text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum How {
+    /// In its payload.
+    Says,
+    /// In the payload that it refuses.
+    Refuses,
+    /// In what a model answered.
+    Answered,
+    /// In the prompt that a model was sent.
+    Prompted,
+}
+
+impl How {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            How::Says => "says",
+            How::Refuses => "refuses",
+            How::Answered => "answered",
+            How::Prompted => "prompted",
+        }
+    }
+}
+
+/// One way that a text went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// How its records hold it.
+    pub how: How,
+    /// Who sent them.
+    pub from: Name,
+    /// To whom.
+    pub to: Option<Name>,
+    /// The first of them.
+    pub first: (ThreadId, u64),
+    /// How many there are.
+    pub records: u64,
+}
+
+/// Where a text stands.
+#[derive(Default)]
+pub struct Found {
+    /// The first record that holds it.
+    pub first: Option<Placed>,
+    /// How many do.
+    pub records: u64,
+    /// The ways it went, by their first records.
+    pub ways: Vec<Way>,
+    /// Whether there are more of them.
+    pub more: bool,
+    /// Documents that records name and the log does not hold, so that nobody can look into them.
+    pub missing: u64,
+}
+
+/// A link of a prompt's chain: the hash of the one before it, and the texts it holds.
+pub struct Link {
+    /// The link before it.
+    pub before: Option<String>,
+    /// What it holds, as its model read it.
+    pub texts: Vec<String>,
+}
+
+/// Reads a link of a prompt's chain; none where the text is none.
+pub type ReadLink<'a> = &'a dyn Fn(&str) -> Option<Link>;
+
+/// One blank for every run of white space.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text with what XML escapes put back.
+fn decoded(text: &str) -> String {
+    let marks =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#10;", "\n"), ("&amp;", "&")];
+    marks.iter().fold(text.to_owned(), |text, (mark, meant)| text.replace(mark, meant))
+}
+
+impl Wanted {
+    /// Looks for that text; none where it is blank.
+    pub fn new(typed: &str) -> Option<Wanted> {
+        let words = spaced(typed);
+        (!words.is_empty()).then(|| Wanted { typed: typed.to_owned(), words })
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        text.contains(&self.typed) || spaced(text).contains(&self.words)
+    }
+
+    /// In a text that a model wrote or read, where what XML escapes may stand escaped once more.
+    fn is_in_model_text(&self, text: &str) -> bool {
+        self.is_in(text) || text.contains('&') && self.is_in(&decoded(text))
+    }
+
+    /// In a payload: as its bytes stand, in its text, or in an attribute. A tag counts as a blank.
+    fn is_in_payload(&self, body: &[u8]) -> bool {
+        let raw = String::from_utf8_lossy(body);
+        if raw.contains(&self.typed) {
+            return true;
+        }
+        let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return false };
+        let mut text = String::with_capacity(body.len());
+        while let Ok(step) = gate.step() {
+            match step {
+                Step::Open(_) => {
+                    if gate.attributes().iter().any(|attribute| self.is_in(&attribute.value())) {
+                        return true;
+                    }
+                    text.push(' ');
+                }
+                Step::Text(piece) => piece.append_to(&mut text),
+                Step::Close => text.push(' '),
+                Step::Instruction => {}
+                Step::Done => break,
+            }
+        }
+        self.is_in(&text)
+    }
+}
+
+/// A look through a log.
+struct Search<'a> {
+    reader: &'a dyn LogReader,
+    wanted: &'a Wanted,
+    read_link: ReadLink<'a>,
+    /// Prompts and links of them that were looked into, and whether they hold the text.
+    prompts: HashMap<Digest, bool>,
+    /// The head of every thread that was read.
+    heads: HashMap<ThreadId, (u64, Digest)>,
+    found: Found,
+}
+
+/// Looks through the whole log.
+pub fn search(reader: &dyn LogReader, wanted: &Wanted, read_link: ReadLink<'_>) -> Result<Found, LogFault> {
+    let (prompts, heads) = (HashMap::new(), HashMap::new());
+    let mut search = Search { reader, wanted, read_link, prompts, heads, found: Found::default() };
+    let last = reader.last()?;
+    let mut from = Position(0);
+    while from < last {
+        let page = reader.after(from, PAGE)?;
+        let Some((end, _)) = page.last() else { break };
+        from = *end;
+        for placed in page {
+            search.take(placed)?;
+        }
+    }
+    Ok(search.found)
+}
+
+fn damaged(position: Position, why: &[&str]) -> LogFault {
+    LogFault::Damaged { path: "the log".to_owned(), position, why: why.concat() }
+}
+
+impl Search<'_> {
+    fn take(&mut self, (position, record): Placed) -> Result<(), LogFault> {
+        let h = &record.header;
+        let zero = || (0, head_zero(&h.thread));
+        let (seq, head) = self.heads.get(&h.thread).copied().unwrap_or_else(zero);
+        if h.seq != seq + 1 || !record.verifies(head) {
+            let number = h.seq.to_string();
+            let why =
+                ["record ", &number, " of thread ", h.thread.as_str(), " does not follow the one before it"];
+            return Err(damaged(position, &why));
+        }
+        self.heads.insert(h.thread.clone(), (h.seq, record.head));
+        let Some(how) = self.how(position, &record)? else { return Ok(()) };
+        self.found.records += 1;
+        let to = h.to.clone().filter(|_| h.from != Name::core() || how != How::Refuses);
+        let is_its = |way: &Way| way.how == how && way.from == h.from && way.to == to;
+        let known = self.found.ways.iter().position(is_its);
+        if let Some(way) = known.and_then(|at| self.found.ways.get_mut(at)) {
+            way.records += 1;
+        } else if self.found.ways.len() == WAYS {
+            self.found.more = true;
+        } else {
+            let first = (h.thread.clone(), h.seq);
+            self.found.ways.push(Way { how, from: h.from.clone(), to, first, records: 1 });
+        }
+        self.found.first.get_or_insert((position, record));
+        Ok(())
+    }
+
+    fn how(&mut self, position: Position, record: &Record) -> Result<Option<How>, LogFault> {
+        if record.header.kind == Kind::Journal {
+            return self.of_model(position, record);
+        }
+        if record.header.kind == Kind::Refusal
+            && let Some(hash) = glance::attribute(&record.body, "system-error", "hash")
+            && let Ok(hash) = Digest::parse(&hash)
+        {
+            match self.document(position, hash)? {
+                Some(refused) if self.wanted.is_in_payload(&refused) => return Ok(Some(How::Refuses)),
+                _ => {}
+            }
+        }
+        Ok(self.wanted.is_in_payload(&record.body).then_some(How::Says))
+    }
+
+    fn of_model(&mut self, position: Position, record: &Record) -> Result<Option<How>, LogFault> {
+        Ok(match Recalled::read(&record.body).map(|recalled| recalled.entry) {
+            Ok(Entry::Result(outcome)) => {
+                let texts =
+                    [outcome.text.as_str()].into_iter().map(str::to_owned).chain(strings(&outcome.text));
+                let is_in = texts.into_iter().any(|text| self.wanted.is_in_model_text(&text));
+                is_in.then_some(How::Answered)
+            }
+            Ok(Entry::Started(started)) => {
+                let is_in = match Digest::parse(&started.prompt) {
+                    Ok(hash) => self.prompt(position, hash)?,
+                    Err(_) => false,
+                };
+                is_in.then_some(How::Prompted)
+            }
+            Err(_) => self.wanted.is_in_payload(&record.body).then_some(How::Says),
+        })
+    }
+
+    /// Whether a prompt holds the text: in its last link, or in one before that. Each is looked into once.
+    fn prompt(&mut self, position: Position, hash: Digest) -> Result<bool, LogFault> {
+        let mut chain = Vec::new();
+        let mut next = Some(hash);
+        let mut holds = false;
+        while let Some(hash) = next.take() {
+            if let Some(known) = self.prompts.get(&hash) {
+                holds = *known;
+                break;
+            }
+            let bytes = self.document(position, hash)?.unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            // A listener that is no agent of ours may keep its prompts in another form.
+            let whole = || Link { before: None, texts: vec![text.to_string()] };
+            let Link { before, texts } = (self.read_link)(&text).unwrap_or_else(whole);
+            chain.push((hash, texts.iter().any(|text| self.wanted.is_in_model_text(text))));
+            next = before.and_then(|before| Digest::parse(&before).ok());
+        }
+        // From the base on: what stands in a link stands in all that are built upon it.
+        for (hash, is_in) in chain.into_iter().rev() {
+            holds |= is_in;
+            self.prompts.insert(hash, holds);
+        }
+        Ok(holds)
+    }
+
+    fn document(
+        &mut self,
+        position: Position,
+        hash: Digest,
+    ) -> Result<Option<std::sync::Arc<[u8]>>, LogFault> {
+        let bytes = self.reader.document(hash)?;
+        match &bytes {
+            None => self.found.missing += 1,
+            Some(bytes) if Digest::of(bytes) != hash => {
+                return Err(damaged(
+                    position,
+                    &["the document ", &hash.to_string(), " is not what its hash says"],
+                ));
+            }
+            Some(_) => {}
+        }
+        Ok(bytes)
+    }
+}
+
+/// The strings in a text that is JSON, a value a line or all of it; none where it is something else.
+pub fn strings(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => gather(&value, &mut found),
+        Err(_) => {
+            let values = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            values.for_each(|value| gather(&value, &mut found));
+        }
+    }
+    found
+}
+
+fn gather(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            // The arguments of a native call are JSON in a string.
+            if text.starts_with(['{', '[']) {
+                found.extend(strings(text));
+            }
+            found.push(text.clone());
+        }
+        Value::Array(values) => values.iter().for_each(|value| gather(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| gather(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// What was found, in lines for a terminal.
+pub fn lines(found: &Found) -> Vec<String> {
+    let mut lines = vec![[&counted(found.records), " the text; who said it, the first on top:"].concat()];
+    for way in found.ways.iter().take(NAMED) {
+        let (thread, seq) = (way.first.0.as_str(), way.first.1.to_string());
+        let from = cut(way.from.as_str(), NAME);
+        let words = match (way.how, &way.to) {
+            (How::Says, Some(to)) => [from.as_str(), " → ", &cut(to.as_str(), NAME)].concat(),
+            (How::Says, None) => from,
+            (How::Refuses, _) => "in a payload that was refused".to_owned(),
+            (How::Answered, _) => ["the model of ", &from, " answered it"].concat(),
+            (How::Prompted, _) => ["the model of ", &from, " was shown it"].concat(),
+        };
+        let more =
+            if way.records > 1 { [", ", &way.records.to_string(), " times"].concat() } else { String::new() };
+        lines.extend(wrapped("  ", 6, &[thread, "@", &seq, "  ", &words, &more].concat()));
+    }
+    if found.ways.len() > NAMED || found.more {
+        let more = (found.ways.len() - NAMED.min(found.ways.len())).to_string();
+        let or_more = if found.more { " or more" } else { "" };
+        lines.push(["  and ", &more, or_more, " other ways"].concat());
+    }
+    lines
+}
+
+fn counted(records: u64) -> String {
+    if records == 1 { "1 record holds".to_owned() } else { [&records.to_string(), " records hold"].concat() }
+}
+
+/// What was found, for programs.
+pub fn as_json(text: &str, found: &Found) -> Value {
+    let way = |way: &Way| {
+        let first = [way.first.0.as_str(), "@", &way.first.1.to_string()].concat();
+        json!({
+            "how": way.how.as_str(),
+            "from": way.from.as_str(),
+            "to": way.to.as_ref().map(Name::as_str),
+            "first": first,
+            "records": way.records,
+        })
+    };
+    let ways: Vec<Value> = found.ways.iter().map(way).collect();
+    json!({"text": text, "records": found.records, "ways": ways, "more": found.more, "missing": found.missing})
+}

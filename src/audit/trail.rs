@@ -1,0 +1,251 @@
+//! The chain of causes of a record, from it back to the door: each link with what it was made in, what else that turn was
+//! shown, the models that were asked in it, and why the next link is its cause.
+//!
+//! It follows what records name and guesses nothing; where a record names no cause, that is said. Links are handed on one by
+//! one and not kept, since a chain may be as long as its thread. A record comes in; links go out.
+
+mod telling;
+mod turn;
+
+pub use telling::{Telling, as_json};
+pub use turn::{Asked, Shown};
+
+use std::collections::HashMap;
+
+use super::causes::{self, Placed};
+use super::whole::ReadSource;
+use crate::rules::approval_payload;
+use crate::words::client;
+use crate::words::composition::Composition;
+use crate::words::ids::{CallPath, Digest, Key, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Approving, Kind, Mark, Record, Role, Steering, Timing};
+
+/// One record of the chain.
+pub struct Link {
+    /// The record.
+    pub placed: Placed,
+    /// How it came about.
+    pub why: Why,
+    /// Its cause: the next link.
+    pub cause: Option<(ThreadId, u64)>,
+    /// Where a listener said it: in which attempt, what else that turn was shown, which models were asked.
+    pub turn: Option<turn::Turn>,
+}
+
+/// How a record came about, with regard to its cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// A listener said it in a turn that the cause opened.
+    Turn {
+        /// The call.
+        call: CallPath,
+        /// The turn.
+        number: u32,
+        /// The end of an earlier message, for which the call had to wait.
+        after: Option<u64>,
+    },
+    /// It opens a thread; the cause is the item that spawned it.
+    Spawned,
+    /// It tells of the end of a thread; the cause is that.
+    Ended,
+    /// A timer fired; the cause set it.
+    Timer,
+    /// The core's answer to the cause.
+    Answer,
+    /// A wait is over, because of the cause.
+    Arrived,
+    /// The cause waited for a person.
+    Person,
+    /// The cause sent it into this thread from another.
+    Steered,
+    /// The cause ended the thread.
+    Cancelled,
+    /// The core recorded it of what the cause had made due.
+    Core,
+    /// No cause is named; this opened its call, or its thread.
+    Within,
+    /// It came from outside.
+    Door(Door),
+    /// The core says it of itself, or of a listener, outside of any call.
+    Own,
+}
+
+/// Who came in from outside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Door {
+    /// The client.
+    pub client: Name,
+    /// The idempotency key of its message; none for an order, and for what was refused.
+    pub key: Option<Key>,
+    /// Its roles under the configuration in force, or why that cannot be read.
+    pub roles: Result<Vec<client::Role>, String>,
+}
+
+impl Why {
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Why::Turn { .. } => "turn",
+            Why::Spawned => "spawned",
+            Why::Ended => "ended",
+            Why::Timer => "timer",
+            Why::Answer => "answer",
+            Why::Arrived => "arrived",
+            Why::Person => "person",
+            Why::Steered => "steered",
+            Why::Cancelled => "cancelled",
+            Why::Core => "core",
+            Why::Within => "within",
+            Why::Door(_) => "door",
+            Why::Own => "own",
+        }
+    }
+}
+
+/// Follows chains of causes through a log.
+pub struct Trail<'a> {
+    reader: &'a dyn LogReader,
+    read: ReadSource<'a>,
+    pages: HashMap<Digest, Result<Composition, String>>,
+}
+
+impl<'a> Trail<'a> {
+    /// For a log. `read` reads a configuration back from its source.
+    pub fn through(reader: &'a dyn LogReader, read: ReadSource<'a>) -> Trail<'a> {
+        Trail { reader, read, pages: HashMap::new() }
+    }
+
+    /// Shows a record and everything that led to it, the newest first.
+    pub fn follow(&mut self, start: Placed, mut show: impl FnMut(&Link)) -> Result<(), LogFault> {
+        let mut next = Some(start);
+        while let Some(placed) = next.take() {
+            let (why, cause) = self.cause(&placed)?;
+            let turn = turn::read(self.reader, &placed.1, &why, cause.as_ref().map(|(_, cause)| cause))?;
+            let place = cause.as_ref().map(|(_, c)| (c.header.thread.clone(), c.header.seq));
+            show(&Link { placed, why, cause: place, turn });
+            next = cause;
+        }
+        Ok(())
+    }
+
+    fn cause(&mut self, placed: &Placed) -> Result<(Why, Option<Placed>), LogFault> {
+        let record = &placed.1;
+        let Some(cause) = causes::named(self.reader, placed)? else { return self.without(placed) };
+        let call = turn::said_in(record).map(|(call, _)| call).or_else(|| record.header.call.clone());
+        let held = call.filter(|call| was_held(record, call, &cause.1));
+        let (cause, after) = match held {
+            Some(call) => {
+                let ended = &cause.1.header;
+                let opening = causes::opening(self.reader, &ended.thread, &call, record.header.seq)?;
+                let after = Some(ended.seq);
+                opening.map_or((cause, None), |opening| (opening, after))
+            }
+            None => (cause, None),
+        };
+        Ok((why(record, &cause.1, after), Some(cause)))
+    }
+
+    /// What led to a record that names no cause.
+    fn without(&mut self, placed: &Placed) -> Result<(Why, Option<Placed>), LogFault> {
+        let h = &placed.1.header;
+        let opening = match (h.kind, h.code) {
+            (Kind::Message, Some(Mark::Role(Role::Request)))
+            | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => {
+                return Ok((self.door(h.config, &h.from, h.key.clone())?, None));
+            }
+            (Kind::Steer, _) => {
+                let by =
+                    approval_payload::read_steering(&placed.1.body).and_then(|(by, _)| Name::parse(&by).ok());
+                return Ok((self.door(h.config, by.as_ref().unwrap_or(&h.from), None)?, None));
+            }
+            (Kind::Terminal, _) => {
+                if let Some(item) = causes::cancelling(self.reader, placed)? {
+                    return Ok((Why::Cancelled, Some(item)));
+                }
+                if let Some(by) = &h.to
+                    && self.is_client(h.config, by)?
+                {
+                    return Ok((self.door(h.config, by, None)?, None));
+                }
+                causes::at(self.reader, &h.thread, 1)?
+            }
+            (Kind::Refusal, _) if h.call.is_none() => {
+                return match &h.to {
+                    Some(to) if self.is_client(h.config, to)? => Ok((self.door(h.config, to, None)?, None)),
+                    _ => Ok((Why::Own, None)),
+                };
+            }
+            _ => match &h.call {
+                Some(call) => causes::opening(self.reader, &h.thread, call, h.seq)?,
+                None => None,
+            },
+        };
+        // What opens itself is no cause of itself.
+        let opening = opening.filter(|(position, _)| *position < placed.0);
+        let why = if opening.is_some() { Why::Within } else { Why::Own };
+        Ok((why, opening))
+    }
+
+    fn page(&mut self, config: Digest) -> Result<&Result<Composition, String>, LogFault> {
+        if !self.pages.contains_key(&config) {
+            let page = match self.reader.document(config)? {
+                Some(source) => (self.read)(&source),
+                None => Err("the log does not hold the configuration".to_owned()),
+            };
+            self.pages.insert(config, page);
+        }
+        Ok(self.pages.entry(config).or_insert_with(|| Err(String::new())))
+    }
+
+    /// Whether a name that stands where a client's or a listener's may is a client's.
+    fn is_client(&mut self, config: Digest, name: &Name) -> Result<bool, LogFault> {
+        let is_listener = match self.page(config)? {
+            Ok(page) => page.listener(name).is_some(),
+            Err(_) => false,
+        };
+        Ok(*name != Name::core() && !is_listener)
+    }
+
+    fn door(&mut self, config: Digest, client: &Name, key: Option<Key>) -> Result<Why, LogFault> {
+        let roles = match self.page(config)? {
+            Ok(page) => {
+                let all = client::Role::ALL.iter().copied();
+                Ok(all.filter(|role| page.has_role(client, *role)).collect())
+            }
+            Err(why) => Err(why.clone()),
+        };
+        Ok(Why::Door(Door { client: client.clone(), key, roles }))
+    }
+}
+
+/// Whether a record of a top call names as its cause the end of the message before, behind which the call waited. What the
+/// call was opened for is its request all the same.
+fn was_held(record: &Record, call: &CallPath, cause: &Record) -> bool {
+    let (h, c) = (&record.header, &cause.header);
+    let ends = c.kind == Kind::Outcome && c.code != Some(Mark::DeadLetter)
+        || c.kind == Kind::Message && c.code == Some(Mark::Role(Role::Final));
+    let other = c.call.as_ref().is_some_and(|other| other.depth() == 0 && other != call);
+    h.thread == c.thread && call.depth() == 0 && ends && other
+}
+
+fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
+    let h = &record.header;
+    if let Some((call, number)) = turn::said_in(record) {
+        return Why::Turn { call, number, after };
+    }
+    let is_item = turn::said_in(cause).is_some();
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(Role::Begin))) => Why::Spawned,
+        (Kind::Message, Some(Mark::Role(Role::Inbox))) if h.thread != cause.header.thread => Why::Ended,
+        // A wait that is over at once was ended by nothing but itself.
+        (Kind::Message, Some(Mark::Role(Role::Answer))) if is_item => Why::Answer,
+        (Kind::Message, Some(Mark::Role(Role::Answer))) => Why::Arrived,
+        (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens))) => Why::Timer,
+        (Kind::Approval, Some(Mark::Approving(Approving::Requested))) => Why::Person,
+        (Kind::Approval, _) => Why::Person,
+        (Kind::Message, Some(Mark::Role(Role::Tell))) => Why::Person,
+        (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => Why::Steered,
+        _ => Why::Core,
+    }
+}

@@ -1,0 +1,196 @@
+//! A chain of causes in words: each record as the log tells it, and below it, behind an arrow, how the next one led to it.
+//!
+//! No line is wider than a terminal, and nothing of a payload gets out unescaped. Links come in; lines or JSON go out.
+
+use serde_json::{Value, json};
+
+use super::turn::{Asked, Shown, Turn};
+use super::{Door, Link, Why};
+use crate::audit::columns::{cut, day, plain, wrapped};
+use crate::audit::narrate::{self, narrate};
+use crate::words::client::Role;
+use crate::words::ids::ThreadId;
+use crate::words::record::Kind;
+
+/// Columns that a name takes at most.
+const NAME: usize = 24;
+/// Records and models that one turn names on a screen.
+const NAMED: usize = 6;
+/// How far continued lines are indented.
+const INDENT: usize = 6;
+
+/// What was told last, which need not be told again.
+#[derive(Default)]
+pub struct Telling {
+    place: Option<(ThreadId, String)>,
+}
+
+/// A record's place, as commands take it.
+fn place(thread: &ThreadId, seq: u64) -> String {
+    [thread.as_str(), "@", &seq.to_string()].concat()
+}
+
+impl Telling {
+    /// The lines of one link.
+    pub fn lines(&mut self, link: &Link) -> Vec<String> {
+        let (_, record) = &link.placed;
+        let (thread, today) = (record.header.thread.clone(), day(record.header.time));
+        let mut lines = Vec::new();
+        let here = Some((thread.clone(), today));
+        if self.place != here {
+            if let Some((thread, today)) = &here {
+                lines.extend(wrapped("", INDENT, &[thread.as_str(), ", ", today, ", times in UTC"].concat()));
+            }
+            self.place = here;
+        }
+        lines.extend(narrate(record, Some(&thread)));
+        if let Some(turn) = &link.turn {
+            lines.extend(beside(&thread, turn, &link.why));
+        }
+        let refused = record.header.kind == Kind::Refusal && matches!(link.why, Why::Turn { .. });
+        let of = if refused { "of an item " } else { "" };
+        lines.extend(wrapped("  ↑ ", INDENT, &[of, &reason(&link.why, link.turn.as_ref())].concat()));
+        if let Why::Door(door) = &link.why {
+            lines.extend(credentials(door));
+        }
+        lines
+    }
+}
+
+/// What stood beside the cause: models, and what else the turn was shown.
+fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
+    let mut lines = Vec::new();
+    for asked in turn.models.iter().take(NAMED) {
+        lines.extend(wrapped("    ", INDENT, &bought(asked)));
+        lines.extend(wrapped("      ", INDENT, &["systole context ", &place(thread, asked.seq)].concat()));
+    }
+    if turn.models.len() > NAMED {
+        let more = turn.models.len() - NAMED;
+        lines.push(["    and ", &more.to_string(), " more requests to models"].concat());
+    }
+    if !turn.shown.is_empty() {
+        let label = if matches!(why, Why::Turn { .. }) { "also shown: " } else { "the other payload: " };
+        lines.extend(wrapped("    ", INDENT, &[label, &those(&turn.shown)].concat()));
+    }
+    lines
+}
+
+fn those(shown: &[Shown]) -> String {
+    let one = |it: &Shown| {
+        let from = cut(it.from.as_str(), NAME);
+        ["#", &it.seq.to_string(), " <", &it.element, "> from ", &from].concat()
+    };
+    // The newest stand nearest to what they led to.
+    let left = shown.len().saturating_sub(NAMED);
+    let named: Vec<String> = shown.iter().skip(left).map(one).collect();
+    let more = if left == 0 { String::new() } else { [&left.to_string(), " earlier, "].concat() };
+    [&more, named.join(", ").as_str()].concat()
+}
+
+fn bought(asked: &Asked) -> String {
+    let model = cut(&plain(&asked.model), NAME);
+    let start = ["asked model ", &model, " (#", &asked.seq.to_string(), ")"].concat();
+    match &asked.result {
+        None => [&start, ", of unknown outcome"].concat(),
+        Some(result) => {
+            let stop = cut(&plain(&result.stop), NAME);
+            let tokens = result.tokens.map_or_else(
+                || ", tokens uncounted".to_owned(),
+                |tokens| [", ", &tokens.to_string(), " tokens"].concat(),
+            );
+            let money = result.money.as_ref().map_or_else(String::new, |money| [", ", money].concat());
+            [&start, ", which stopped: ", &stop, " (#", &result.seq.to_string(), ")", &tokens, &money]
+                .concat()
+        }
+    }
+}
+
+fn reason(why: &Why, turn: Option<&Turn>) -> String {
+    let words = match why {
+        Why::Turn { call, number, after } => {
+            let attempt = turn.and_then(|turn| turn.attempt);
+            let attempt =
+                attempt.map_or_else(String::new, |number| [", attempt ", &number.to_string()].concat());
+            let after = after.map_or_else(String::new, |seq| [" after #", &seq.to_string()].concat());
+            let number = number.to_string();
+            return ["in turn ", &number, " of call ", call.as_str(), &attempt, ", opened", &after, " by"]
+                .concat();
+        }
+        Why::Spawned => "in a new thread, spawned by",
+        Why::Ended => "because that thread ended with",
+        Why::Timer => "because of the timer set with",
+        Why::Answer => "in answer to",
+        Why::Arrived => "because a wait was over with",
+        Why::Person => "about what needed a person's word",
+        Why::Steered => "sent here from the thread above with",
+        Why::Cancelled => "because the thread was cancelled with",
+        Why::Core => "recorded by the core upon",
+        Why::Within => "no cause is named; it belongs to what began with",
+        Why::Door(door) => return ["from outside, by client ", &cut(door.client.as_str(), NAME)].concat(),
+        Why::Own => "the core recorded it outside of any call",
+    };
+    words.to_owned()
+}
+
+fn credentials(door: &Door) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(key) = &door.key {
+        lines.extend(wrapped("    ", INDENT, &["key ", &plain(key.as_str())].concat()));
+    }
+    let roles = match &door.roles {
+        Ok(none) if none.is_empty() => "no role".to_owned(),
+        Ok(roles) => ["roles ", &words(roles).join(", ")].concat(),
+        Err(why) => ["roles unknown: ", &plain(why)].concat(),
+    };
+    lines.extend(wrapped("    ", INDENT, &roles));
+    lines
+}
+
+fn words(roles: &[Role]) -> Vec<&'static str> {
+    roles.iter().map(|role| role.as_str()).collect()
+}
+
+/// A link for programs: the record as `log` gives it, and what the trail adds.
+pub fn as_json(link: &Link) -> Value {
+    let (position, record) = &link.placed;
+    let thread = &record.header.thread;
+    let places = |shown: &[Shown]| -> Vec<String> { shown.iter().map(|it| place(thread, it.seq)).collect() };
+    let model = |asked: &Asked| {
+        let result = asked.result.as_ref();
+        json!({
+            "model": asked.model,
+            "start": place(thread, asked.seq),
+            "result": result.map(|it| place(thread, it.seq)),
+            "stop": result.map(|it| &it.stop),
+            "tokens": result.and_then(|it| it.tokens),
+            "money": result.and_then(|it| it.money.as_ref()),
+        })
+    };
+    let (call, turn) = match &link.why {
+        Why::Turn { call, number, .. } => (Some(call.as_str()), Some(number)),
+        _ => (None, None),
+    };
+    let door = match &link.why {
+        Why::Door(door) => {
+            let roles = door.roles.as_ref().ok().map(|roles| words(roles));
+            let (client, key) = (door.client.as_str(), door.key.as_ref().map(|key| key.as_str()));
+            Some(json!({"client": client, "key": key, "roles": roles}))
+        }
+        _ => None,
+    };
+    let said = link.turn.as_ref();
+    let after = match &link.why {
+        Why::Turn { after, .. } => after.map(|seq| place(thread, seq)),
+        _ => None,
+    };
+    json!({
+        "place": place(thread, record.header.seq),
+        "why": link.why.as_str(),
+        "because": link.cause.as_ref().map(|(thread, seq)| place(thread, *seq)),
+        "of": {"call": call, "turn": turn, "attempt": said.and_then(|it| it.attempt), "after": after},
+        "shown": said.map_or_else(Vec::new, |it| places(&it.shown)),
+        "models": said.map_or_else(Vec::new, |it| it.models.iter().map(model).collect()),
+        "door": door,
+        "record": narrate::as_json(*position, record),
+    })
+}

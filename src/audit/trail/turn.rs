@@ -1,0 +1,233 @@
+//! The turn in which a listener said something: which records it was shown, and which models were asked in it.
+//!
+//! Only the stretch of the thread between the turn before and the record is read. A record and its cause come in; what
+//! surrounds it goes out, as numbers of records of the same thread.
+
+use std::ops::ControlFlow;
+
+use systole_kit::journal::{Entry, Recalled};
+
+use super::Why;
+use crate::audit::causes::{back, opens};
+use crate::audit::glance::glance;
+use crate::rules::{approval_payload, core_payload};
+use crate::words::ids::{CallPath, Name};
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Approving, Journaling, Kind, Mark, Record, Role, Steering, Timing};
+
+/// What a listener said something in.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Turn {
+    /// The attempt, from the second on.
+    pub attempt: Option<u32>,
+    /// What else the turn was shown, in order, beside the record that opened it.
+    pub shown: Vec<Shown>,
+    /// The models that were asked, in order.
+    pub models: Vec<Asked>,
+}
+
+/// A record that a turn was shown, or that let it go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// Its number.
+    pub seq: u64,
+    /// Who sent it.
+    pub from: Name,
+    /// The element of its payload.
+    pub element: String,
+}
+
+impl Shown {
+    fn of(record: &Record) -> Shown {
+        let h = &record.header;
+        Shown { seq: h.seq, from: h.from.clone(), element: glance(&record.body).element }
+    }
+}
+
+/// A model that was asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The record of its start, which `systole context` takes.
+    pub seq: u64,
+    /// The model.
+    pub model: String,
+    /// Where its result stands, and what that came to; none where the log has none.
+    pub result: Option<Answered>,
+    attempt: u32,
+    entry: u64,
+}
+
+/// What came of asking a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answered {
+    /// The record.
+    pub seq: u64,
+    /// Why it stopped.
+    pub stop: String,
+    /// Tokens, where they are known.
+    pub tokens: Option<u64>,
+    /// Money, where it is known.
+    pub money: Option<String>,
+}
+
+/// The call and the turn in which a listener said it; none for what the core or somebody outside says.
+pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
+    let h = &record.header;
+    let call = h.call.as_ref()?;
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(Role::ToAll | Role::ToFirst))) => {
+            call.caller().map(|(call, turn, _)| (call, turn))
+        }
+        (
+            Kind::Message,
+            Some(Mark::Role(
+                Role::Call
+                | Role::Note
+                | Role::CancelThread
+                | Role::Steer
+                | Role::Introspect
+                | Role::Todo
+                | Role::Clear
+                | Role::Recall
+                | Role::Final
+                | Role::Spawn
+                | Role::Await,
+            )),
+        )
+        | (Kind::Timer, Some(Mark::Timing(Timing::Set | Timing::Cancel)))
+        | (Kind::Outcome, Some(Mark::Handled))
+        | (Kind::Journal, _) => Some((call.clone(), h.turn?)),
+        (Kind::Refusal, _) => h.ordinal.and(h.turn).map(|turn| (call.clone(), turn)),
+        _ => None,
+    }
+}
+
+/// Reads what a record was said in. A person's word with another payload has that payload beside it.
+pub(super) fn read(
+    reader: &dyn LogReader,
+    record: &Record,
+    why: &Why,
+    cause: Option<&Record>,
+) -> Result<Option<Turn>, LogFault> {
+    let h = &record.header;
+    if h.code == Some(Mark::Approving(Approving::Amended)) {
+        let mut shown = Vec::new();
+        back(reader, &h.thread, h.seq, |earlier| {
+            let is_it = earlier.header.code == Some(Mark::Approving(Approving::Amendment));
+            shown.extend(is_it.then(|| Shown::of(earlier)));
+            ControlFlow::Break(())
+        })?;
+        return Ok(Some(Turn { shown, ..Turn::default() }));
+    }
+    let (Why::Turn { call, number, .. }, Some(cause)) = (why, cause) else { return Ok(None) };
+    let mut turn = Turn::default();
+    if h.code == Some(Mark::Journaling(Journaling::Result)) {
+        turn.during(record, call, *number);
+    }
+    let opened = cause.header.seq;
+    back(reader, &h.thread, h.seq, |earlier| match earlier.header.seq > opened {
+        true => {
+            turn.during(earlier, call, *number);
+            ControlFlow::Continue(())
+        }
+        false => ControlFlow::Break(()),
+    })?;
+    if *number > 1 {
+        turn.before(reader, cause, call, *number)?;
+    }
+    turn.shown.sort_by_key(|shown| shown.seq);
+    turn.models.sort_by_key(|asked| asked.seq);
+    // A start was read after its result, which stands behind it.
+    turn.models.retain(|asked| !asked.model.is_empty());
+    Ok(Some(turn))
+}
+
+impl Turn {
+    /// Takes a record that was made while the turn was worked on, the newest first.
+    fn during(&mut self, record: &Record, call: &CallPath, number: u32) {
+        let h = &record.header;
+        if h.call.as_ref() != Some(call) {
+            return;
+        }
+        match (h.kind, h.code) {
+            (Kind::Journal, _) if h.turn == Some(number) => self.journal(record),
+            (Kind::Attempt, _) if h.turn == Some(number) => {
+                let attempt = core_payload::read_attempt(&record.body).map(|attempt| attempt.number);
+                self.attempt = self.attempt.or(attempt.filter(|attempt| *attempt > 1));
+            }
+            (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
+                let by =
+                    approval_payload::read_decided(&record.body).and_then(|said| Name::parse(&said.by).ok());
+                self.shown.push(Shown { from: by.unwrap_or_else(Name::person), ..Shown::of(record) });
+            }
+            _ => {}
+        }
+    }
+
+    fn journal(&mut self, record: &Record) {
+        let seq = record.header.seq;
+        let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else { return };
+        match entry {
+            Entry::Result(outcome) => {
+                let (tokens, money) = (outcome.tokens(), outcome.money.map(|money| money.to_string()));
+                let result = Some(Answered { seq, stop: outcome.stop, tokens, money });
+                self.models.push(Asked { seq, model: String::new(), result, attempt, entry: outcome.of });
+            }
+            Entry::Started(started) => {
+                let is_its = |asked: &&mut Asked| asked.attempt == attempt && asked.entry == id;
+                match self.models.iter_mut().find(is_its) {
+                    Some(asked) => (asked.seq, asked.model) = (seq, started.model),
+                    None => {
+                        let model = started.model;
+                        self.models.push(Asked { seq, model, result: None, attempt, entry: id });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes what the turn was shown: the answers to the items of the turn before, and what came unasked since that was
+    /// due. What that was due with, its items name as their cause.
+    fn before(
+        &mut self,
+        reader: &dyn LogReader,
+        opened: &Record,
+        call: &CallPath,
+        number: u32,
+    ) -> Result<(), LogFault> {
+        let mut until = None;
+        back(reader, &opened.header.thread, opened.header.seq + 1, |record| {
+            let h = &record.header;
+            if opens(record).is_some_and(|opened| opened == *call) || until == Some(h.id) {
+                return ControlFlow::Break(());
+            }
+            if said_in(record).is_some_and(|(said, turn)| said == *call && turn + 1 == number) && number > 2 {
+                until = until.or(h.cause);
+            }
+            if h.seq != opened.header.seq && is_shown(record, call, number) {
+                self.shown.push(Shown::of(record));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+}
+
+/// Whether a record that was made before the turn was due is a part of what the turn is shown.
+fn is_shown(record: &Record, call: &CallPath, number: u32) -> bool {
+    let h = &record.header;
+    let is_in_inbox = h.call.as_ref() == Some(call);
+    let is_item = is_in_inbox && h.turn.is_some_and(|turn| turn + 1 == number) && h.ordinal.is_some();
+    let answers = h.call.as_ref().and_then(CallPath::caller);
+    let is_answer = answers.is_some_and(|(caller, turn, _)| caller == *call && turn + 1 == number);
+    match (h.kind, h.code) {
+        (Kind::Message, Some(Mark::Role(Role::Inbox | Role::WrapUp)))
+        | (Kind::Timer, Some(Mark::Timing(Timing::Fired)))
+        | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => is_in_inbox,
+        // A refusal is the answer to its item. Notes are answered by being recorded, and tell their sender nothing.
+        (Kind::Refusal, _) => is_item,
+        (Kind::Outcome, Some(Mark::DeadLetter)) => false,
+        (Kind::Message, Some(Mark::Role(Role::Answer | Role::Final))) | (Kind::Outcome, _) => is_answer,
+        _ => false,
+    }
+}

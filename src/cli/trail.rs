@@ -1,0 +1,128 @@
+//! `systole trail`: why a record is there, or where a text comes from: the chain of causes back to the door.
+
+use clap::Args;
+use systole_agent::chain::{self, Read};
+
+use super::exit::Exit;
+use super::looking::{Looking, parted};
+use super::place::Place;
+use crate::audit::causes::{self, Placed};
+use crate::audit::texts::{self, Link, Wanted};
+use crate::audit::trail::{self, Telling};
+
+/// Of which record, or of which text.
+#[derive(Args, Debug)]
+pub(super) struct Trail {
+    #[command(flatten)]
+    place: Place,
+    /// THREAD@N, its number as log prints it; without @N the thread's last
+    #[arg(value_name = "MESSAGE", default_value = "@last", conflicts_with = "text")]
+    message: String,
+    /// The first record that holds this text, and who passed it on
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+}
+
+impl Trail {
+    pub(super) fn run(self) -> Exit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<Exit, Exit> {
+        let wanted = self.text.as_ref().map(|text| (text, Wanted::new(text)));
+        let looking = Looking::open(&self.place)?;
+        let start = match &wanted {
+            None => named(&looking, &self.message)?,
+            Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
+            Some((_, None)) => {
+                let exit = looking.screen.fail(Exit::Usage, "the text is empty, and would stand everywhere");
+                looking.screen.say("  try: --text with some words of it");
+                return Err(exit);
+            }
+        };
+        follow(&looking, start)
+    }
+}
+
+/// The record that was named.
+fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
+    let (typed, seq) = parted(message);
+    let thread = looking.find(typed)?;
+    let fault = |fault| looking.fault(&fault);
+    let last = causes::last(&looking.reader, &thread).map_err(fault)?;
+    let Some(last) = last else {
+        return Err(looking
+            .screen
+            .fail(Exit::Usage, ["thread ", thread.as_str(), " has no record"].concat()));
+    };
+    let Some(seq) = seq else { return Ok(last) };
+    match causes::at(&looking.reader, &thread, seq).map_err(fault)? {
+        Some(placed) if seq > 0 => Ok(placed),
+        _ => {
+            let (seq, most) = (seq.to_string(), last.1.header.seq.to_string());
+            let words =
+                ["thread ", thread.as_str(), " has no record ", &seq, "; its last is ", &most].concat();
+            let exit = looking.screen.fail(Exit::Usage, words);
+            looking
+                .screen
+                .say(["  try: systole log ", thread.as_str(), ", which prints their numbers"].concat());
+            Err(exit)
+        }
+    }
+}
+
+/// The first record that holds a text, when it was told where else that stands.
+fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exit> {
+    let screen = looking.screen;
+    let found = texts::search(&looking.reader, wanted, &read_link).map_err(|fault| looking.fault(&fault))?;
+    if found.missing > 0 {
+        let missing = found.missing.to_string();
+        screen.say(
+            ["note: ", &missing, " documents that records name are not in the log, and were not searched"]
+                .concat(),
+        );
+    }
+    let Some(first) = &found.first else {
+        let exit = screen.fail(Exit::Usage, "no record holds that text");
+        screen.say("  try: fewer words of it, as they were written: small and capital letters differ");
+        return Err(exit);
+    };
+    if screen.json {
+        screen.value(&texts::as_json(text, &found));
+    } else {
+        texts::lines(&found).iter().for_each(|line| screen.drawn(line));
+        screen.drawn("");
+    }
+    Ok(first.clone())
+}
+
+/// A link of a prompt's chain, with the texts that its model read.
+fn read_link(text: &str) -> Option<Link> {
+    let (before, parts): (Option<&str>, Vec<&str>) = match chain::read(text)? {
+        Read::Base { system, tools } => (None, vec![system, tools]),
+        Read::Segment { before, messages } => (Some(before), vec![messages]),
+        Read::Prompt { before, header } => (Some(before), vec![header]),
+    };
+    let texts = parts.iter().flat_map(|part| {
+        let strings = texts::strings(part);
+        if strings.is_empty() { vec![(*part).to_owned()] } else { strings }
+    });
+    Some(Link { before: before.map(str::to_owned), texts: texts.collect() })
+}
+
+fn follow(looking: &Looking, start: Placed) -> Result<Exit, Exit> {
+    let screen = looking.screen;
+    let read = |source: &[u8]| looking.configuration(source);
+    let mut telling = Telling::default();
+    if !screen.json {
+        screen.drawn("newest first; behind each arrow stands why, and below it the cause");
+    }
+    let followed = trail::Trail::through(&looking.reader, &read).follow(start, |link| {
+        if screen.json {
+            screen.value(&trail::as_json(link));
+        } else {
+            telling.lines(link).iter().for_each(|line| screen.drawn(line));
+        }
+    });
+    followed.map(|()| Exit::Done).map_err(|fault| looking.fault(&fault))
+}
