@@ -116,17 +116,17 @@ fn journal(record: &Record) -> Option<Recalled> {
     (record.header.kind == Kind::Journal).then(|| Recalled::read(&record.body).ok())?
 }
 
-/// What a request and a prompt of the log have in common: the system prompt and the words of the turn, both of which
+/// What a request and a prompt of the log share: the system prompt and the words of the turn, both of which
 /// hold the mark of their call and nobody else's.
-type Common = (String, String);
+type Shared = (String, String);
 
-fn of_request(body: &Value) -> Common {
+fn of_request(body: &Value) -> Shared {
     let messages = body["messages"].as_array().unwrap();
     let text = |message: &Value| message["content"].as_str().unwrap().to_owned();
     (text(&messages[0]), text(messages.last().unwrap()))
 }
 
-fn of_prompt(log: &dyn LogReader, prompt: &str) -> Common {
+fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
     let before = |text: &str| match chain::read(text) {
         Some(Read::Segment { before, .. } | Read::Prompt { before, .. }) => Some(before.to_owned()),
         _ => None,
