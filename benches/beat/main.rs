@@ -1,6 +1,7 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`);
+//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`,
+//! `words`);
 //! `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -22,6 +23,7 @@ mod size;
 mod validation;
 mod waiting;
 mod walk;
+mod words;
 
 use report::Table;
 
@@ -29,7 +31,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in the order in which they run.
-const PARTS: [(&str, Measure); 14] = [
+const PARTS: [(&str, Measure); 15] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -44,6 +46,7 @@ const PARTS: [(&str, Measure); 14] = [
     ("hostile", hostile::refusals),
     ("validation", validation::cost),
     ("extraction", extraction::cost),
+    ("words", words::on_a_terminal),
 ];
 
 fn main() {

@@ -1,7 +1,8 @@
 //! `systole ask`: a question in words to the organism's entry, and its answer in words; on a terminal without a question
 //! a conversation, in one thread. What goes in is the `<ask>` of the talk vocabulary, sent as `send` sends anything.
 
-use std::io::{BufRead as _, IsTerminal as _, Read as _};
+use std::io::{IsTerminal as _, Read as _};
+use std::sync::Arc;
 
 use clap::Args;
 use systole_kit::characters::first_illegal;
@@ -14,9 +15,10 @@ use super::hindered;
 use super::place::Place;
 use super::run::Signals;
 use super::screen::Screen;
+use super::send::way::{Elsewhere, Way};
 use super::send::{Parcel, drawn, through};
 use super::thread_name;
-use crate::console::client::{Client, Unheard};
+use crate::console::client::Client;
 use crate::organism::file::OrganismFile;
 use crate::organism::runfile::RunFile;
 use crate::words::composition::{Composition, Listener};
@@ -189,84 +191,75 @@ impl Asker {
     fn once(&self, place: &Place, question: &str, thread: Option<String>) -> Result<Exit, Exit> {
         self.sayable(question)?;
         let parcel = self.parcel(question, thread)?;
-        match self.running().map(|client| self.elsewhere(&client, &parcel)) {
-            Some(Some(exit)) => Ok(exit),
-            _ => Ok(through::here(self.screen, place, &parcel)),
-        }
-    }
-
-    /// Through an organism that runs; none where it is gone.
-    fn elsewhere(&self, client: &Client, parcel: &Parcel) -> Option<Exit> {
-        match parcel.post(client) {
-            Ok(decided) => Some(through::elsewhere(self.screen, &self.log, client, parcel, decided)),
-            Err(Unheard::Unreachable { .. }) => None,
-            Err(unheard) => Some(self.screen.fail(Exit::Unavailable, unheard)),
-        }
+        let through = |client| through::elsewhere(self.screen, client, &self.log, &parcel);
+        let elsewhere = self.running().and_then(through);
+        Ok(elsewhere.unwrap_or_else(|| through::here(self.screen, place, &parcel)))
     }
 
     /// A question a line, all in one thread, until there are no more. A failed one does not end it.
     fn converse(&self, place: &Place, file: OrganismFile, thread: Option<String>) -> Result<Exit, Exit> {
-        if let Some(client) = self.running() {
-            return self.converse_elsewhere(&client, thread);
-        }
         let exit = here::with_runtime(self.screen, async {
-            Box::pin(self.converse_here(place, file, thread)).await.unwrap_or_else(|exit| exit)
+            let talk = async {
+                let mut signals = Signals::listen(self.screen)?;
+                match self.running() {
+                    Some(client) => {
+                        let elsewhere = Elsewhere { client: Arc::new(client), log: self.log.clone() };
+                        self.talk(&Way::Elsewhere(&elsewhere), thread, &mut signals).await
+                    }
+                    None => Box::pin(self.converse_here(place, file, thread, &mut signals)).await,
+                }
+            };
+            talk.await.unwrap_or_else(|exit| exit)
         });
         Ok(exit)
-    }
-
-    fn converse_elsewhere(&self, client: &Client, mut thread: Option<String>) -> Result<Exit, Exit> {
-        self.greet();
-        let mut line = String::new();
-        loop {
-            line.clear();
-            self.screen.prompt();
-            let read = std::io::stdin().lock().read_line(&mut line);
-            if !read.is_ok_and(|bytes| bytes > 0) {
-                return Ok(self.leave(thread.as_deref()));
-            }
-            if line.trim().is_empty() || self.sayable(line.trim()).is_err() {
-                continue;
-            }
-            let parcel = self.parcel(line.trim(), thread.clone())?;
-            if self.elsewhere(client, &parcel).is_none() {
-                return Err(self.screen.fail(Exit::Unavailable, "the organism has stopped"));
-            }
-            thread = parcel.opened().or(thread);
-        }
     }
 
     async fn converse_here(
         &self,
         place: &Place,
         file: OrganismFile,
-        mut thread: Option<String>,
+        thread: Option<String>,
+        signals: &mut Signals,
     ) -> Result<Exit, Exit> {
-        let mut signals = Signals::listen(self.screen)?;
         let organism = Box::pin(here::start(self.screen, place, file)).await?;
+        let exit = self.talk(&Way::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
+        tokio::select! {
+            ended = organism.stop(here::GRACE) => Ok(here::ended(self.screen, &ended).unwrap_or(exit)),
+            _ = signals.next() => Err(Exit::Stopped),
+        }
+    }
+
+    async fn talk(
+        &self,
+        way: &Way<'_>,
+        mut thread: Option<String>,
+        signals: &mut Signals,
+    ) -> Result<Exit, Exit> {
         let mut lines = lines();
         self.greet();
-        let exit = loop {
+        loop {
             self.screen.prompt();
             let line = tokio::select! {
                 line = lines.recv() => line,
-                exit = signals.next() => break exit,
+                exit = signals.next() => {
+                    // The shell's next line does not begin behind our question.
+                    self.screen.say("");
+                    return Ok(exit);
+                }
             };
-            let Some(line) = line else { break self.leave(thread.as_deref()) };
+            let Some(line) = line else { return Ok(self.leave(thread.as_deref())) };
             if line.trim().is_empty() || self.sayable(line.trim()).is_err() {
                 continue;
             }
             let parcel = self.parcel(line.trim(), thread.clone())?;
-            let exit = Box::pin(through::one(self.screen, &organism, &parcel, &mut signals)).await;
+            let exit = Box::pin(through::one(self.screen, way, &parcel, signals)).await;
+            let exit =
+                exit.unwrap_or_else(|| self.screen.fail(Exit::Unavailable, "the organism has stopped"));
             thread = parcel.opened().or(thread);
             // Only a signal ends it, and an organism that is no more.
             if matches!(exit, Exit::Stopped | Exit::Unavailable | Exit::Log) {
-                break exit;
+                return Ok(exit);
             }
-        };
-        tokio::select! {
-            ended = organism.stop(here::GRACE) => Ok(here::ended(self.screen, &ended).unwrap_or(exit)),
-            _ = signals.next() => Err(Exit::Stopped),
         }
     }
 

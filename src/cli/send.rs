@@ -31,6 +31,7 @@ use tail::Tail;
 mod spoken;
 mod tail;
 pub(super) mod through;
+pub(super) mod way;
 
 /// Sends a payload and waits for its answer.
 ///
@@ -68,6 +69,7 @@ pub(super) struct Send {
 }
 
 /// What is sent, and how long its answer is waited for.
+#[derive(Clone)]
 pub(super) struct Parcel {
     document: Vec<u8>,
     key: Key,
@@ -113,12 +115,9 @@ impl Send {
         };
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
-            let client = Client::of(&run);
-            match parcel.post(&client) {
-                Ok(decided) => return Ok(through::elsewhere(screen, &log, &client, &parcel, decided)),
-                // What the file names is gone, or going. If it still has the log, starting will say so.
-                Err(Unheard::Unreachable { .. }) => {}
-                Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+            // What the file names may be gone, or going. If it still has the log, starting will say so.
+            if let Some(exit) = through::elsewhere(screen, Client::of(&run), &log, &parcel) {
+                return Ok(exit);
             }
         }
         Ok(through::here(screen, &self.place, &parcel))
@@ -270,11 +269,18 @@ impl Waiter<'_> {
         self.tail.hear(listener, words);
     }
 
+    /// Says something between.
+    fn say(&mut self, words: &str) {
+        self.tail.clear();
+        self.screen.say(words);
+    }
+
     /// The exit, if only a person can go on.
-    fn halt(&self) -> Option<Exit> {
+    fn halt(&mut self) -> Option<Exit> {
         if !(self.halted)() {
             return None;
         }
+        self.tail.clear();
         if self.screen.json {
             let (receipt, record) = (Some(self.receipt), self.asked.as_ref());
             self.screen.value(&Came { receipt, outcome: Some("waits"), record, refusal: None });

@@ -135,12 +135,29 @@ impl Client {
 
     /// The records of a thread and those below it after a position, as they come, for at most so long.
     pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
+        Ok(Events(self.stream(after, thread, false, within)?))
+    }
+
+    /// The same without an end, with what listeners say on the way.
+    pub fn voices(&self, after: u64, thread: &str) -> Result<Voices, Unheard> {
+        Ok(Voices(self.stream(after, thread, true, None)?))
+    }
+
+    fn stream(
+        &self,
+        after: u64,
+        thread: &str,
+        voice: bool,
+        within: Option<Duration>,
+    ) -> Result<Frames, Unheard> {
+        let voice = voice.then_some(("voice", "true"));
         let request = self
             .agent
             .get(self.url("/v1/events"))
             .header("authorization", &self.authorization)
             .query("from", after.to_string())
             .query("thread", thread)
+            .query_pairs(voice)
             .config()
             .timeout_recv_body(within)
             .build();
@@ -150,7 +167,7 @@ impl Client {
             return Err(self.strange(status, "it gives out no events"));
         }
         let lines = BufReader::new(response.into_body().into_reader());
-        Ok(Events { lines, address: self.address.clone() })
+        Ok(Frames { lines, address: self.address.clone() })
     }
 
     fn decided<T: serde::de::DeserializeOwned>(
@@ -182,16 +199,42 @@ impl Client {
 }
 
 /// Records as they come. It ends when the organism stops.
-pub struct Events {
-    lines: BufReader<BodyReader<'static>>,
-    address: String,
-}
+pub struct Events(Frames);
 
 impl Iterator for Events {
     type Item = Result<told::Record, Unheard>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut line = String::new();
+        loop {
+            match self.0.next()? {
+                Ok(told::Heard::Record(record)) => return Some(Ok(*record)),
+                Ok(told::Heard::Spoken(_)) => {}
+                Err(unheard) => return Some(Err(unheard)),
+            }
+        }
+    }
+}
+
+/// Records and words as they come. It ends when the organism stops.
+pub struct Voices(Frames);
+
+impl Iterator for Voices {
+    type Item = Result<told::Heard, Unheard>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+/// Events of the wire.
+struct Frames {
+    lines: BufReader<BodyReader<'static>>,
+    address: String,
+}
+
+impl Frames {
+    fn next(&mut self) -> Option<Result<told::Heard, Unheard>> {
+        let (mut line, mut is_spoken) = (String::new(), false);
         loop {
             line.clear();
             match self.lines.read_line(&mut line) {
@@ -199,20 +242,28 @@ impl Iterator for Events {
                 Ok(_) => {}
                 Err(error) => return Some(Err(self.broken(&error))),
             }
-            // The data line has everything; id and event repeat what stands in it.
+            if let Some(event) = line.strip_prefix("event:") {
+                is_spoken = event.trim() == told::Spoken::EVENT;
+            }
+            // The data line has everything else; the id repeats what stands in it.
             if let Some(json) = line.strip_prefix("data:") {
-                let record = serde_json::from_str(json.trim()).map_err(|error| Unheard::Strange {
-                    address: self.address.clone(),
-                    status: StatusCode::OK.as_u16(),
-                    words: error.to_string(),
-                });
-                return Some(record);
+                return Some(self.read(json.trim(), is_spoken));
             }
         }
     }
-}
 
-impl Events {
+    fn read(&self, json: &str, is_spoken: bool) -> Result<told::Heard, Unheard> {
+        let read = match is_spoken {
+            true => serde_json::from_str(json).map(told::Heard::Spoken),
+            false => serde_json::from_str(json).map(|record| told::Heard::Record(Box::new(record))),
+        };
+        read.map_err(|error| Unheard::Strange {
+            address: self.address.clone(),
+            status: StatusCode::OK.as_u16(),
+            words: error.to_string(),
+        })
+    }
+
     fn broken(&self, error: &std::io::Error) -> Unheard {
         let late = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
         if matches!(late, Some(ureq::Error::Timeout(_))) || error.kind() == std::io::ErrorKind::TimedOut {

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::events::{Events, Follower};
+use super::events::{Events, Follower, Watching};
 use super::inbound;
 use super::knocks::Knocks;
 use super::{steering, told};
@@ -193,9 +193,11 @@ pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
 struct From {
     from: Option<u64>,
     thread: Option<String>,
+    #[serde(default)]
+    voice: bool,
 }
 
-/// Every record after a position, as it comes.
+/// Every record after a position, as it comes, and between them what is said on the way where that is asked for.
 async fn events(
     State(desk): State<Arc<Desk>>,
     Extension(Caller(client)): Extension<Caller>,
@@ -203,8 +205,8 @@ async fn events(
     headers: HeaderMap,
 ) -> Response {
     let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
-    let Ok(Query(From { from, thread })) = query else {
-        return bad("from is a position in the log, a whole number");
+    let Ok(Query(From { from, thread, voice })) = query else {
+        return bad("from is a position in the log, a whole number; voice is true or false");
     };
     let thread = match thread.as_deref().map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
@@ -223,8 +225,11 @@ async fn events(
         let words = ["the log is followed by ", &FOLLOWERS.to_string(), " clients already"].concat();
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
+    // Words have no place in the log: who comes again may have heard those that are kept.
+    let heard_from = from.filter(|_| last.is_none()).map(Position);
+    let hearing = voice.then(|| desk.front.hear(heard_from, thread.clone()));
     let from = from.map_or_else(|| *desk.front.tail().borrow(), Position);
-    let events = Events::start(Follower::after(&desk.front, from, thread), seat);
+    let events = Events::start(Watching::new(Follower::after(&desk.front, from, thread), hearing), seat);
     Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
 }
 
@@ -253,7 +258,7 @@ async fn may_read(front: &Front, client: &Name, thread: Option<&ThreadId>) -> Re
     }
 }
 
-/// Records as server-sent events.
+/// What comes as server-sent events.
 struct Frames(Events);
 
 impl futures_core::Stream for Frames {
@@ -263,12 +268,18 @@ impl futures_core::Stream for Frames {
         mut self: std::pin::Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Self::Item>> {
-        std::pin::Pin::new(&mut self.0).poll_next(cx).map(|record| record.map(|record| frame(&record)))
+        std::pin::Pin::new(&mut self.0).poll_next(cx).map(|heard| heard.map(|heard| frame(&heard)))
     }
 }
 
-fn frame(record: &told::Record) -> Result<Event, axum::Error> {
-    Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
+/// Words have no id, so that the last id of a client stays its place in the log.
+fn frame(heard: &told::Heard) -> Result<Event, axum::Error> {
+    match heard {
+        told::Heard::Record(record) => {
+            Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
+        }
+        told::Heard::Spoken(spoken) => Event::default().event(told::Spoken::EVENT).json_data(spoken),
+    }
 }
 
 async fn cancel(

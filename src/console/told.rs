@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::organism::front::Front;
+use crate::organism::spoken;
 use crate::rules::core_payload;
 use crate::words::approval::Says;
 use crate::words::flow;
@@ -181,6 +182,44 @@ impl Record {
             body: text(&record.body),
         }
     }
+}
+
+/// What a listener says of its work while it goes on. It stands nowhere in the log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Spoken {
+    /// By whom.
+    pub listener: String,
+    /// In which thread.
+    pub thread: String,
+    /// In which call.
+    pub call: String,
+    /// The words.
+    pub words: String,
+}
+
+impl From<spoken::Spoken> for Spoken {
+    fn from(said: spoken::Spoken) -> Spoken {
+        Spoken {
+            listener: said.listener.to_string(),
+            thread: said.thread.to_string(),
+            call: said.call.to_string(),
+            words: said.words,
+        }
+    }
+}
+
+impl Spoken {
+    /// The name of the event, which no kind of record has.
+    pub const EVENT: &str = "spoken";
+}
+
+/// What comes to somebody who follows the log and hears what is said on the way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Heard {
+    /// A record of the log.
+    Record(Box<Record>),
+    /// Words.
+    Spoken(Spoken),
 }
 
 /// What runs.

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 use systole_kit::envelope::Letter;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
-use super::spoken::{Spoken, Voice};
+use super::spoken::{Hearing, Voice};
 use super::validators::{Door, Raw};
 use super::waiting::{Reply, WaitingRoom};
 use crate::pump::heart::Input;
@@ -101,9 +101,10 @@ impl Front {
         letter.from.filter(|from| from != client.as_str())
     }
 
-    /// Hears what listeners say of their work from now on.
-    pub fn hear(&self) -> broadcast::Receiver<Spoken> {
-        self.voice.hear()
+    /// Hears what listeners say of their work: in that thread and those below it, if one is named; and what was
+    /// said since the log went as far as `from` and is still kept, or else from now on.
+    pub fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
+        self.voice.hear(from, thread)
     }
 
     /// Where in the log a receipt's record is, for a receipt that repeats an earlier one. Blocks.

@@ -25,6 +25,7 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
 use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
+use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
@@ -192,7 +193,8 @@ impl Organism {
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
-        let voice = Voice::default();
+        let (tail, followed) = watch::channel(last);
+        let voice = Voice::beside(followed.clone());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
@@ -210,7 +212,6 @@ impl Organism {
             askers: room.clone(),
             steps: plan.steps,
         };
-        let (tail, followed) = watch::channel(last);
         let (stop, stopped) = oneshot::channel();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
@@ -363,8 +364,9 @@ fn start_reader(
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
     std::thread::Builder::new().name("log-reader".into()).spawn(move || {
         let _tells = TellsOfItsFall(pump.clone());
+        let mut begun = Begun::default();
         for lookup in asked {
-            if pump.blocking_send(Input::Found(answer(&*reader, lookup))).is_err() {
+            if pump.blocking_send(Input::Found(answer(&*reader, &mut begun, lookup))).is_err() {
                 return;
             }
         }

@@ -134,6 +134,8 @@ fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
             Taken::Over => break,
             Taken::Stored(position) => {
                 heart.hear_writer(Written::Committed(position));
+                // Before anybody is handed a record: what is said of it stands behind it.
+                tell_tail(heart, lines);
                 heart.route_recorded();
                 // What is routed may have to be read first, and nothing else might come for long.
                 if let Some(ended) = ask_reader(heart, lines) {
@@ -143,12 +145,17 @@ fn settle(heart: &mut Heart, lines: &Lines, at_rest: bool) -> Option<Ended> {
             Taken::Gone => return Some(gone("writer")),
         }
     }
+    tell_tail(heart, lines);
+    None
+}
+
+/// Tells whoever follows the log how far it goes.
+fn tell_tail(heart: &Heart, lines: &Lines) {
     lines.tail.send_if_modified(|tail| {
         let moved = *tail != heart.last();
         *tail = heart.last();
         moved
     });
-    None
 }
 
 /// Hands the reader its questions, as many as it has room for.

@@ -266,8 +266,17 @@ impl Events {
         events
     }
 
-    /// The next event: its id, its name and its data; none when the stream has ended.
+    /// The next record: its id, its name and its data; none when the stream has ended.
     pub(crate) fn next(&mut self) -> Option<(u64, String, serde_json::Value)> {
+        loop {
+            if let (Some(id), name, data) = self.heard()? {
+                return Some((id, name, data));
+            }
+        }
+    }
+
+    /// The next event, a record or words, which have no id; none when the stream has ended.
+    pub(crate) fn heard(&mut self) -> Option<(Option<u64>, String, serde_json::Value)> {
         let (mut id, mut name, mut data) = (None, None, None);
         let mut line = String::new();
         let mut still_there = 0;
@@ -286,7 +295,7 @@ impl Events {
                 }
                 Some(("data", text)) => data = Some(serde_json::from_str(text).unwrap()),
                 _ if line.trim().is_empty() => {
-                    if let (Some(id), Some(name), Some(data)) = (id, name.take(), data.take()) {
+                    if let (Some(name), Some(data)) = (name.take(), data.take()) {
                         return Some((id, name, data));
                     }
                 }

@@ -1,8 +1,10 @@
-//! An answer while it comes in, for whoever watches: its first words at once, then as many as make a line.
+//! An answer while it comes in, for whoever watches: its first words at once, then as many as make a line, or as come in a
+//! moment.
 //!
 //! What is shown here is never acted upon, and a piece for which there is no room is left out.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use systole_kit::line::{Line, NotTaken};
 use tokio::sync::mpsc;
@@ -13,6 +15,8 @@ use crate::model::{Answer, Ask, Ledger, Models, NoAnswer, Piece};
 const WAITING: usize = 256;
 /// Bytes that are told at once.
 const PORTION: usize = 64;
+/// How long words wait for more: who reads along sees no step, and a quick model is not told of word by word.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// Asks, and tells what comes in on the way.
 pub(crate) async fn shown<L: Ledger>(
@@ -26,15 +30,21 @@ pub(crate) async fn shown<L: Ledger>(
     // A watcher that falls behind sees less; the answer itself comes whole.
     let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
     let mut asking = pin!(models.ask(name, asked, books, watcher));
-    let mut portion = Portion::default();
+    let (mut portion, mut moment) = (Portion::default(), pin!(tokio::time::sleep(MOMENT)));
     loop {
         tokio::select! {
             biased;
             answered = &mut asking => return Ok(answered),
             Some(piece) = pieces.recv() => {
+                if portion.words.is_empty() {
+                    moment.set(tokio::time::sleep(MOMENT));
+                }
                 if let Some(words) = portion.take(&piece) {
                     line.progress(&words).await?;
                 }
+            }
+            () = &mut moment, if portion.waits() => {
+                line.progress(&std::mem::take(&mut portion.words)).await?;
             }
         }
     }
@@ -48,12 +58,17 @@ struct Portion {
 }
 
 impl Portion {
+    /// Whether there are words to tell.
+    fn waits(&self) -> bool {
+        !self.words.trim().is_empty()
+    }
+
     /// Takes a piece, and gives what is to be told now.
     fn take(&mut self, piece: &Piece) -> Option<String> {
         let (Piece::Text(text) | Piece::Reasoning(text)) = piece;
         self.words.push_str(text);
         let is_full = self.words.len() >= PORTION || self.words.contains('\n');
-        if self.words.trim().is_empty() || (self.begun && !is_full) {
+        if !self.waits() || (self.begun && !is_full) {
             return None;
         }
         self.begun = true;

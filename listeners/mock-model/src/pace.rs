@@ -15,6 +15,8 @@ use crate::turn::{Frame, Frames};
 pub(crate) enum Step {
     /// So long nothing.
     Wait(Duration),
+    /// Nothing until what is held is let go.
+    Hold,
     /// These bytes go out; with the last ones it is said that they are.
     Write(Bytes, bool),
     /// The connection is closed.
@@ -32,6 +34,8 @@ pub(crate) struct Pace {
     bytes: Option<usize>,
     pub(crate) cut: Option<Cut>,
     pub(crate) hangs: bool,
+    /// The text that is held, with all that follows.
+    pub(crate) hold: Option<String>,
 }
 
 impl Pace {
@@ -49,6 +53,7 @@ impl Pace {
             bytes,
             cut: reply.cut.clone(),
             hangs: reply.hang,
+            hold: reply.hold.clone(),
         }
     }
 }
@@ -62,6 +67,8 @@ pub(crate) struct Steps {
     /// Bytes that have gone out.
     sent: u64,
     began: bool,
+    /// Whether `rest` waits to be let go.
+    holds: bool,
     /// Whether the connection is closed once `rest` is out.
     cuts: bool,
     /// A write that waits for its pause.
@@ -71,7 +78,16 @@ pub(crate) struct Steps {
 impl Steps {
     pub(crate) fn new(frames: Frames, pace: Pace) -> Steps {
         let frames = frames.peekable();
-        Steps { frames, pace, rest: Bytes::new(), sent: 0, began: false, cuts: false, waiting: None }
+        Steps {
+            frames,
+            pace,
+            rest: Bytes::new(),
+            sent: 0,
+            began: false,
+            holds: false,
+            cuts: false,
+            waiting: None,
+        }
     }
 
     /// Takes up the next stretch, as far as it may go out. False where there is none.
@@ -88,6 +104,8 @@ impl Steps {
                 break;
             };
             self.rest = Bytes::from(bytes);
+            let holds = |text: &mut String| position(&self.rest, text.as_bytes()).is_some();
+            self.holds |= self.pace.hold.take_if(holds).is_some();
             let keep = match &self.pace.cut {
                 Some(Cut::BeforeEnd) if is_end => Some(0),
                 Some(Cut::After(all)) => usize::try_from(all.saturating_sub(self.sent)).ok(),
@@ -123,6 +141,9 @@ impl Iterator for Steps {
         }
         if !self.load() {
             return self.cuts.then_some(Step::Cut);
+        }
+        if std::mem::take(&mut self.holds) {
+            return Some(Step::Hold);
         }
         let size = self.pace.bytes.unwrap_or(usize::MAX).min(self.rest.len());
         let piece = self.rest.split_to(size);
@@ -179,6 +200,20 @@ mod tests {
         let all = [write("abé".as_bytes(), false), write(b"cd", false), write(b"e", false), Step::Cut];
         assert_eq!(cut(Cut::After(99)), all);
         assert_eq!(cut(Cut::Inside("x".to_owned())), all);
+    }
+
+    #[test]
+    fn the_piece_with_the_text_and_all_behind_it_is_held_once() {
+        let hold = |text: &str| steps(Pace { hold: Some(text.to_owned()), ..Pace::default() });
+        let [ab, cd, e] = [write("abé".as_bytes(), false), write(b"cd", false), write(b"e", true)];
+        assert_eq!(hold("c"), [ab.clone(), Step::Hold, cd.clone(), e.clone()]);
+        assert_eq!(hold("é"), [Step::Hold, ab, cd, e]);
+        let bytes = Pace { hold: Some("d".to_owned()), bytes: Some(1), ..Pace::default() };
+        assert_eq!(
+            steps(bytes).iter().position(|step| *step == Step::Hold),
+            Some(4),
+            "before all of its stretch"
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(crate) struct Reply {
     pub(crate) stop: Option<Stop>,
     pub(crate) cut: Option<Cut>,
     pub(crate) hang: bool,
+    pub(crate) hold: Option<String>,
     pub(crate) usage: UsageSet,
     pub(crate) call: Calls,
     pub(crate) thinking: Option<String>,
@@ -116,6 +117,12 @@ impl Reply {
                 return Err("`hang` sends nothing that `cut` could end".to_owned());
             }
             _ => {}
+        }
+        if let Some(text) = &self.hold
+            && (text.is_empty()
+                || ![&self.thinking, &self.say].into_iter().flatten().any(|said| said.contains(text)))
+        {
+            return Err("`hold` is a part of what is said, in `say` or `thinking`".to_owned());
         }
         if self.endless && self.fill.is_some() {
             return Err("`endless` has no end that `fill` could set".to_owned());

@@ -27,6 +27,7 @@ pub const KEYS: &[&str] = &[
     "stop",
     "cut",
     "hang",
+    "hold",
     "usage",
     "call",
     "thinking",
@@ -273,6 +274,8 @@ mod tests {
             ("- {say: a, content_type: \"a\\nb\"}\n", 1, "content_type"),
             ("- {say: a, hang: yes}\n", 1, "true/false"),
             ("- {say: a, hang: true}\n", 1, "`hang` answers alone"),
+            ("- {say: a, hold: b}\n", 1, "`hold` is a part of what is said"),
+            ("- {hang: true, hold: b}\n", 1, "`hold` is a part of what is said"),
             ("m:\n- say: a\n- saay: b\n", 3, "saay"),
             ("nothing", 1, "a list of replies"),
         ] {

@@ -16,11 +16,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use futures_core::Stream as _;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::asked::{Asked, Rules, Wanted};
 use crate::form::Form;
@@ -90,6 +90,7 @@ pub enum Unstarted {
 pub struct MockModel {
     address: SocketAddr,
     ledger: Arc<Ledger>,
+    go: watch::Sender<bool>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -98,6 +99,7 @@ pub struct MockModel {
 struct House {
     ledger: Arc<Ledger>,
     rules: Arc<Rules>,
+    go: watch::Sender<bool>,
 }
 
 impl MockModel {
@@ -124,7 +126,8 @@ impl MockModel {
             TcpListener::from_std(listener).map_err(refused)?
         };
         let ledger = Arc::new(Ledger::new(script, file));
-        let house = House { ledger: ledger.clone(), rules: Arc::new(rules) };
+        let go = watch::Sender::new(false);
+        let house = House { ledger: ledger.clone(), rules: Arc::new(rules), go: go.clone() };
         let (stop, stopped) = oneshot::channel();
         let work = move || {
             runtime.block_on(serve(Door(listener), house, stopped));
@@ -133,7 +136,7 @@ impl MockModel {
         };
         let thread = std::thread::Builder::new().name("mock-model".to_owned()).spawn(work);
         let thread = Some(thread.map_err(Unstarted::Thread)?);
-        Ok(MockModel { address, ledger, stop: Some(stop), thread })
+        Ok(MockModel { address, ledger, go, stop: Some(stop), thread })
     }
 
     /// Where it listens, as `http://127.0.0.1:41233`.
@@ -154,6 +157,11 @@ impl MockModel {
     /// How many there were so far.
     pub fn count(&self) -> Count {
         self.ledger.count()
+    }
+
+    /// Lets all go that the script holds, from now on.
+    pub fn release(&self) {
+        self.go.send_replace(true);
     }
 
     /// Waits until what was asked is as `wanted` says, and gives it; after `patience` it is given as an error.
@@ -213,6 +221,10 @@ async fn answer(
 ) -> Response {
     match request.uri().path() {
         "/seen" => return told(serde_json::to_string(&house.ledger.seen())),
+        "/release" if request.method() == Method::POST => {
+            house.go.send_replace(true);
+            return told(Ok("{}".to_owned()));
+        }
         "/count" => return told(serde_json::to_string(&house.ledger.count())),
         _ => {}
     }
@@ -234,7 +246,7 @@ async fn answer(
         Ok((wanted, reply)) => Written::of(form, &asked, number, wanted, &reply),
         Err(refusal) => Written::refusal(form, &asked, number, &refusal),
     };
-    written.send(form, number, ticket, scissors)
+    written.send(form, number, (ticket, scissors, house.go.subscribe()))
 }
 
 /// The body of a request, and whether it is no longer than what is read. What is too long is read to its end all
@@ -335,12 +347,17 @@ impl Written {
         written
     }
 
-    fn send(self, form: Form, number: u64, mut ticket: Ticket, scissors: Scissors) -> Response {
+    fn send(
+        self,
+        form: Form,
+        number: u64,
+        (mut ticket, scissors, go): (Ticket, Scissors, watch::Receiver<bool>),
+    ) -> Response {
         if self.length == Some(0) {
             // A body that is known to be empty is never asked for.
             ticket.end = End::Sent;
         }
-        let speech = Speech::new(Steps::new(self.frames, self.pace), ticket, scissors);
+        let speech = Speech::new(Steps::new(self.frames, self.pace), ticket, scissors, go);
         let mut response = Response::new(Body::from_stream(speech));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

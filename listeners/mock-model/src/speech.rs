@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::Bytes;
 use futures_core::Stream;
-use tokio::time::Sleep;
+use tokio::sync::watch;
 
 use crate::ledger::{End, Ticket};
 use crate::pace::{Step, Steps};
@@ -18,14 +18,16 @@ pub(crate) struct Speech {
     steps: Steps,
     ticket: Ticket,
     scissors: Scissors,
-    pause: Option<Pin<Box<Sleep>>>,
+    /// Whether what is held is let go.
+    go: watch::Receiver<bool>,
+    pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Whether bytes were handed over that may not have gone out yet.
     wrote: bool,
 }
 
 impl Speech {
-    pub(crate) fn new(steps: Steps, ticket: Ticket, scissors: Scissors) -> Speech {
-        Speech { steps, ticket, scissors, pause: None, wrote: false }
+    pub(crate) fn new(steps: Steps, ticket: Ticket, scissors: Scissors, go: watch::Receiver<bool>) -> Speech {
+        Speech { steps, ticket, scissors, go, pause: None, wrote: false }
     }
 }
 
@@ -46,6 +48,11 @@ impl Stream for Speech {
             }
             match this.steps.next() {
                 Some(Step::Wait(pause)) => this.pause = Some(Box::pin(tokio::time::sleep(pause))),
+                Some(Step::Hold) => {
+                    let mut go = this.go.clone();
+                    // A mock that is gone holds nobody.
+                    this.pause = Some(Box::pin(async move { drop(go.wait_for(|go| *go).await) }));
+                }
                 Some(Step::Write(bytes, is_last)) => {
                     this.wrote = true;
                     if is_last {
@@ -92,7 +99,8 @@ mod tests {
         let entry = ledger.enter(&asked, Err(Refusal::broken()));
         let frames = vec![Frame::body("a"), Frame::end("b")];
         let steps = Steps::new(Box::new(frames.into_iter()), Pace::default());
-        let mut speech = Box::pin(Speech::new(steps, entry.ticket, Scissors::default()));
+        let go = watch::channel(false).1;
+        let mut speech = Box::pin(Speech::new(steps, entry.ticket, Scissors::default(), go));
         let mut task = Context::from_waker(Waker::noop());
         let mut polls = Vec::new();
         for _ in 0..5 {

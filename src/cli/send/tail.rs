@@ -17,6 +17,13 @@ pub(super) struct Tail {
     words: String,
 }
 
+/// Whatever is written next begins on a line of its own.
+impl Drop for Tail {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 impl Tail {
     pub(super) fn new(screen: Screen) -> Tail {
         let watched = !screen.json && std::io::stderr().is_terminal();

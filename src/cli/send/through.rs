@@ -1,70 +1,33 @@
-//! The two ways of a payload: to an organism that runs elsewhere, over its door, or through one that
-//! is started here for it. Both give the same receipt, the same answer and the same exit.
+//! What becomes of a payload, through an organism that runs elsewhere or through one that is started here for it: its
+//! receipt, what goes on, its answer, and its end by Ctrl-C. Both ways are told in the same words.
 
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::awaited::{is_paused, waits_for_a_person};
 use super::super::here as process;
-use super::super::live;
 use super::super::run::Signals;
+use super::way::{Decided, Elsewhere, Next, Way};
 use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
-use crate::console::client::{Client, Unheard};
-use crate::console::events::Follower;
-use crate::console::told::{Receipt, Refusal};
-use crate::edges::log::sqlite;
-use crate::organism::running::{Message, Organism};
-use crate::organism::waiting::Reply;
-use crate::words::ids::{Name, ThreadId};
-use crate::words::ports::Position;
+use crate::cli::refused;
+use crate::console::client::Client;
+use crate::console::told::Receipt;
+use crate::words::ids::ThreadId;
 
-/// The rest of the way through an organism that runs elsewhere and has answered.
-pub(in crate::cli) fn elsewhere(
-    screen: Screen,
-    log: &Path,
-    client: &Client,
-    parcel: &Parcel,
-    decided: Result<Receipt, Box<Refusal>>,
-) -> Exit {
-    let receipt = match decided {
-        Ok(receipt) => receipt,
-        Err(refusal) => return not_taken(screen, &refusal),
-    };
-    taken(screen, &receipt, parcel);
-    if !parcel.wait {
-        return Exit::Done;
-    }
-    // A log that cannot be read here is only followed: then a person is waited for like anybody.
-    let reader = sqlite::open_reading(log).ok();
-    let halted = || reader.as_ref().is_some_and(|reader| waits_for_a_person(reader, &receipt.thread));
-    let mut waiter = Waiter::new(screen, &receipt, parcel.spoken, halted);
-    if reader.as_ref().is_some_and(|reader| is_paused(reader, &receipt.thread))
-        && let Some(exit) = waiter.halt()
-    {
-        return exit;
-    }
-    let events = match client.events(receipt.position, &receipt.thread, parcel.timeout) {
-        Ok(events) => Some(events),
-        // It answered a moment ago, so it ended since.
-        Err(Unheard::Unreachable { .. }) => None,
-        Err(unheard) => return screen.fail(Exit::Unavailable, unheard),
-    };
-    for record in events.into_iter().flatten() {
-        match record {
-            Ok(record) => {
-                if let Some(exit) = waiter.take(&record) {
-                    return exit;
-                }
-            }
-            Err(Unheard::TooLate) => return too_late(screen, &receipt),
-            // It was killed, or stopped at once; a stream that just ends says the same.
-            Err(Unheard::Unreachable { .. }) => break,
-            Err(unheard) => return screen.fail(Exit::Unavailable, unheard),
-        }
-    }
-    let words =
-        ["the organism stopped before the answer; thread ", &receipt.thread, " goes on when it runs again"];
-    screen.fail(Exit::Unavailable, words.concat())
+/// The whole way through an organism that runs elsewhere; none where it is gone.
+pub(in crate::cli) fn elsewhere(screen: Screen, client: Client, log: &Path, parcel: &Parcel) -> Option<Exit> {
+    let elsewhere = Elsewhere { client: Arc::new(client), log: log.to_owned() };
+    let mut came = None;
+    let exit = process::with_runtime(screen, async {
+        let mut signals = match Signals::listen(screen) {
+            Ok(signals) => signals,
+            Err(exit) => return *came.insert(exit),
+        };
+        came = Box::pin(one(screen, &Way::Elsewhere(&elsewhere), parcel, &mut signals)).await;
+        came.unwrap_or(Exit::Unavailable)
+    });
+    came.map(|_| exit)
 }
 
 /// The whole way through an organism in this process.
@@ -78,7 +41,9 @@ async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, E
     let file = place.organism(screen)?;
     let mut signals = Signals::listen(screen)?;
     let organism = Box::pin(process::start(screen, place, file)).await?;
-    let exit = Box::pin(one(screen, &organism, parcel, &mut signals)).await;
+    let exit = Box::pin(one(screen, &Way::Here(&organism), parcel, &mut signals)).await;
+    let exit =
+        exit.unwrap_or_else(|| screen.fail(Exit::Unavailable, "the organism ended before it answered"));
     // What else was out may land; nobody waits for it longer than that.
     let grace = if parcel.wait { process::GRACE } else { Duration::ZERO };
     tokio::select! {
@@ -87,43 +52,73 @@ async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, E
     }
 }
 
-/// Hands it to an organism in this process and waits for its answer.
+/// Hands it to an organism and waits for its answer; none where nobody was there to take it.
 pub(in crate::cli) async fn one(
     screen: Screen,
-    organism: &Organism,
+    way: &Way<'_>,
     parcel: &Parcel,
     signals: &mut Signals,
-) -> Exit {
-    let receipt = match ask(organism, parcel).await {
-        Ok(receipt) => receipt,
-        Err(Some(refusal)) => return not_taken(screen, &refusal),
-        Err(None) => return screen.fail(Exit::Unavailable, "the organism ended before it answered"),
+) -> Option<Exit> {
+    let mut handing = pin!(way.hand(parcel));
+    // Whether it is taken has to be known before it can be cancelled.
+    let mut is_over = false;
+    let decided = loop {
+        tokio::select! {
+            decided = &mut handing => break decided,
+            _ = signals.next() => if std::mem::replace(&mut is_over, true) { return Some(Exit::Stopped) },
+        }
+    };
+    let receipt = match decided {
+        Decided::Done(receipt) => receipt,
+        Decided::Refused(refusal) => return Some(not_taken(screen, &refusal)),
+        Decided::Nobody => return None,
+        Decided::Unheard(unheard) => return Some(screen.fail(Exit::Unavailable, unheard)),
     };
     taken(screen, &receipt, parcel);
     if !parcel.wait {
-        return Exit::Done;
+        return Some(Exit::Done);
     }
-    let waiting = wait(screen, organism, &receipt, parcel.spoken);
+    if !is_over {
+        let waiting = wait(screen, way, &receipt, parcel.spoken);
+        tokio::select! {
+            exit = within(parcel.timeout, waiting) => {
+                return Some(exit.unwrap_or_else(|| too_late(screen, &receipt)));
+            }
+            _ = signals.next() => {}
+        }
+    }
     tokio::select! {
-        exit = within(parcel.timeout, waiting) => exit.unwrap_or_else(|| too_late(screen, &receipt)),
-        _ = signals.next() => {
-            halted(screen, organism, &receipt, parcel.spoken).await;
-            Exit::Stopped
+        () = halted(screen, way, &receipt, parcel.spoken) => {}
+        // Whoever is asked twice does not wait for a word on the first.
+        _ = signals.next() => {}
+    }
+    Some(Exit::Stopped)
+}
+
+/// Somebody who asked in words and does not want the answer any more wants nobody to work on it; what was sent goes on.
+async fn halted(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) {
+    let goes_on = match way {
+        Way::Here(_) => " goes on at the next start",
+        Way::Elsewhere(_) => " goes on",
+    };
+    let thread = ThreadId::parse(&receipt.thread).ok().filter(|_| spoken);
+    let Some(thread) = thread else {
+        return screen.say(["stopping; thread ", &receipt.thread, goes_on].concat());
+    };
+    match way.cancel(&thread).await {
+        Decided::Done(()) => screen.say(["cancelled thread ", &receipt.thread].concat()),
+        Decided::Refused(refusal) => refused::say(screen, &refusal),
+        Decided::Nobody => screen.say(stopped(&receipt.thread)),
+        Decided::Unheard(unheard) => {
+            screen.say(["thread ", &receipt.thread, " is not cancelled: ", &unheard.to_string()].concat());
+            screen.say(["  try: systole cancel ", &receipt.thread].concat());
         }
     }
 }
 
-/// Somebody who asked in words and does not want the answer any more wants nobody to work on it; what was sent goes on.
-async fn halted(screen: Screen, organism: &Organism, receipt: &Receipt, spoken: bool) {
-    let thread = ThreadId::parse(&receipt.thread).ok().filter(|_| spoken);
-    let cancelled = match thread {
-        Some(thread) => organism.cancel(Name::operator(), thread).await,
-        None => None,
-    };
-    match cancelled {
-        Some(Reply::Done | Reply::Receipt(..)) => screen.say(["cancelled thread ", &receipt.thread].concat()),
-        _ => screen.say("stopping; the thread goes on at the next start"),
-    }
+/// What is known of a thread whose organism is gone.
+fn stopped(thread: &str) -> String {
+    ["the organism stopped before the answer; thread ", thread, " goes on when it runs again"].concat()
 }
 
 /// The work, unless it takes longer.
@@ -134,69 +129,36 @@ async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Op
     }
 }
 
-async fn ask(organism: &Organism, parcel: &Parcel) -> Result<Receipt, Option<Refusal>> {
-    let front = organism.front();
-    let client = Name::operator();
-    let claimed = front.claimed(&client, &parcel.document);
-    let message = Message {
-        client,
-        key: parcel.key.clone(),
-        document: parcel.document.clone(),
-        to: parcel.to.as_ref().map(ToString::to_string),
-        thread: parcel.thread.clone(),
-    };
-    match front.ask(message).await {
-        Some(Reply::Receipt(receipt, position)) => {
-            let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
-            Ok(Receipt::of(&receipt, known.unwrap_or_default(), parcel.key.as_str(), claimed))
-        }
-        Some(Reply::Refused(refusal)) => Err(Some(Refusal::from(&*refusal))),
-        Some(Reply::Done) | None => Err(None),
-    }
-}
-
-/// Follows the log until the answer is there.
-async fn wait(screen: Screen, organism: &Organism, receipt: &Receipt, spoken: bool) -> Exit {
-    let front = organism.front();
-    let halted = || waits_for_a_person(&**front.reader(), &receipt.thread);
-    let mut waiter = Waiter::new(screen, receipt, spoken, halted);
-    if is_paused(&**front.reader(), &receipt.thread)
+/// Follows the log until the answer is there, and shows what is said on the way.
+async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) -> Exit {
+    let mut waiter = Waiter::new(screen, receipt, spoken, || way.waits_for_a_person(&receipt.thread));
+    if way.is_paused(&receipt.thread)
         && let Some(exit) = waiter.halt()
     {
         return exit;
     }
-    let own = ThreadId::parse(&receipt.thread).ok();
-    let from = front.began().min(Position(receipt.position));
-    let mut follower = Follower::after(front, from, None);
-    let mut heard = front.hear();
+    let mut source = way.follow(receipt);
     loop {
-        let page = tokio::select! {
-            page = follower.next() => page,
-            Ok(spoken) = heard.recv() => {
-                if own.as_ref().is_some_and(|own| spoken.thread.is_within(own)) {
-                    waiter.hear(spoken.listener.as_str(), &spoken.words);
-                }
-                continue;
-            }
-        };
-        match page {
-            Ok(Some(records)) => {
-                for record in &records {
-                    if let Some(words) = live::fallen(record).filter(|_| record.position > front.began().0) {
-                        screen.say(words);
-                    }
-                    let thread = ThreadId::parse(&record.thread).ok();
-                    let ours = own.as_ref().zip(thread).is_some_and(|(own, thread)| thread.is_within(own));
-                    if ours
-                        && record.position > receipt.position
-                        && let Some(exit) = waiter.take(record)
-                    {
-                        return exit;
-                    }
+        match source.next().await {
+            Next::Record(record) => {
+                if let Some(exit) = waiter.take(&record) {
+                    return exit;
                 }
             }
-            Ok(None) => return screen.fail(Exit::Unavailable, "the organism ended before the answer"),
-            Err(fault) => return process::log_fault(screen, &fault),
+            Next::Spoken(spoken) => waiter.hear(&spoken.listener, &spoken.words),
+            Next::Fallen(words) => waiter.say(&words),
+            Next::Ended => {
+                drop(waiter);
+                return screen.fail(Exit::Unavailable, stopped(&receipt.thread));
+            }
+            Next::Fault(fault) => {
+                drop(waiter);
+                return process::log_fault(screen, &fault);
+            }
+            Next::Unheard(unheard) => {
+                drop(waiter);
+                return screen.fail(Exit::Unavailable, unheard);
+            }
         }
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Plan<'a> {
     pub(super) replies: &'a str,
     /// What the model of `critic` answers.
     pub(super) critic: &'a str,
+    /// How `critic` acts, with its further keys.
+    pub(super) doubts: &'a str,
     /// Further keys of `helper`, with a comma before them.
     pub(super) agent: &'a str,
     /// Further keys of its model, likewise.
@@ -77,6 +79,7 @@ impl Default for Plan<'_> {
             dialect: "native",
             replies: "[]",
             critic: "[]",
+            doubts: "dialect: plain",
             agent: "",
             model: "",
             other: "",
@@ -118,7 +121,7 @@ impl House {
     }
 
     fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, other, second, rest, env, peers, .. } = plan;
+        let Plan { form, dialect, agent, model, other, second, rest, env, peers, doubts, .. } = plan;
         format!(
             r#"organism: {{name: hello, entry: helper}}
 payloads: {{search: {{query: text, "limit?": int 1..100}}, found: text}}
@@ -130,7 +133,7 @@ listeners:
   search: {{run: [python3, search.py], accepts: [search], returns: [found], env: {env}}}
 agents:
   helper: {{model: main, dialect: {dialect}, peers: {peers}, prompt: {{identity: You help.}}{agent}}}
-  critic: {{model: second, dialect: plain, entry: false, prompt: {{identity: You doubt.}}{other}}}
+  critic: {{model: second, {doubts}, entry: false, prompt: {{identity: You doubt.}}{other}}}
 log: {{path: ./hello.db}}
 console: {{listen: "127.0.0.1:0"}}
 {rest}

@@ -26,6 +26,7 @@ use systole::edges::leases::LeaseTable;
 use systole::edges::log::memory::Memory;
 use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports, Written, answer};
 use systole::pump::state::Book;
+use systole::pump::view::Begun;
 use systole::pump::wake;
 use systole::words::composition::Composition;
 use systole::words::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
@@ -192,6 +193,7 @@ pub(crate) struct Rig {
     writing: VecDeque<Batch>,
     /// Answers of the reader that are on their way.
     answers: VecDeque<Answered>,
+    begun: Begun,
     booted: usize,
 }
 
@@ -232,7 +234,8 @@ impl Rig {
         };
         let heart = Heart::new(state, ports, log.last().unwrap());
         let (writing, answers) = (VecDeque::new(), VecDeque::new());
-        let mut rig = Rig { heart, outside, leases, log, reader, writing, answers, booted: 0 };
+        let mut rig =
+            Rig { heart, outside, leases, log, reader, writing, answers, begun: Begun::default(), booted: 0 };
         rig.booted = rig.records().len();
         rig.heart.boot();
         rig
@@ -336,7 +339,7 @@ impl Rig {
     /// The reader looks; its answers are on their way.
     pub(crate) fn look(&mut self) {
         while let Some(lookup) = self.heart.next_lookup() {
-            self.answers.push_back(answer(&*self.reader, lookup));
+            self.answers.push_back(answer(&*self.reader, &mut self.begun, lookup));
         }
     }
 

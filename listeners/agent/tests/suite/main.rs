@@ -5,6 +5,7 @@
 mod answers;
 mod bench;
 mod core_tools;
+mod early;
 mod failures;
 mod faults;
 mod hijacked;
@@ -13,6 +14,7 @@ mod keys;
 mod mocked;
 mod models;
 mod network;
+mod overheard;
 mod preparing;
 mod prompts;
 mod reader;

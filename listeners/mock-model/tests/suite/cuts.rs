@@ -162,3 +162,25 @@ fn stopping_closes_what_is_open_and_blames_no_client() {
     // Closed one way or the other, but closed.
     let _reset = { stream }.read_to_end(&mut rest);
 }
+
+#[test]
+fn what_is_held_comes_when_it_is_let_go_and_not_before() {
+    let mock = mock("- {say: Hello you there, chunk: 6, hold: you, times: 2}");
+    let mut stream =
+        begin(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer k"], &streams("hi"));
+    let mut bytes = Vec::new();
+    while !String::from_utf8_lossy(&bytes).contains("Hello ") {
+        let mut some = [0; 1024];
+        let read = stream.read(&mut some).unwrap();
+        assert!(read > 0, "it breaks off: {}", String::from_utf8_lossy(&bytes));
+        bytes.extend(&some[..read]);
+    }
+    assert_eq!(ends(&mock), [End::Open]);
+    assert!(!String::from_utf8_lossy(&bytes).contains("you"), "it is held");
+    assert_eq!(hear(begin(&mock, "POST", "/release", &[], "")).status, 200);
+    stream.read_to_end(&mut bytes).unwrap();
+    let heard = heard(&bytes);
+    assert!(heard.whole && heard.text().contains("you th") && heard.text().contains("[DONE]"), "{heard:?}");
+    // From then on nothing is.
+    assert!(openai(&mock, &streams("hi")).whole);
+}

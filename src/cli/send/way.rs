@@ -1,0 +1,293 @@
+//! The ways to an organism: one in this process, and one that runs elsewhere, over its door. Both take the same
+//! parcel, give the same records and words, and cancel the same thread.
+//!
+//! Nothing is shown here, and nothing is said of a thread that the log does not have.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Parcel;
+use crate::cli::awaited::{is_paused, waits_for_a_person};
+use crate::cli::live;
+use crate::console::client::{Client, Unheard};
+use crate::console::events::{Came, Follower, Watching};
+use crate::console::told::{Heard, Receipt, Record, Refusal, Spoken};
+use crate::edges::log::sqlite;
+use crate::organism::running::{Message, Organism};
+use crate::organism::waiting::Reply;
+use crate::words::ids::{Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Position};
+
+/// Events that were read and wait to be shown; more wait with the organism.
+const AHEAD: usize = 64;
+/// Records read at once of a log on which nobody answers any more.
+const PAGE: usize = 32;
+
+/// What came of an order.
+pub(in crate::cli) enum Decided<T> {
+    /// It is on disk.
+    Done(T),
+    /// It is refused.
+    Refused(Box<Refusal>),
+    /// Nobody was there to take it.
+    Nobody,
+    /// Nothing sensible came back.
+    Unheard(Unheard),
+}
+
+impl<T> From<Result<Result<T, Box<Refusal>>, Unheard>> for Decided<T> {
+    fn from(answered: Result<Result<T, Box<Refusal>>, Unheard>) -> Decided<T> {
+        match answered {
+            Ok(Ok(done)) => Decided::Done(done),
+            Ok(Err(refusal)) => Decided::Refused(refusal),
+            Err(Unheard::Unreachable { .. }) => Decided::Nobody,
+            Err(unheard) => Decided::Unheard(unheard),
+        }
+    }
+}
+
+/// An organism in another process.
+pub(in crate::cli) struct Elsewhere {
+    pub(in crate::cli) client: Arc<Client>,
+    pub(in crate::cli) log: PathBuf,
+}
+
+/// The organism that a parcel goes to.
+pub(in crate::cli) enum Way<'a> {
+    /// In this process.
+    Here(&'a Organism),
+    /// In another one.
+    Elsewhere(&'a Elsewhere),
+}
+
+impl Way<'_> {
+    /// Hands it in.
+    pub(super) async fn hand(&self, parcel: &Parcel) -> Decided<Receipt> {
+        match self {
+            Way::Here(organism) => hand_here(organism, parcel).await,
+            Way::Elsewhere(elsewhere) => {
+                let (client, parcel) = (elsewhere.client.clone(), parcel.clone());
+                apart(move || parcel.post(&client)).await.map_or(Decided::Nobody, Decided::from)
+            }
+        }
+    }
+
+    /// Ends a thread and everything below it.
+    pub(super) async fn cancel(&self, thread: &ThreadId) -> Decided<()> {
+        match self {
+            Way::Here(organism) => match organism.cancel(Name::operator(), thread.clone()).await {
+                Some(Reply::Done | Reply::Receipt(..)) => Decided::Done(()),
+                Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
+                None => Decided::Nobody,
+            },
+            Way::Elsewhere(elsewhere) => {
+                let (client, thread) = (elsewhere.client.clone(), thread.clone());
+                let cancelled = apart(move || client.cancel(thread.as_str())).await;
+                cancelled.map_or(Decided::Nobody, |told| told.map(|told| told.map(|_| ())).into())
+            }
+        }
+    }
+
+    /// Whether a thread is paused, or everything. Of a log that cannot be read here nothing is known.
+    pub(super) fn is_paused(&self, thread: &str) -> bool {
+        self.looks(|reader| is_paused(reader, thread))
+    }
+
+    /// Whether only a person can go on with a thread.
+    pub(super) fn waits_for_a_person(&self, thread: &str) -> bool {
+        self.looks(|reader| waits_for_a_person(reader, thread))
+    }
+
+    fn looks(&self, look: impl Fn(&dyn LogReader) -> bool) -> bool {
+        match self {
+            Way::Here(organism) => look(&**organism.front().reader()),
+            // Opened for each look: whoever has a log open when its organism stops leaves it in two files.
+            Way::Elsewhere(elsewhere) => sqlite::open_reading(&elsewhere.log).is_ok_and(|r| look(&r)),
+        }
+    }
+
+    /// Follows what comes of a parcel, behind its receipt.
+    pub(super) fn follow(&self, receipt: &Receipt) -> Source {
+        let own = ThreadId::parse(&receipt.thread).ok();
+        let from = receipt.position;
+        match self {
+            Way::Here(organism) => {
+                let front = organism.front();
+                let began = front.began().0;
+                // All threads: a program that does not run is told of in `sys`.
+                let follower = Follower::after(front, Position(began.min(from)), None);
+                let hearing = front.hear(Some(Position(from)), own.clone());
+                let watching = Watching::new(follower, Some(hearing));
+                Source::Here(Box::new(Inside { watching, own, from, began, came: VecDeque::new() }))
+            }
+            Way::Elsewhere(elsewhere) => {
+                let (to_us, events) = mpsc::channel(AHEAD);
+                let (client, thread) = (elsewhere.client.clone(), receipt.thread.clone());
+                // It ends with the stream, or with the first event that nobody wants any more.
+                std::thread::spawn(move || tell(&client, from, &thread, &to_us));
+                let log = elsewhere.log.clone();
+                Source::Elsewhere(Box::new(Outside { events, own, at: from, log, rest: None }))
+            }
+        }
+    }
+}
+
+/// What comes next of a thread.
+pub(super) enum Next {
+    /// A record of it.
+    Record(Box<Record>),
+    /// Words that were said in it.
+    Spoken(Spoken),
+    /// What is to be said of a program that does not run.
+    Fallen(String),
+    /// The organism has ended, or is gone: the log has nothing more.
+    Ended,
+    /// The log cannot be read.
+    Fault(LogFault),
+    /// Something else than events came.
+    Unheard(Unheard),
+}
+
+/// Where it comes from.
+pub(super) enum Source {
+    Here(Box<Inside>),
+    Elsewhere(Box<Outside>),
+}
+
+impl Source {
+    /// Waits for the next. May be dropped while it waits: nothing is lost by that.
+    pub(super) async fn next(&mut self) -> Next {
+        match self {
+            Source::Here(inside) => inside.next().await,
+            Source::Elsewhere(outside) => outside.next().await,
+        }
+    }
+}
+
+/// What comes of an organism in this process.
+pub(super) struct Inside {
+    watching: Watching,
+    own: Option<ThreadId>,
+    from: u64,
+    began: u64,
+    came: VecDeque<Next>,
+}
+
+impl Inside {
+    async fn next(&mut self) -> Next {
+        loop {
+            if let Some(next) = self.came.pop_front() {
+                return next;
+            }
+            match self.watching.next().await {
+                Ok(Some(Came::Records(records))) => records.into_iter().for_each(|record| self.sort(record)),
+                Ok(Some(Came::Spoken(spoken))) => return Next::Spoken(spoken),
+                Ok(None) => return Next::Ended,
+                Err(fault) => return Next::Fault(fault),
+            }
+        }
+    }
+
+    fn sort(&mut self, record: Record) {
+        if let Some(words) = live::fallen(&record).filter(|_| record.position > self.began) {
+            self.came.push_back(Next::Fallen(words));
+        }
+        if record.position > self.from && is_within(&record, self.own.as_ref()) {
+            self.came.push_back(Next::Record(Box::new(record)));
+        }
+    }
+}
+
+fn is_within(record: &Record, own: Option<&ThreadId>) -> bool {
+    let thread = ThreadId::parse(&record.thread).ok();
+    own.zip(thread).is_some_and(|(own, thread)| thread.is_within(own))
+}
+
+/// What comes of an organism elsewhere.
+pub(super) struct Outside {
+    events: mpsc::Receiver<Result<Heard, Unheard>>,
+    own: Option<ThreadId>,
+    /// The last record that came.
+    at: u64,
+    log: PathBuf,
+    /// What the log has beyond that, once nobody tells it any more.
+    rest: Option<VecDeque<Record>>,
+}
+
+impl Outside {
+    async fn next(&mut self) -> Next {
+        if self.rest.is_none() {
+            match self.events.recv().await {
+                Some(Ok(Heard::Record(record))) => {
+                    self.at = record.position;
+                    return Next::Record(record);
+                }
+                Some(Ok(Heard::Spoken(spoken))) => return Next::Spoken(spoken),
+                // It was killed, or stopped at once; a stream that just ends says the same.
+                Some(Err(Unheard::Unreachable { .. })) | None => {}
+                Some(Err(unheard)) => return Next::Unheard(unheard),
+            }
+        }
+        let (log, at, own) = (&self.log, self.at, self.own.as_ref());
+        let rest = self.rest.get_or_insert_with(|| beyond(log, at, own));
+        rest.pop_front().map_or(Next::Ended, |record| Next::Record(Box::new(record)))
+    }
+}
+
+/// The records of a thread that are on disk behind a position: what was written and not told any more.
+fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<Record> {
+    let mut rest = VecDeque::new();
+    // A log that cannot be read has nothing to add to what was told.
+    let Ok(reader) = sqlite::open_reading(log) else { return rest };
+    let mut at = Position(at);
+    while let Ok(page) = reader.after(at, PAGE)
+        && let Some((last, _)) = page.last()
+    {
+        at = *last;
+        let told = page.iter().map(|(at, record)| Record::of(*at, record));
+        rest.extend(told.filter(|record| is_within(record, own)));
+    }
+    rest
+}
+
+/// Reads events for somebody who waits for them.
+fn tell(client: &Client, from: u64, thread: &str, to_us: &mpsc::Sender<Result<Heard, Unheard>>) {
+    match client.voices(from, thread) {
+        Ok(mut voices) => while voices.next().is_some_and(|heard| to_us.blocking_send(heard).is_ok()) {},
+        // Whoever does not wait any more need not know.
+        Err(unheard) => drop(to_us.blocking_send(Err(unheard))),
+    }
+}
+
+/// Work that blocks, on a thread that nobody has to wait for. None if it fell.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (to_us, done) = oneshot::channel();
+    // Nobody may be left who wants to know.
+    std::thread::spawn(move || drop(to_us.send(work())));
+    done.await.ok()
+}
+
+async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<Receipt> {
+    let front = organism.front();
+    let client = Name::operator();
+    let claimed = front.claimed(&client, &parcel.document);
+    let message = Message {
+        client,
+        key: parcel.key.clone(),
+        document: parcel.document.clone(),
+        to: parcel.to.as_ref().map(ToString::to_string),
+        thread: parcel.thread.clone(),
+    };
+    match front.ask(message).await {
+        Some(Reply::Receipt(receipt, position)) => {
+            let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
+            let known = known.unwrap_or_default();
+            Decided::Done(Receipt::of(&receipt, known, parcel.key.as_str(), claimed))
+        }
+        Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
+        Some(Reply::Done) | None => Decided::Nobody,
+    }
+}

@@ -1,0 +1,108 @@
+//! A command on a terminal of its own, as somebody sits before it: what is typed goes in, Ctrl-C among it, and what stands
+//! on the screen is read as it comes. Every wait ends; what does not come in time is a failed test.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use crate::program::PATIENCE;
+
+/// Starts a command on a terminal, and copies between it and pipes, unread.
+const COPIES: &str = r"
+import os, pty, select, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+watched = [fd, 0]
+while fd in watched:
+    for ready in select.select(watched, [], [])[0]:
+        try: got = os.read(ready, 65536)
+        except OSError: got = b''
+        if not got: watched.remove(ready)
+        else: os.write(1 if ready == fd else fd, got)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) % 256)
+";
+
+/// Ctrl-C, as a key.
+pub(crate) const CTRL_C: &str = "\u{3}";
+
+/// A command on a terminal.
+pub(crate) struct Terminal {
+    child: Child,
+    screen: Receiver<Vec<u8>>,
+    bytes: Vec<u8>,
+}
+
+impl Terminal {
+    /// Starts `systole` with these arguments, and these variables in its environment.
+    pub(crate) fn start(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        let mut command = Command::new("python3");
+        command.args(["-c", COPIES, env!("CARGO_BIN_EXE_systole")]).args(arguments).current_dir(folder);
+        command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut shown = child.stdout.take().unwrap();
+        // More than any test waits for fits.
+        let (to_test, screen) = sync_channel(100_000);
+        std::thread::spawn(move || {
+            let mut bytes = vec![0; 1 << 16];
+            while let Ok(read @ 1..) = shown.read(&mut bytes) {
+                if to_test.send(bytes[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Terminal { child, screen, bytes: Vec::new() }
+    }
+
+    /// What stood on it so far.
+    pub(crate) fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// Waits until this stands on it.
+    pub(crate) fn shows(&mut self, wanted: &str) {
+        while !self.seen().contains(wanted) {
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.bytes.extend(bytes),
+                Err(_) => panic!("wanted {wanted:?} on the terminal: {}", self.seen()),
+            }
+        }
+    }
+
+    /// Types this.
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for its end, and gives its code and all that stood on it.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        loop {
+            match self.screen.recv_timeout(PATIENCE) {
+                Ok(bytes) => self.bytes.extend(bytes),
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(_) => panic!("it does not end: {}", self.seen()),
+            }
+        }
+        (self.child.wait().unwrap().code(), self.seen())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // One that has ended already is what is hoped for. With its terminal gone the command ends as well.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// The lines that stay on a terminal, without the one that is written over, times of day, and ids of threads.
+pub(crate) fn lines_that_stay(screen: &str) -> Vec<String> {
+    let whole: Vec<&str> =
+        screen.lines().map(|line| line.rsplit("\u{1b}[K").next().unwrap_or_default().trim_end()).collect();
+    crate::session::untimed(&whole.join("\n"))
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
