@@ -72,7 +72,7 @@ async fn b2_who_remembers_nothing_reads_the_whole_view_once_and_goes_on_from_the
         let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };
         let (spot, payload) = (Spot::Answer { turn, ordinal: 1 }, found(&format!("found {turn}")));
         let (seq, from) = (u64::from(turn) * 2, "search".to_owned());
-        [Shown::Words(words), Shown::Message(Message { seq, from, spot, payload })]
+        [Shown::Words(words), Shown::Message(Message { seq, from, to: None, spot, payload })]
     });
     let mut stage = Stage::of(agent(), &script(TURNS + 1..=TURNS + 2));
     stage.take_up(TURNS + 1, since_request.collect()).await;
