@@ -21,7 +21,7 @@ use crate::memory::{Conversation, Happened, Turn};
 use crate::model::{Models, Stop};
 use crate::spec;
 use crate::turn::{self, Ask, Came};
-use crate::{primitives, prompt, viewing};
+use crate::{prompt, viewing};
 
 /// Conversations that are kept. One more is made again from its view when it goes on.
 const KEPT: usize = 1024;
@@ -77,13 +77,7 @@ impl Agent {
             let words = "it stands under no model's name".to_owned();
             return Err(Unreadable { name: spec.model, words });
         };
-        let tools = match spec.dialect {
-            spec::Dialect::Native | spec::Dialect::XmlFinal => {
-                primitives::arguments()?;
-                prompt::native(&contracts).into_iter().map(|native| native.tool).collect()
-            }
-            spec::Dialect::Xml | spec::Dialect::Plain => Vec::new(),
-        };
+        let tools = prompt::tools(&spec, &contracts)?;
         let tools_text = turn::tools_text(&tools);
         Ok(Self { spec, contracts, models, limits, tools, tools_text, kept: Mutex::default() })
     }

@@ -286,7 +286,7 @@ pub const KEYS: &[Key] = &[
         "3..5",
         "of the same calls to the same listener, the one that is told and the one that is refused, 1 to 1000",
     ).of(Form::Pattern(r"^[0-9]+\.\.[0-9]+$")),
-    key("loops.ping_pong", "6", "rounds with one listener that may bring no new payload, 1 to 1000").of(Form::Count(1, 1000)),
+    key("loops.ping_pong", "6", "turns that may call one listener while nothing new is called or answered, 1 to 1000").of(Form::Count(1, 1000)),
     key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name").of(Form::Names("")),
     key(
         "broadcast.NAME",

@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
-use systole_kit::extract::{Action, Completion, Event, Extractor, Known, Names, Problem, Role, Stop};
+use systole_kit::extract::{
+    Action, Completion, Event, Extractor, Known, Mend, Mended, Names, Problem, Role, Stop,
+};
 use systole_kit::{Payload, namespaces};
 
 use super::{Act, Taken, final_in_words, report};
 use crate::contracts::Contracts;
+use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{self, Enough};
 use crate::primitives::{self, PLAN};
@@ -131,13 +134,14 @@ impl Reading<'_> {
             Event::Completion(completion) => self.completion(&completion),
             Event::Mend(mended) => {
                 if let Some(slug) = mended.mend.slug() {
-                    let words =
-                        ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."];
-                    self.taken.mends.extend(crate::failures::Reason::of(slug.as_str(), words.concat()));
+                    self.taken.mends.extend(Reason::of(slug.as_str(), mend_told(&mended)));
                 }
             }
             Event::Problem(problem) => {
-                self.taken.wrong(problem.slug.as_str(), told(&problem));
+                let reason = Reason::of(problem.slug.as_str(), told(&problem));
+                let about = problem.element.clone();
+                let line = Some(problem.place.line);
+                self.taken.reasons.extend(reason.map(|reason| Reason { about, line, ..reason }));
             }
         }
     }
@@ -206,6 +210,14 @@ fn own_report(payload: Payload) -> Option<Payload> {
             report("model", &outcome, told("reason").as_deref(), &payload.text())
         }
         _ => Some(payload),
+    }
+}
+
+/// What the model is told of a mend.
+fn mend_told(mended: &Mended) -> String {
+    match mended.mend {
+        Mend::EndTag => [&mended.meant, " was added at its end."].concat(),
+        _ => ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."].concat(),
     }
 }
 

@@ -10,6 +10,7 @@ use systole_kit::{Payload, namespaces};
 use super::{Answered, Happened, Overheard, Turn, is_own_failure};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
+use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Message, Part, Role};
 use crate::prompt;
@@ -119,7 +120,7 @@ impl Teller<'_> {
             let mut failed = taken.failed_calls.iter().filter(|(failed, _)| failed == id);
             let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
-                let first = crate::show::first_words(&reason.code(), None, None);
+                let first = first_words_of(reason);
                 (self.mark.cover(&[&first, "\n", &reason.told()].concat()), true)
             })
         };
@@ -257,7 +258,7 @@ impl Teller<'_> {
         let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
         let told = payload.attribute("message").unwrap_or_default();
         let (attempt, of) = (self.unusable.to_string(), self.agent.attempts.to_string());
-        let first = crate::show::first_words(&code, None, None);
+        let first = self.first_words(&code);
         let reason = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
         [
             "<turn-failed attempt=\"",
@@ -273,17 +274,41 @@ impl Teller<'_> {
         .concat()
     }
 
+    /// How a failure of the turn's own output begins.
+    fn first_words(&self, code: &str) -> String {
+        let reasons = self.taken.map(|taken| taken.reasons.as_slice()).unwrap_or_default();
+        match reasons.iter().find(|reason| reason.code() == code) {
+            Some(reason) => first_words_of(reason),
+            None => crate::show::first_words(code, None, None),
+        }
+    }
+
+    /// Whether what is told of an output is no failure: it was used, and this was mended or is to be done otherwise.
+    fn is_remark(&self, code: &str) -> bool {
+        let mended = |taken: &Taken| taken.mends.iter().any(|mend| mend.code() == code);
+        self.taken.is_some_and(|taken| taken.is_usable() && (mended(taken) || crate::show::is_of_form(code)))
+    }
+
     /// What came unasked. A remark of the agent about its own output is a result without a tool.
     fn arrival(&self, payload: &Payload) -> String {
         if is_own_failure(payload) {
             let code = payload.attribute("code").unwrap_or_default();
             let told = payload.attribute("message").unwrap_or_default();
-            let first = crate::show::first_words(&code, None, None);
-            let words = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
+            let words = match self.is_remark(&code) {
+                true => ["Note: ", &told].concat(),
+                false => [&self.first_words(&code), "\n", &told].concat(),
+            };
+            let words = escaped(&self.mark.cover(&words));
             return ["<tool_result>", &words, "</tool_result>"].concat();
         }
         block(self.mark, &core_words(payload, self.mark))
     }
+}
+
+/// How a failure begins that is known with what it is about.
+fn first_words_of(reason: &Reason) -> String {
+    let line = reason.line.map(|line| line.to_string());
+    crate::show::first_words(&reason.code(), reason.about.as_deref(), line.as_deref())
 }
 
 /// Messages as the chain of a prompt keeps them: JSON, one message a line.

@@ -8,7 +8,9 @@ mod exchange;
 mod protocol;
 mod tools;
 
-use crate::contracts::Contracts;
+use crate::contracts::{Contracts, Unreadable};
+use crate::model::Tool;
+use crate::primitives;
 use crate::spec::{Agent, Dialect, Section};
 
 pub(crate) use core::reading_on;
@@ -40,6 +42,20 @@ pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String 
     }
     parts.push(titled("environment", &["Date: ", began].concat()));
     parts.join("\n\n")
+}
+
+/// The tools that a request of an agent tells of.
+///
+/// # Errors
+/// When the schemas of the core's own cannot be read.
+pub(crate) fn tools(agent: &Agent, contracts: &Contracts) -> Result<Vec<Tool>, Unreadable> {
+    match agent.dialect {
+        Dialect::Native | Dialect::XmlFinal => {
+            primitives::arguments()?;
+            Ok(native(contracts).into_iter().map(|native| native.tool).collect())
+        }
+        Dialect::Xml | Dialect::Plain => Ok(Vec::new()),
+    }
 }
 
 fn section(section: &Section) -> String {

@@ -102,6 +102,10 @@ pub(crate) struct Heard {
     pub(crate) progress: Vec<String>,
     /// What the view shows behind the request.
     pub(crate) since: Vec<Shown>,
+    /// The views that were asked for, each with what it showed.
+    pub(crate) views: Vec<Vec<Shown>>,
+    /// The links that were put down, in order.
+    pub(crate) put: Vec<String>,
     /// What it shows before that.
     pub(crate) before: Vec<Shown>,
     /// From where on it was asked for.
@@ -285,6 +289,7 @@ impl Line for Kept {
                 let hash: String =
                     Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
                 let total = text.len() as u64;
+                heard.put.push(text.clone());
                 heard.documents.insert(hash.clone(), text);
                 Some(Put { hash, total }.payload())
             }
@@ -308,7 +313,8 @@ impl Line for Kept {
                 // Words go with the message that they stand before.
                 let with = |at: usize| all[at..].iter().find_map(number).unwrap_or(count);
                 let asked = (0..all.len()).filter(|at| with(*at) >= from_seq);
-                let shown = asked.map(|at| all[at].clone()).collect();
+                let shown: Vec<Shown> = asked.map(|at| all[at].clone()).collect();
+                heard.views.push(shown.clone());
                 Some(Viewed { count, next: None, mark, began, shown }.payload())
             }
             Saying::Ask(other) => panic!("nobody answers {other:?}"),
