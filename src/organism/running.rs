@@ -80,7 +80,7 @@ pub enum StartFault {
     Log(#[from] LogFault),
     /// A listener has no program and no value.
     #[error(transparent)]
-    Listener(#[from] crate::edges::delivery::NoValue),
+    Listener(#[from] crate::edges::delivery::NoWay),
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
     Configuration {

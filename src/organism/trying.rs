@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::bench::Bench;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
-use crate::edges::delivery::{Carriers, Ear, Equipment, Pace, Surroundings};
+use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings};
 use crate::pump::replying;
 use crate::rules::{admit, core_payload};
 use crate::words::codes::Code;
@@ -170,8 +170,11 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
         steps: Arc::new(Unwatched),
         ear: trial.ear,
     };
-    let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports)
-        .map_err(|no_value| Untried::NoProgram(no_value.0))?;
+    let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
+        |no_way| match no_way {
+            NoWay::Value(name) | NoWay::Broker(name) => Untried::NoProgram(name),
+        },
+    )?;
     let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
     let timeout_ms = trial.timeout_ms.unwrap_or(listener.timeout_ms);
     let mut hearing = Hearing { room, carriers, heard, bench, before: Vec::new() };
@@ -193,7 +196,7 @@ fn prepared(trial: &Trial) -> Result<(Composition, Listener), Untried> {
     let listener = listener.clone();
     match listener.reach {
         Reach::Process(_) => Ok((composition, listener)),
-        Reach::Inline => Err(absent()),
+        Reach::Inline | Reach::Nats => Err(absent()),
     }
 }
 

@@ -45,10 +45,16 @@ pub struct Equipment {
     pub ear: Arc<dyn Ear>,
 }
 
-/// A listener that is to be reached in this process, and for which no value was given.
+/// A listener that nothing leads to.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("listener {0} is inline, and no value was given for it")]
-pub struct NoValue(pub Name);
+pub enum NoWay {
+    /// It is to be reached in this process, and no value was given for it.
+    #[error("listener {0} is inline, and no value was given for it")]
+    Value(Name),
+    /// It is to be reached over a broker, and there is none.
+    #[error("listener {0} is reached over NATS, and no broker was given")]
+    Broker(Name),
+}
 
 /// The carriers of one organism, one for each of its listeners.
 pub struct Carriers {
@@ -64,7 +70,7 @@ impl Carriers {
         composition: &Composition,
         equipment: Equipment,
         reports: mpsc::Sender<Heard>,
-    ) -> Result<Carriers, NoValue> {
+    ) -> Result<Carriers, NoWay> {
         let Equipment { inline, surroundings, pace, steps, ear } = equipment;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
@@ -82,12 +88,13 @@ impl Carriers {
                 stop: is_stopped.clone(),
             };
             let reach = match &listener.reach {
-                Reach::Inline => Err(inline.get(name).cloned().ok_or_else(|| NoValue(name.clone()))?),
+                Reach::Inline => Err(inline.get(name).cloned().ok_or_else(|| NoWay::Value(name.clone()))?),
                 Reach::Process(program) => Ok(Workplace::new(
                     program.clone(),
                     (composition.organism.clone(), name.clone()),
                     around.clone(),
                 )),
+                Reach::Nats => return Err(NoWay::Broker(name.clone())),
             };
             posts.insert(name.clone(), post.clone());
             work.push((post, reach));

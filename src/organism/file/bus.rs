@@ -82,7 +82,9 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared) {
         return;
     }
     let reached = |party: &&Party| party.nats.is_some();
-    if let Some((party, at)) = declared.parties.iter().find(reached).and_then(|party| Some((party, party.nats?))) {
+    if let Some((party, at)) =
+        declared.parties.iter().find(reached).and_then(|party| Some((party, party.nats?)))
+    {
         let told = [&party.path(), ".nats: no broker is named over which it could be reached"].concat();
         let mend = ["bus: {", EXAMPLE, "} at the top of the file"].concat();
         desk.tell(Code::ConfigMissing, at, &told, Some(&mend));

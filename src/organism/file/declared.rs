@@ -13,6 +13,7 @@ use super::agents::{self, Mind};
 use super::approval::{self, Approval};
 use super::broadcast;
 use super::budgets;
+use super::bus;
 use super::clients;
 use super::desk::Desk;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
