@@ -11,9 +11,11 @@ use super::looking;
 use super::place::Place;
 use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
+use crate::edges::nats::Credentials;
 use crate::organism::file::OrganismFile;
 use crate::organism::running::{LogPlace, Organism, Plan, StartFault};
 use crate::pump::run::Ended;
+use crate::words::composition::Reach;
 use crate::words::ports::LogFault;
 
 /// How long replies may take to land when an organism stops.
@@ -54,6 +56,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
         screen.say(["  try: ", &unmade.mend].concat());
         exit
     })?;
+    bus_credentials(screen, &file)?;
     Ok(Plan {
         composition: file.composition,
         directory: place.directory(),
@@ -63,6 +66,15 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
     })
+}
+
+/// What lets the pump in at the broker. Where nobody is reached over it, nobody goes there, and no key is needed.
+fn bus_credentials(screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, Exit> {
+    let is_reached = file.composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats));
+    let key = file.bus_key.as_ref().filter(|_| is_reached);
+    key.map(|key| key.credentials(|name| std::env::var(name).ok()))
+        .transpose()
+        .map_err(|keyless| screen.fail(Exit::Configuration, keyless))
 }
 
 fn start_fault(screen: Screen, fault: &StartFault) -> Exit {

@@ -27,6 +27,7 @@ mod log;
 mod looking;
 mod made;
 mod pause;
+mod permissions;
 mod place;
 mod prompted;
 mod ps;
@@ -58,7 +59,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
     ("prove", &["soak"]),
-    ("build", &["schema", "graph", "explain", "listener", "doctor", "completions"]),
+    ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
 ];
 
 #[derive(Parser, Debug)]
@@ -125,6 +126,8 @@ enum Command {
     /// Write a listener, or try one alone
     #[command(subcommand)]
     Listener(listener::Listener),
+    /// Say who may do what at the broker, or write its configuration
+    Permissions(permissions::Permissions),
     /// Print the script by which a shell completes commands
     Completions(completions::Completions),
 }
@@ -182,6 +185,7 @@ impl Command {
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
+            Command::Permissions(permissions) => permissions.run(),
             Command::Completions(completions) => completions.run(grouped(Arguments::command())),
         }
     }

@@ -8,6 +8,7 @@ pub mod file;
 pub mod front;
 pub mod keyring;
 pub mod order;
+pub mod permissions;
 pub mod runfile;
 pub mod running;
 pub mod spoken;

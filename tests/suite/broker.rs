@@ -73,6 +73,12 @@ impl Server {
         Server::of(String::new())
     }
 
+    /// Starts one with a configuration that says everything. What it says of its port and store alone is not taken.
+    pub(crate) fn whole(configuration: &str) -> Server {
+        assert!(configuration.contains("\nlisten: "), "{configuration}");
+        Server::of(configuration.to_owned())
+    }
+
     fn of(configuration: String) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
@@ -89,8 +95,13 @@ impl Server {
         let path = self.folder.path().join("server.conf");
         let store = self.folder.path().join("store");
         let more = self.configuration.replace("STORE", store.to_str().unwrap());
-        std::fs::write(&path, format!("listen: \"127.0.0.1:{port}\"\n{more}")).unwrap();
+        let is_whole = more.contains("\nlisten: ");
+        let listen = if is_whole { String::new() } else { format!("listen: \"127.0.0.1:{port}\"\n") };
+        std::fs::write(&path, [listen, more].concat()).unwrap();
         let mut command = Command::new(program());
+        if is_whole {
+            command.args(["--port", &port, "--store_dir"]).arg(&store);
+        }
         command.arg("--config").arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("there is no nats-server: tools/prepare test brings one");
         self.log = lines(child.stderr.take().unwrap());

@@ -38,17 +38,17 @@ impl Subjects {
     }
 
     /// The stream in which the broker is tried, and which is there only while it is.
-    pub(super) fn check_stream(&self) -> String {
+    pub fn check_stream(&self) -> String {
         ["SYSTOLE_", &self.organism, "_CHECK"].concat()
     }
 
     /// The subject of that trial.
-    pub(super) fn check(&self) -> String {
+    pub fn check(&self) -> String {
         ["o.", &self.organism, ".check"].concat()
     }
 
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
-    pub(super) fn inbox(organism: &Name) -> String {
+    pub fn inbox(organism: &Name) -> String {
         ["_INBOX_pump_", &token(organism)].concat()
     }
 }

@@ -1,18 +1,63 @@
 //! The broker over which listeners on other machines are reached, and which listeners those are.
 //!
 //! It never goes there: that is for whoever runs the organism. What the file says comes in; an address without
-//! credentials, and who has no program, go out.
+//! credentials, the variable that holds the pump's key, and who has no program, go out.
 
-use super::declared::{Declared, Party};
+use super::declared::{Declared, Party, variable};
 use super::desk::Desk;
+use super::diagnostic::Place;
+use super::secrets;
 use super::value::{self, At, Fields, fields};
-use super::yaml::{Node, Span};
+use super::yaml::{Node, Span, Value};
+use crate::edges::nats::Credentials;
 use crate::words::codes::Code;
 
 /// What stands under `bus`.
 pub(super) struct Declaration {
     /// The address of the broker; none where what stands there is none.
     pub(super) url: Option<String>,
+    /// The variable that holds the seed of the pump's nkey.
+    pub(super) key: Option<BusKey>,
+}
+
+/// The environment variable that holds the seed of the pump's nkey.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusKey {
+    /// Its name.
+    pub variable: String,
+    /// Where the file names it.
+    pub place: Place,
+}
+
+/// Why the pump cannot show the broker who it is. The seed stands in none of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{file}:{line}: the variable {variable}, which bus.key_env names, {what}: set it to the seed of the pump's nkey, \
+     which begins with SU, or name another"
+)]
+pub struct Keyless {
+    file: String,
+    line: usize,
+    variable: String,
+    what: &'static str,
+}
+
+impl BusKey {
+    /// What lets the pump in, which `read` finds under the name of the variable. Line breaks and blanks at its ends are
+    /// those of the file it was read from.
+    pub fn credentials(&self, read: impl FnOnce(&str) -> Option<String>) -> Result<Credentials, Keyless> {
+        let seed = read(&self.variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
+        match seed {
+            Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::Nkey(seed)),
+            Some(_) => Err(self.without("holds none")),
+            None => Err(self.without("is not set")),
+        }
+    }
+
+    fn without(&self, what: &'static str) -> Keyless {
+        let (file, line) = (self.place.file.clone(), self.place.line);
+        Keyless { file, line, variable: self.variable.clone(), what }
+    }
 }
 
 const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
@@ -21,10 +66,38 @@ const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
 
 /// Reads the section.
 pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declaration> {
+    spare(desk, node);
     let section = fields(desk, node, node.span, "bus", path)?;
+    let key = section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path));
     let (node, path) = section.need(desk, "nats", EXAMPLE)?;
     let found = value::text(desk, node, &path)?;
-    Some(Declaration { url: url(desk, &found, &path) })
+    Some(Declaration { url: url(desk, &found, &path), key })
+}
+
+/// Hides what stands where people expect that a secret may stand.
+fn spare(desk: &mut Desk, node: &Node) {
+    let Value::Map(entries) = &node.value else { return };
+    for entry in entries {
+        if let (false, Value::Text { text, .. }) =
+            (matches!(entry.key.as_str(), "nats" | "key_env"), &entry.value.value)
+        {
+            desk.hide(entry.value.span, text);
+        }
+    }
+}
+
+/// The name of the variable that holds the seed.
+fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
+    let found = value::text(desk, node, path)?;
+    if secrets::looks_like_key(&found.value) || secrets::is_seed(&found.value) {
+        desk.hide(found.at, &found.value);
+        let told = [path, ": what stands here looks like a key itself, and is not repeated"].concat();
+        let mend = "the name of the environment variable that holds it, as BUS_KEY";
+        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
+        return None;
+    }
+    variable(desk, &found.value, found.at, path);
+    Some(BusKey { variable: found.value, place: desk.place(found.at) })
 }
 
 /// An address that a client of NATS can go to.

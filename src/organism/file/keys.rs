@@ -295,6 +295,7 @@ pub const KEYS: &[Key] = &[
     ).of(Form::Words(&["all", "first"])),
     key("bus", "none", "the broker over which listeners with `nats: true` are reached").of(MAP),
     key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials").of(TEXT),
+    key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
 ];
 
 /// A key that is looked for and never will be there.
@@ -327,6 +328,10 @@ const NEVER: &[Never] = &[
     never("models.NAME.key", SECRET, BY_NAME),
     never("models.NAME.api_key", SECRET, BY_NAME),
     never("models.NAME.token", SECRET, BY_NAME),
+    never("bus.key", SECRET, BY_NAME),
+    never("bus.seed", SECRET, BY_NAME),
+    never("bus.token", SECRET, BY_NAME),
+    never("bus.password", SECRET, BY_NAME),
 ];
 
 /// Why a key of that name cannot stand in the map at `path`, where it is known that it never will.

@@ -54,6 +54,7 @@ use desk::{Desk, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 
+pub use bus::{BusKey, Keyless};
 pub use clients::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, organism_json_schema};
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
@@ -81,6 +82,8 @@ pub struct OrganismFile {
     pub listen: SocketAddr,
     /// The address of the broker, where the file names one.
     pub bus: Option<String>,
+    /// The variable that holds what lets the pump in there.
+    pub bus_key: Option<BusKey>,
     /// Where the credentials of its clients are to be found.
     pub tokens: Vec<TokenSource>,
     /// What does not hinder it, and may not be what its composer meant.
@@ -218,6 +221,7 @@ fn check(
         broadcasts: composed.broadcasts,
         clients: composed.clients,
     };
+    let (bus, bus_key) = declared.bus.map(|bus| (bus.url, bus.key)).unwrap_or_default();
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -225,7 +229,8 @@ fn check(
         description: declared.description,
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
-        bus: declared.bus.and_then(|bus| bus.url),
+        bus,
+        bus_key,
         tokens: composed.tokens,
         warnings,
     })

@@ -13,11 +13,20 @@ const BEGINNINGS: [&str; 9] = ["sk-", "sk_", "pk-", "gsk_", "xai-", "hf_", "AIza
 /// The shortest that is taken for one by its beginning where a name may stand as well.
 const LONG: usize = 16;
 
+/// Characters of the seed of an nkey.
+const SEED: usize = 58;
+
 /// Whether a text, where the name of a variable is expected, looks like a key.
 pub(super) fn looks_like_key(text: &str) -> bool {
     let is_variable = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let begins = BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
     begins || (text.len() > 2 * LONG && (!is_variable || text.bytes().any(|byte| byte.is_ascii_lowercase())))
+}
+
+/// Whether a text is the seed of a user's nkey, by its form.
+pub(super) fn is_seed(text: &str) -> bool {
+    let is_base32 = text.bytes().all(|byte| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte));
+    text.len() == SEED && text.starts_with("SU") && is_base32
 }
 
 /// Hides whatever looks like a key, wherever it stands.

@@ -17,12 +17,13 @@ const ROOMS: [(&str, &[&str]); 8] = [
 ];
 
 /// Where a foreign crate may be named; everywhere else it may not.
-const FOREIGN: [(&str, &[&str]); 8] = [
+const FOREIGN: [(&str, &[&str]); 9] = [
     ("tokio", &["src/edges/", "src/pump/run", "src/organism/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),
     ("dashmap", &["src/edges/"]),
     ("async_nats", &["src/edges/nats/", "src/edges/log/nats", "src/edges/delivery/nats"]),
+    ("nkeys", &["src/cli/permissions"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.

@@ -1,0 +1,162 @@
+//! `systole permissions`: what the broker lets each listener, the pump and an auditor do, in words or as the whole
+//! configuration of a nats-server. Makes keys where there are none, and shows no secret half of one; connects to nothing.
+
+mod seeds;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::place::{Place, quoted};
+use super::screen::Screen;
+use crate::organism::file::OrganismFile;
+use crate::organism::permissions::{self, Party, Right, Server};
+
+/// The port of a nats-server that was told no other.
+const PORT: u16 = 4222;
+
+/// Says who may do what at the broker, or writes its configuration.
+///
+/// For each listener with `nats: true`, the pump and an auditor: what it may publish and hear. With
+/// `--nats-config` the whole configuration of a nats-server goes to stdout, and each of them gets a
+/// key in a file of its own. A key that is there already is kept.
+#[derive(Args, Debug)]
+pub(super) struct Permissions {
+    #[command(flatten)]
+    place: Place,
+    /// Write the configuration of a nats-server that lets in these alone
+    #[arg(long)]
+    nats_config: bool,
+    /// Where the keys are, or are made; `keys` beside the organism's file
+    #[arg(long, value_name = "FOLDER", requires = "nats_config")]
+    keys: Option<PathBuf>,
+    /// Where the server listens; on loopback, at the port of `bus.nats`
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "nats_config")]
+    listen: Option<SocketAddr>,
+    /// Where the server keeps what is out; `nats` beside the organism's file
+    #[arg(long, value_name = "FOLDER", requires = "nats_config")]
+    store: Option<PathBuf>,
+}
+
+impl Permissions {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.tell(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn tell(&self, screen: Screen) -> Result<Exit, Exit> {
+        let file = self.place.organism(screen)?;
+        let parties = permissions::parties(&file.composition);
+        if parties.is_empty() {
+            let organism = file.composition.organism.as_str();
+            let exit = screen.fail(Exit::Usage, ["no listener of ", organism, " is reached over NATS"].concat());
+            screen.say("  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}");
+            return Err(exit);
+        }
+        if self.nats_config {
+            self.configure(screen, &file, &parties)?;
+        } else if screen.json {
+            screen.value(&described(&file, &parties));
+        } else {
+            shown(&file, &parties).iter().for_each(|line| screen.show(line));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Writes the configuration, with keys.
+    fn configure(&self, screen: Screen, file: &OrganismFile, parties: &[Party]) -> Result<(), Exit> {
+        let beside = |given: &Option<PathBuf>, name: &str| {
+            let folder = given.clone().unwrap_or_else(|| self.place.directory().join(name));
+            let whole = std::path::absolute(&folder).unwrap_or(folder);
+            whole.components().collect::<PathBuf>()
+        };
+        let (keys, store) = (beside(&self.keys, "keys"), beside(&self.store, "nats"));
+        let store = store.to_str().filter(|store| !store.contains(char::is_control)).ok_or_else(|| {
+            let shown = store.display().to_string();
+            let exit = screen.fail(Exit::Usage, [&shown, ": no configuration can carry this path"].concat());
+            screen.say("  try: --store with a path of plain UTF-8");
+            exit
+        })?;
+        let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
+        let found = seeds::found_or_made(screen, &keys, &names)?;
+        let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
+        let server = Server { organism: &file.composition.organism, listen, store };
+        let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
+        let text = permissions::written(&server, &with_keys);
+        if screen.json {
+            let keys: serde_json::Map<String, Value> =
+                with_keys.iter().map(|(party, key)| (party.key.clone(), json!(key))).collect();
+            screen.value(&json!({"nats_config": text, "keys": keys}));
+        } else {
+            screen.document(text.as_bytes());
+        }
+        self.say_what_next(screen, file, &keys, found.made);
+        if !listen.ip().is_loopback() {
+            screen.say("other machines reach it, and without TLS: whoever sees its traffic reads every payload");
+        }
+        Ok(())
+    }
+
+    fn say_what_next(&self, screen: Screen, file: &OrganismFile, keys: &Path, made: usize) {
+        let folder = quoted(keys);
+        let made = match made {
+            0 => "all keys were there already".to_owned(),
+            1 => "1 key was made".to_owned(),
+            many => [&many.to_string(), " keys were made"].concat(),
+        };
+        screen.say([&made, ", in ", &folder, ": each opens the broker to whoever has it"].concat());
+        let pump = quoted(&keys.join("_pump.nk"));
+        match &file.bus_key {
+            Some(key) => screen.say(
+                ["for the pump: ", &key.variable, "=\"$(cat ", &pump, ")\" ", &self.place.run_command()].concat(),
+            ),
+            None => screen
+                .say(["for the pump: bus.key_env, the variable that holds what is in ", &pump].concat()),
+        }
+    }
+}
+
+/// The port where the organism looks for its broker.
+fn port(file: &OrganismFile) -> u16 {
+    let named = file.bus.as_deref().and_then(|url| url.rsplit_once(':'));
+    named.and_then(|(_, port)| port.parse().ok()).unwrap_or(PORT)
+}
+
+fn described(file: &OrganismFile, parties: &[Party]) -> Value {
+    let all = |rights: &[Right]| {
+        let one = |right: &Right| json!({"subject": right.subject, "words": right.words});
+        rights.iter().map(one).collect::<Vec<_>>()
+    };
+    let parties: Vec<Value> = (parties.iter())
+        .map(|party| {
+            json!({"party": party.shown, "listener": party.listener, "account": party.account,
+                   "inbox": party.inbox, "publish": all(&party.publish), "subscribe": all(&party.subscribe)})
+        })
+        .collect();
+    json!({"organism": file.composition.organism.as_str(), "bus": file.bus, "parties": parties})
+}
+
+/// The same for people. Rights for one purpose stand together.
+fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
+    let at = file.bus.as_deref().map(|bus| [", over ", bus].concat()).unwrap_or_default();
+    let mut lines = vec![[file.composition.organism.as_str(), &at].concat()];
+    for party in parties {
+        lines.extend([String::new(), party.shown.clone()]);
+        for (what, rights) in [("  may publish", &party.publish), ("  may hear", &party.subscribe)] {
+            lines.push(what.to_owned());
+            let mut last = "";
+            for right in rights {
+                if right.words != last {
+                    lines.push(["    ", right.words].concat());
+                    last = right.words;
+                }
+                lines.push(["      ", &right.subject].concat());
+            }
+        }
+    }
+    lines.extend([String::new(), "nobody may publish or hear anything else".to_owned()]);
+    lines
+}

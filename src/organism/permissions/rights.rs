@@ -1,0 +1,210 @@
+//! The rights of each party, none of which another one has.
+//!
+//! Each party has an account of its own at the broker. Within one account for all, who may ask the broker anything could
+//! name another's subject as the place for the answer, and the broker checks no right for what it answers itself.
+
+use crate::edges::nats::{Subjects, token};
+use crate::words::composition::{Composition, Reach};
+use crate::words::ids::Name;
+
+/// How a right reaches from one account into another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Not at all: it ends in the party's own account.
+    Own,
+    /// A request into the pump's account, answered once at most.
+    Asks,
+    /// A request into the pump's account that waits for what comes, and what comes may be several.
+    Waits,
+    /// What the pump's account says.
+    Hears,
+    /// A question of the pump's account, answered within a moment.
+    Answers,
+}
+
+/// A subject that a party may publish to or hear, and what for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Right {
+    /// The subject, as the broker's configuration has it.
+    pub subject: String,
+    /// What for.
+    pub words: &'static str,
+    /// How it gets there.
+    pub way: Way,
+}
+
+/// One user of the broker.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Party {
+    /// What people call it: a listener's name, `the pump`, `an auditor`.
+    pub shown: String,
+    /// The listener, if it is one.
+    pub listener: Option<Name>,
+    /// What its key's file is called, without the end. No listener's name has a `_`.
+    pub key: String,
+    /// Its account.
+    pub account: String,
+    /// What its inboxes begin with.
+    pub inbox: String,
+    /// What it may publish to.
+    pub publish: Vec<Right>,
+    /// What it may hear.
+    pub subscribe: Vec<Right>,
+}
+
+impl Party {
+    /// Its rights that reach into or out of the pump's account.
+    pub fn reaching(&self) -> impl Iterator<Item = &Right> {
+        self.publish.iter().chain(&self.subscribe).filter(|right| right.way != Way::Own)
+    }
+
+    /// Whether it answers questions that come from elsewhere.
+    pub fn answers(&self) -> bool {
+        self.subscribe.iter().any(|right| right.way == Way::Answers)
+    }
+}
+
+fn right(way: Way, subject: String, words: &'static str) -> Right {
+    Right { subject, words, way }
+}
+
+/// The parties of an organism, the pump first; none where no listener is reached over NATS.
+pub fn parties(composition: &Composition) -> Vec<Party> {
+    let organism = &composition.organism;
+    let listeners = composition.listeners.values().filter(|one| matches!(one.reach, Reach::Nats));
+    let listeners: Vec<Party> = listeners.map(|one| listener(organism, &one.name)).collect();
+    if listeners.is_empty() {
+        return Vec::new();
+    }
+    let mut parties = vec![pump(organism)];
+    parties.extend(listeners);
+    parties.push(auditor(organism));
+    parties
+}
+
+fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
+    let begin = ["o.", &token(organism), "."].concat();
+    move |rest| [&begin, &*rest.concat()].concat()
+}
+
+fn listener(organism: &Name, name: &Name) -> Party {
+    let (subject, part) = (of_organism(organism), token(name));
+    let at = [&*Subjects::of(organism).bus_stream(), ".", &part].concat();
+    let own = |begin: &str, end: &str| [begin, &at, end].concat();
+    let inbox = ["_INBOX_", &part].concat();
+    let mut subscribe = vec![
+        right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked, and its deliveries"),
+        right(Way::Hears, subject(&["cancel.", &part]), "that a delivery was taken back"),
+    ];
+    for verb in ["PING", "INFO", "STATS"] {
+        for below in [String::new(), [".", &part].concat(), [".", &part, ".*"].concat()] {
+            let asked = ["$SRV.", verb, &below].concat();
+            subscribe.push(right(Way::Answers, asked, "who looks for services; it may answer once"));
+        }
+    }
+    Party {
+        shown: name.to_string(),
+        listener: Some(name.clone()),
+        key: name.to_string(),
+        account: ["LISTENER_", &part].concat(),
+        publish: vec![
+            right(
+                Way::Asks,
+                subject(&["in.", &part, ".*"]),
+                "its replies, notices, journal entries and questions",
+            ),
+            right(Way::Asks, subject(&["live.", &part]), "its progress"),
+            right(Way::Waits, own("$JS.API.CONSUMER.MSG.NEXT.", ""), "asking for its deliveries"),
+            right(Way::Asks, own("$JS.API.CONSUMER.INFO.", ""), "asking how many wait for it"),
+            right(Way::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
+        ],
+        subscribe,
+        inbox,
+    }
+}
+
+fn pump(organism: &Name) -> Party {
+    let (subject, names) = (of_organism(organism), Subjects::of(organism));
+    let inbox = Subjects::inbox(organism);
+    let bus = names.bus_stream();
+    let mut publish = vec![
+        right(Way::Own, subject(&["dlv.*"]), "deliveries"),
+        right(Way::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
+        right(Way::Own, "_R_.>".to_owned(), "answers to what a listener asked, as the broker brings them back"),
+        right(Way::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
+        right(Way::Own, names.check(), "trying the broker at the start"),
+        right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
+        right(Way::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
+    ];
+    for stream in [bus.clone(), names.check_stream(), log_stream(organism)] {
+        for (begin, end) in [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
+        {
+            let api = ["$JS.API.", begin, &stream, end].concat();
+            publish.push(right(Way::Own, api, "making, reading and clearing its streams and consumers"));
+        }
+    }
+    let silent = ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &bus, ".*"].concat();
+    Party {
+        shown: "the pump".to_owned(),
+        listener: None,
+        key: "_pump".to_owned(),
+        account: "PUMP".to_owned(),
+        publish,
+        subscribe: vec![
+            right(Way::Own, subject(&["in.>"]), "what listeners say"),
+            right(Way::Own, subject(&["live.*"]), "their progress"),
+            right(Way::Own, silent, "that a listener gave no sign of life"),
+            right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
+        ],
+        inbox,
+    }
+}
+
+fn auditor(organism: &Name) -> Party {
+    let (subject, bus, log) =
+        (of_organism(organism), Subjects::of(organism).bus_stream(), log_stream(organism));
+    let inbox = "_INBOX__auditor".to_owned();
+    let info = |stream: &str| ["$JS.API.STREAM.INFO.", stream].concat();
+    Party {
+        shown: "an auditor".to_owned(),
+        listener: None,
+        key: "_auditor".to_owned(),
+        account: "AUDITOR".to_owned(),
+        publish: vec![
+            right(Way::Asks, info(&bus), "asking how many deliveries are out"),
+            right(Way::Asks, info(&log), "asking how far the log goes, where it is kept in NATS"),
+            right(Way::Asks, ["$JS.API.STREAM.MSG.GET.", &log].concat(), "reading that log"),
+        ],
+        subscribe: vec![
+            right(Way::Hears, subject(&["log.*"]), "what is added to that log"),
+            right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
+        ],
+        inbox,
+    }
+}
+
+fn log_stream(organism: &Name) -> String {
+    ["SYSTOLE_", &token(organism), "_LOG"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_right_of_one_party_is_another_ones() {
+        let name = |text: &str| Name::parse(text).unwrap();
+        let of = |text: &str| listener(&name("shop"), &name(text));
+        let (a, dotted, named_so) = (of("a"), of("a.b"), of("pump.shop"));
+        let subjects = |party: &Party| {
+            let all = party.publish.iter().map(|right| right.subject.clone());
+            all.collect::<std::collections::BTreeSet<_>>()
+        };
+        assert!(subjects(&a).is_disjoint(&subjects(&dotted)));
+        assert_eq!(a.publish.first().map(|right| right.subject.as_str()), Some("o.shop.in.a.*"));
+        assert_eq!(dotted.publish.first().map(|right| right.subject.as_str()), Some("o.shop.in.a_b.*"));
+        let pump = pump(&name("shop"));
+        assert_ne!(named_so.account, pump.account);
+        assert!(!subjects(&pump).contains("o.shop.in.a.*"));
+    }
+}
