@@ -73,7 +73,7 @@ impl Server {
         Server::of(String::new())
     }
 
-    /// Starts one with a configuration that says everything. What it says of its port and store alone is not taken.
+    /// Starts one with a configuration that says everything. Its port alone is not taken.
     pub(crate) fn whole(configuration: &str) -> Server {
         assert!(configuration.contains("\nlisten: "), "{configuration}");
         Server::of(configuration.to_owned())
@@ -100,7 +100,7 @@ impl Server {
         std::fs::write(&path, [listen, more].concat()).unwrap();
         let mut command = Command::new(program());
         if is_whole {
-            command.args(["--port", &port, "--store_dir"]).arg(&store);
+            command.args(["--port", &port]);
         }
         command.arg("--config").arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("there is no nats-server: tools/prepare test brings one");

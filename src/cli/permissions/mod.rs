@@ -52,7 +52,8 @@ impl Permissions {
         let parties = permissions::parties(&file.composition);
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
-            let exit = screen.fail(Exit::Usage, ["no listener of ", organism, " is reached over NATS"].concat());
+            let exit =
+                screen.fail(Exit::Usage, ["no listener of ", organism, " is reached over NATS"].concat());
             screen.say("  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}");
             return Err(exit);
         }
@@ -95,7 +96,9 @@ impl Permissions {
         }
         self.say_what_next(screen, file, &keys, found.made);
         if !listen.ip().is_loopback() {
-            screen.say("other machines reach it, and without TLS: whoever sees its traffic reads every payload");
+            screen.say(
+                "other machines reach it, and without TLS: whoever sees its traffic reads every payload",
+            );
         }
         Ok(())
     }
@@ -111,10 +114,12 @@ impl Permissions {
         let pump = quoted(&keys.join("_pump.nk"));
         match &file.bus_key {
             Some(key) => screen.say(
-                ["for the pump: ", &key.variable, "=\"$(cat ", &pump, ")\" ", &self.place.run_command()].concat(),
+                ["for the pump: ", &key.variable, "=\"$(cat ", &pump, ")\" ", &self.place.run_command()]
+                    .concat(),
             ),
-            None => screen
-                .say(["for the pump: bus.key_env, the variable that holds what is in ", &pump].concat()),
+            None => {
+                screen.say(["for the pump: bus.key_env, the variable that holds what is in ", &pump].concat())
+            }
         }
     }
 }

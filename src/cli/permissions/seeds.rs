@@ -73,7 +73,9 @@ fn read(screen: Screen, path: &Path) -> Result<Option<KeyPair>, Exit> {
 fn make(screen: Screen, path: &Path) -> Result<KeyPair, Exit> {
     let told = |error: std::io::Error| hindered::unwritten(screen, path, "a new key", &error);
     let key = KeyPair::new_user();
-    let seed = key.seed().map_err(|error| screen.fail(Exit::Failed, ["a new key: ", &error.to_string()].concat()))?;
+    let seed = key
+        .seed()
+        .map_err(|error| screen.fail(Exit::Failed, ["a new key: ", &error.to_string()].concat()))?;
     let draft = path.with_extension(["new-", &std::process::id().to_string()].concat());
     let written = write(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
     // Where it was not written there is nothing to remove.
@@ -81,7 +83,9 @@ fn make(screen: Screen, path: &Path) -> Result<KeyPair, Exit> {
     match written {
         Ok(()) => Ok(key),
         // Another run was quicker.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read(screen, path)?.ok_or_else(|| told(error)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            read(screen, path)?.ok_or_else(|| told(error))
+        }
         Err(error) => Err(told(error)),
     }
 }

@@ -31,6 +31,8 @@ pub struct Right {
     pub words: &'static str,
     /// How it gets there.
     pub way: Way,
+    /// What it is called in the pump's account, where that is another name.
+    pub there: Option<String>,
 }
 
 /// One user of the broker.
@@ -65,7 +67,7 @@ impl Party {
 }
 
 fn right(way: Way, subject: String, words: &'static str) -> Right {
-    Right { subject, words, way }
+    Right { subject, words, way, there: None }
 }
 
 /// The parties of an organism, the pump first; none where no listener is reached over NATS.
@@ -115,7 +117,6 @@ fn listener(organism: &Name, name: &Name) -> Party {
             ),
             right(Way::Asks, subject(&["live.", &part]), "its progress"),
             right(Way::Waits, own("$JS.API.CONSUMER.MSG.NEXT.", ""), "asking for its deliveries"),
-            right(Way::Asks, own("$JS.API.CONSUMER.INFO.", ""), "asking how many wait for it"),
             right(Way::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
         ],
         subscribe,
@@ -130,14 +131,19 @@ fn pump(organism: &Name) -> Party {
     let mut publish = vec![
         right(Way::Own, subject(&["dlv.*"]), "deliveries"),
         right(Way::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
-        right(Way::Own, "_R_.>".to_owned(), "answers to what a listener asked, as the broker brings them back"),
+        right(
+            Way::Own,
+            "_R_.>".to_owned(),
+            "answers to what a listener asked, as the broker brings them back",
+        ),
         right(Way::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
         right(Way::Own, names.check(), "trying the broker at the start"),
         right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
         right(Way::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
     for stream in [bus.clone(), names.check_stream(), log_stream(organism)] {
-        for (begin, end) in [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
+        for (begin, end) in
+            [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
             let api = ["$JS.API.", begin, &stream, end].concat();
             publish.push(right(Way::Own, api, "making, reading and clearing its streams and consumers"));
@@ -164,16 +170,21 @@ fn auditor(organism: &Name) -> Party {
     let (subject, bus, log) =
         (of_organism(organism), Subjects::of(organism).bus_stream(), log_stream(organism));
     let inbox = "_INBOX__auditor".to_owned();
-    let info = |stream: &str| ["$JS.API.STREAM.INFO.", stream].concat();
+    // The broker answers what begins with `$JS.API` for the account that asks, in which nothing is kept.
+    let asks = |what: &str, stream: &str, words| {
+        let there = Some(["$JS.API.", what, ".", stream].concat());
+        let here = ["JS.", &token(organism), ".API.", what, ".", stream].concat();
+        Right { there, ..right(Way::Asks, here, words) }
+    };
     Party {
         shown: "an auditor".to_owned(),
         listener: None,
         key: "_auditor".to_owned(),
         account: "AUDITOR".to_owned(),
         publish: vec![
-            right(Way::Asks, info(&bus), "asking how many deliveries are out"),
-            right(Way::Asks, info(&log), "asking how far the log goes, where it is kept in NATS"),
-            right(Way::Asks, ["$JS.API.STREAM.MSG.GET.", &log].concat(), "reading that log"),
+            asks("STREAM.INFO", &bus, "asking how many deliveries are out"),
+            asks("STREAM.INFO", &log, "asking how far the log goes, where it is kept in NATS"),
+            asks("STREAM.MSG.GET", &log, "reading that log"),
         ],
         subscribe: vec![
             right(Way::Hears, subject(&["log.*"]), "what is added to that log"),

@@ -55,7 +55,11 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
     let answers =
         if party.answers() { ["        allow_responses: ", ANSWER, "\n"].concat() } else { String::new() };
     let list = |name: &str, all: &[String]| {
-        if all.is_empty() { String::new() } else { ["    ", name, ": [\n", &*all.concat(), "    ]\n"].concat() }
+        if all.is_empty() {
+            String::new()
+        } else {
+            ["    ", name, ": [\n", &*all.concat(), "    ]\n"].concat()
+        }
     };
     text.extend([
         "  # ",
@@ -83,7 +87,7 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
 fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     let reaching = others.iter().flat_map(|(party, _)| party.reaching().map(move |right| (party, right)));
     let open = reaching.filter_map(|(party, right)| {
-        let subject = quoted(&right.subject);
+        let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
         let threshold = [", threshold: ", THRESHOLD].concat();
         let (kind, more) = match right.way {
             Way::Asks => ("service", threshold),
@@ -111,7 +115,7 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
 fn imports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     let answered = others.iter().flat_map(|(party, _)| {
         let rights = party.reaching().filter(|right| right.way == Way::Answers);
-        rights.map(move |right| import("service", &party.account, &right.subject))
+        rights.map(move |right| import("service", &party.account, right))
     });
     answered.collect()
 }
@@ -119,9 +123,7 @@ fn imports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
 fn exports(party: &Party) -> Vec<String> {
     let answered = party.reaching().filter(|right| right.way == Way::Answers);
     answered
-        .map(|right| {
-            ["      { service: ", &quoted(&right.subject), ", accounts: [\"PUMP\"] }\n"].concat()
-        })
+        .map(|right| ["      { service: ", &quoted(&right.subject), ", accounts: [\"PUMP\"] }\n"].concat())
         .collect()
 }
 
@@ -132,13 +134,18 @@ fn imports(party: &Party, pump: &str) -> Vec<String> {
             Way::Hears => "stream",
             Way::Own | Way::Answers => return None,
         };
-        Some(import(kind, pump, &right.subject))
+        Some(import(kind, pump, right))
     });
     reaching.collect()
 }
 
-fn import(kind: &str, account: &str, subject: &str) -> String {
-    ["      { ", kind, ": { account: ", &quoted(account), ", subject: ", &quoted(subject), " } }\n"].concat()
+fn import(kind: &str, account: &str, right: &Right) -> String {
+    let there = quoted(right.there.as_ref().unwrap_or(&right.subject));
+    let here = match right.there {
+        Some(_) => [", to: ", &quoted(&right.subject)].concat(),
+        None => String::new(),
+    };
+    ["      { ", kind, ": { account: ", &quoted(account), ", subject: ", &there, " }", &here, " }\n"].concat()
 }
 
 /// A text as the configuration takes it whatever stands in it.
