@@ -1,4 +1,5 @@
-//! Where askers wait for their receipt: a ticket each, and one answer to it.
+//! Where askers wait for their receipt, and carriers for what became of a listener's word: a ticket each, and one
+//! answer to it. It decides nothing and keeps nothing that was answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::edges::delivery::{self, NoReceipt, Receipts};
 use crate::words::flow::{Receipt, Ticket};
 use crate::words::ports::{Askers, Position};
 use crate::words::refusal::Refusal;
@@ -66,6 +68,20 @@ impl WaitingRoom {
             // An asker that hung up loses nothing: the same key meets the receipt again.
             drop(sender.send(reply));
         }
+    }
+}
+
+impl Receipts for WaitingRoom {
+    fn draw(&self) -> (Ticket, delivery::Receipt) {
+        let (ticket, reply) = self.enter();
+        let receipt = async move {
+            match reply.await {
+                Ok(Reply::Done | Reply::Receipt(..)) => Ok(()),
+                Ok(Reply::Refused(refusal)) => Err(NoReceipt::Refused(refusal)),
+                Err(_) => Err(NoReceipt::Unknown),
+            }
+        };
+        (ticket, Box::pin(receipt))
     }
 }
 

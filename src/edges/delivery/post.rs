@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::desk::Desk;
 use super::ear::Ear;
 use super::pace::Pace;
+use super::receipts::{NoReceipt, Receipts};
 use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
@@ -22,6 +23,7 @@ pub(super) struct Post {
     pub(super) pace: Pace,
     pub(super) steps: Arc<dyn Steps>,
     pub(super) ear: Arc<dyn Ear>,
+    pub(super) receipts: Arc<dyn Receipts>,
     pub(super) reports: mpsc::Sender<Heard>,
     pub(super) stop: watch::Receiver<bool>,
 }
@@ -34,7 +36,16 @@ impl Post {
 
     /// A word of the listener.
     pub(super) async fn said(&self, speech: Speech) {
-        self.report(Heard::Said { listener: self.listener.clone(), speech }).await;
+        self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: None }).await;
+    }
+
+    /// A word of the listener, which waits until it is on disk. It may come again in the same bytes: the receipt is
+    /// given again, and nothing follows from it twice.
+    #[cfg_attr(not(test), expect(dead_code, reason = "programs of this machine wait for no receipt"))]
+    pub(super) async fn said_with_receipt(&self, speech: Speech) -> Result<(), NoReceipt> {
+        let (ticket, receipt) = self.receipts.draw();
+        self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) }).await;
+        receipt.await
     }
 
     /// A delivery that the caller has taken off the desk, and that will not be answered.
