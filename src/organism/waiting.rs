@@ -98,3 +98,31 @@ impl Askers for WaitingRoom {
         self.answer(ticket, Reply::Done);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::codes::Code;
+
+    #[tokio::test]
+    async fn a_carrier_hears_what_became_of_its_word() {
+        let room = WaitingRoom::default();
+        let ((first, taken), (second, refused)) = (room.draw(), room.draw());
+        let refusal = Refusal::new(Code::StaleLease, "over");
+        room.refused(second, refusal.clone());
+        room.done(first);
+        // A second answer finds nobody.
+        room.done(second);
+        assert_eq!(taken.await, Ok(()));
+        assert_eq!(refused.await, Err(NoReceipt::Refused(Box::new(refusal))));
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_when_the_pump_ends_or_comes_later_waits_for_nothing() {
+        let room = WaitingRoom::default();
+        let (_, before) = room.draw();
+        room.close();
+        let (_, after) = room.draw();
+        assert_eq!((before.await, after.await), (Err(NoReceipt::Unknown), Err(NoReceipt::Unknown)));
+    }
+}

@@ -109,3 +109,47 @@ pub(super) fn called_back(why: CallBack) -> Code {
         CallBack::TimedOut => Code::ListenerTimeout,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edges::delivery::{Deaf, Receipt};
+    use crate::words::flow::Ticket;
+    use crate::words::ports::Unwatched;
+
+    struct Drawer(mpsc::Sender<()>);
+
+    impl Receipts for Drawer {
+        fn draw(&self) -> (Ticket, Receipt) {
+            let sent = self.0.clone();
+            // It is given once the word was passed on, and not before.
+            (Ticket(7), Box::pin(async move { sent.send(()).await.map_err(|_| NoReceipt::Unknown) }))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_word_goes_on_with_the_ticket_that_is_waited_for() {
+        let ((reports, mut heard), (given, mut receipts)) = (mpsc::channel(2), mpsc::channel(1));
+        let (_running, stop) = watch::channel(false);
+        let post = Post {
+            listener: Name::operator(),
+            desk: Arc::new(Desk::new(1)),
+            pace: Pace::default(),
+            steps: Arc::new(Unwatched),
+            ear: Arc::new(Deaf),
+            receipts: Arc::new(Drawer(given)),
+            reports,
+            stop,
+        };
+        let speech = || Speech::Bytes(b"<reply/>".to_vec());
+        post.said(speech()).await;
+        assert!(receipts.try_recv().is_err(), "nothing is waited for");
+        assert_eq!(post.said_with_receipt(speech()).await, Ok(()));
+        assert!(receipts.try_recv().is_ok());
+        let tickets = [heard.recv().await, heard.recv().await].map(|report| match report {
+            Some(Heard::Said { ticket, .. }) => ticket,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(tickets, [None, Some(Ticket(7))]);
+    }
+}

@@ -10,6 +10,7 @@ mod journal;
 mod keeping;
 mod memory;
 mod parking;
+mod receipts;
 mod recovery;
 mod throttled;
 mod timers;
