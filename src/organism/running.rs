@@ -199,9 +199,10 @@ impl Organism {
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
         let (steps, pace) = (plan.steps.clone(), Pace::default());
-        let equipment = Equipment { inline, surroundings, pace, steps, ear: Arc::new(Deaf) };
-        let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let room = Arc::new(WaitingRoom::default());
+        let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let equipment = Equipment { inline, surroundings, pace, steps, ear, receipts };
+        let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(machine)?;
         let ports = Ports {
             clock: Arc::new(WallClock),
@@ -395,7 +396,9 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
     let work = async move {
         while let Some(report) = heard.recv().await {
             let taken = match report {
-                Heard::Said { listener, speech } => door.hand(Raw::Said { listener, speech }).await,
+                Heard::Said { listener, speech, ticket } => {
+                    door.hand(Raw::Said { listener, speech, ticket }).await
+                }
                 Heard::Gone { token, code, words } => {
                     pump.send(Input::Gone { token, code, words }).await.is_ok()
                 }

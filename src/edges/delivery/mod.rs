@@ -10,11 +10,13 @@ mod inline;
 mod pace;
 mod post;
 mod process;
+mod receipts;
 
 pub use ear::{Deaf, Ear};
 pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
 pub use process::Surroundings;
+pub use receipts::{NoReceipt, Receipt, Receipts, Unreceipted};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +45,8 @@ pub struct Equipment {
     pub steps: Arc<dyn Steps>,
     /// Who hears what programs say aside.
     pub ear: Arc<dyn Ear>,
+    /// Where it is waited for what becomes of a word.
+    pub receipts: Arc<dyn Receipts>,
 }
 
 /// A listener that nothing leads to.
@@ -71,7 +75,7 @@ impl Carriers {
         equipment: Equipment,
         reports: mpsc::Sender<Heard>,
     ) -> Result<Carriers, NoWay> {
-        let Equipment { inline, surroundings, pace, steps, ear } = equipment;
+        let Equipment { inline, surroundings, pace, steps, ear, receipts } = equipment;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
@@ -84,6 +88,7 @@ impl Carriers {
                 pace,
                 steps: steps.clone(),
                 ear: ear.clone(),
+                receipts: receipts.clone(),
                 reports: reports.clone(),
                 stop: is_stopped.clone(),
             };
