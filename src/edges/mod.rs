@@ -6,6 +6,7 @@ pub mod delivery;
 pub mod failpoint;
 pub mod leases;
 pub mod log;
+pub mod nats;
 pub mod schemas;
 pub mod system;
 pub mod tasks;

@@ -140,6 +140,12 @@ codes! {
         try "the role under `clients.NAME.roles`, or somebody who has it";
     IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid"
         try "`Authorization: Bearer TOKEN`, with the token of the run file or of `token_env`";
+    BusUnreachable "bus.unreachable" false "the broker is not there, or does not answer"
+        try "a nats-server that runs at that address, and a way there from here";
+    BusForbidden "bus.forbidden" false "the broker does not let the pump in, or not do what it must"
+        try "credentials that the broker's configuration has, with the rights that the pump needs";
+    BusUnfit "bus.unfit" false "the broker is there and cannot be relied on: too old, without JetStream, or with another's stream in the place of ours"
+        try "what the words say of it; nats-server 2.12 or newer, with JetStream";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text"
         try "the path of a file that this user may read, saved as UTF-8";
     ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document"

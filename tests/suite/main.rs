@@ -8,6 +8,8 @@ mod audit_finding;
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
+mod broker;
+mod broker_fitness;
 mod check;
 mod cli_ask;
 mod cli_look;

@@ -55,7 +55,7 @@ pub(crate) struct Running {
 }
 
 /// Lines of a pipe as they come. More than any test waits for fits, so nothing is held up.
-fn lines(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
+pub(crate) fn lines(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (to_test, lines) = sync_channel(100_000);
     std::thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

@@ -1,0 +1,139 @@
+//! The stream that holds deliveries which are out: made by us, or found and held against what we would make. It says in
+//! its metadata whose it is. A stream that does not is somebody else's, and nothing of it is changed, whatever its name.
+
+use std::time::Duration;
+
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::response::Response;
+use async_nats::jetstream::stream::{
+    Config, DiscardPolicy, Info, PersistenceMode, RetentionPolicy, StorageType,
+};
+use serde_json::json;
+
+use super::subjects::Subjects;
+use super::unusable::{Unusable, line};
+use super::wire::Wire;
+use crate::words::ids::Name;
+
+/// The number of what stands in the stream and how; whoever reads it looks here first.
+const FORMAT: u32 = 1;
+
+const ORGANISM_KEY: &str = "systole.organism";
+const FORMAT_KEY: &str = "systole.format";
+
+/// Whose a stream is.
+pub(super) enum Owner {
+    /// This organism's, with the format number as it says it.
+    Ours(String),
+    /// Somebody else's, and how that shows.
+    Other(String),
+}
+
+/// Whose a stream says that it is.
+pub(super) fn owner(config: &Config, organism: &Name) -> Owner {
+    match (config.metadata.get(ORGANISM_KEY), config.metadata.get(FORMAT_KEY)) {
+        (Some(name), Some(format)) if name == organism.as_str() => Owner::Ours(format.clone()),
+        (Some(name), _) if name != organism.as_str() => {
+            Owner::Other(line(&format!("it belongs to the organism {name:?}")))
+        }
+        _ => Owner::Other("it was not made by systole".to_owned()),
+    }
+}
+
+/// A stream as this organism makes it.
+pub(super) fn ours(organism: &Name, name: String, subject: String, purpose: &str) -> Config {
+    let metadata = [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, FORMAT.to_string())];
+    Config {
+        name,
+        subjects: vec![subject],
+        description: Some([purpose, " the organism ", organism.as_str()].concat()),
+        metadata: metadata.map(|(key, value)| (key.to_owned(), value)).into(),
+        storage: StorageType::File,
+        retention: RetentionPolicy::WorkQueue,
+        // A full stream refuses what is new: what was taken is never dropped for it.
+        discard: DiscardPolicy::New,
+        num_replicas: 1,
+        ..Config::default()
+    }
+}
+
+/// Finds the stream of deliveries, or makes it; gives the most bytes that a message of it may have, where it says so.
+pub(super) async fn find_or_make(
+    wire: &Wire,
+    organism: &Name,
+    subjects: &Subjects,
+) -> Result<Option<usize>, Unusable> {
+    let wanted = ours(organism, subjects.bus_stream(), subjects.deliveries(), "deliveries that are out, of");
+    let stream = &wanted.name;
+    let what = format!("the stream {stream} was looked for");
+    let found = match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
+        Response::Ok(info) => info,
+        Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+            make(wire, &wanted).await?
+        }
+        Response::Err { error } => return Err(wire.refused(&what, &error.to_string())),
+    };
+    judge(wire, organism, &wanted, &found.config)?;
+    Ok(usize::try_from(found.config.max_message_size).ok().filter(|bytes| *bytes > 0))
+}
+
+/// Makes a stream. Where it stands already, as we would make it, it is found.
+pub(super) async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
+    let (stream, address) = (wanted.name.clone(), wire.address.clone());
+    let what = format!("the stream {stream} was made");
+    match wire.ask::<Info>(&what, &["STREAM.CREATE.", &stream].concat(), wanted).await? {
+        Response::Ok(info) => Ok(info),
+        Response::Err { error } => match error.error_code() {
+            ErrorCode::STREAM_SUBJECT_OVERLAP => {
+                let why = format!("another stream takes {}", wanted.subjects.join(", "));
+                Err(Unusable::Foreign { address, stream, why })
+            }
+            ErrorCode::STREAM_NAME_EXIST => {
+                let why = "somebody made it just now, and not as this version does".to_owned();
+                Err(Unusable::Foreign { address, stream, why })
+            }
+            _ => Err(wire.refused(&what, &error.to_string())),
+        },
+    }
+}
+
+/// Holds a stream that is there against what we would make.
+fn judge(wire: &Wire, organism: &Name, wanted: &Config, found: &Config) -> Result<(), Unusable> {
+    let (stream, address) = (wanted.name.clone(), wire.address.clone());
+    match owner(found, organism) {
+        Owner::Other(why) => Err(Unusable::Foreign { address, stream, why }),
+        Owner::Ours(format) => match format.parse::<u32>() {
+            Ok(FORMAT) => match altered(wanted, found) {
+                changes if changes.is_empty() => Ok(()),
+                changes => Err(Unusable::Altered { address, stream, why: line(&changes.join(", ")) }),
+            },
+            _ => Err(Unusable::Newer { address, stream, found: line(&format), known: FORMAT }),
+        },
+    }
+}
+
+/// What of a stream would lose deliveries, or send them elsewhere. What an operator may choose is not looked at: copies,
+/// placement, compression, and room, because a full stream refuses.
+fn altered(wanted: &Config, found: &Config) -> Vec<String> {
+    let subjects =
+        || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));
+    let said: [(bool, &dyn Fn() -> String); 10] = [
+        (found.subjects != wanted.subjects, &subjects),
+        (found.retention != wanted.retention, &|| "its retention is no work queue".to_owned()),
+        (found.storage != wanted.storage, &|| "its storage is no file".to_owned()),
+        (found.discard != wanted.discard, &|| "it drops old messages for new ones".to_owned()),
+        (found.max_age > Duration::ZERO, &|| {
+            format!("it drops messages after {} s", found.max_age.as_secs_f64())
+        }),
+        (found.max_messages_per_subject > 0, &|| {
+            format!("it keeps {} messages for each listener", found.max_messages_per_subject)
+        }),
+        (found.no_ack, &|| "it does not say what it stored".to_owned()),
+        (found.persist_mode == Some(PersistenceMode::Async), &|| "it says `stored` before it is".to_owned()),
+        (found.sealed || found.deny_delete, &|| "nothing can be deleted from it".to_owned()),
+        (found.mirror.is_some() || found.sources.is_some() || found.subject_transform.is_some(), &|| {
+            "it takes messages from other streams, or writes subjects anew".to_owned()
+        }),
+    ];
+    said.iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words()).collect()
+}

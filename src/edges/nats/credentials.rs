@@ -1,0 +1,74 @@
+//! How the pump shows the broker who it is. What is secret in it is given to the connection and to nobody else: `Debug`
+//! says of what kind it is.
+
+use std::fmt;
+
+use async_nats::ConnectOptions;
+
+use super::unusable::Unusable;
+
+/// What lets the pump in.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// A user of the broker's configuration, with a password.
+    User {
+        /// The user's name, which is no secret.
+        name: String,
+        /// The password.
+        password: String,
+    },
+    /// A token that all share.
+    Token(String),
+    /// The seed of an nkey.
+    Nkey(String),
+    /// The text of a `.creds` file: a JWT and the seed of its nkey.
+    Creds(String),
+}
+
+impl Credentials {
+    /// Gives them to a connection that is about to be made.
+    pub(super) fn show(&self, options: ConnectOptions) -> Result<ConnectOptions, Unusable> {
+        match self {
+            Credentials::User { name, password } => {
+                Ok(options.user_and_password(name.clone(), password.clone()))
+            }
+            Credentials::Token(token) => Ok(options.token(token.clone())),
+            Credentials::Nkey(seed) => Ok(options.nkey(seed.trim().to_owned())),
+            // The error would repeat some of the text.
+            Credentials::Creds(text) => options.credentials(text).map_err(|_| self.unreadable()),
+        }
+    }
+
+    /// That nothing can be signed with them.
+    pub(super) fn unreadable(&self) -> Unusable {
+        let (what, mend) = match self {
+            Credentials::Creds(_) => {
+                ("the text of a .creds file", "the whole file, with its BEGIN and END lines")
+            }
+            _ => ("the seed of an nkey", "the seed of a user, which begins with SU"),
+        };
+        Unusable::Credentials { what, mend }
+    }
+
+    /// Who the broker hears of, for words.
+    pub(super) fn who(credentials: Option<&Credentials>) -> String {
+        match credentials {
+            None => "whoever shows no credentials".to_owned(),
+            Some(Credentials::User { name, .. }) => format!("the user {name:?} with this password"),
+            Some(Credentials::Token(_)) => "who shows this token".to_owned(),
+            Some(Credentials::Nkey(_)) => "who has this nkey".to_owned(),
+            Some(Credentials::Creds(_)) => "who has these .creds".to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Credentials::User { name, .. } => write!(f, "User({name:?}, …)"),
+            Credentials::Token(_) => f.write_str("Token(…)"),
+            Credentials::Nkey(_) => f.write_str("Nkey(…)"),
+            Credentials::Creds(_) => f.write_str("Creds(…)"),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The broker: one connection to a NATS server, looked over before anything is handed to it.
+//!
+//! In comes an address with credentials; out comes a `Broker` that is new enough, keeps what it takes and has the stream
+//! of this organism, or an `Unusable` that says what to change. Every wait here has a limit. It changes no stream that it
+//! did not make, and repeats no secret, neither in words nor in `Debug`.
+
+mod bus;
+mod credentials;
+mod fitness;
+mod subjects;
+mod unusable;
+mod wire;
+
+use std::fmt;
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+
+pub use credentials::Credentials;
+pub use subjects::{Subjects, token};
+pub use unusable::Unusable;
+
+use crate::words::ids::Name;
+use wire::Wire;
+
+/// How long the broker may take to let the pump in, and for each answer after that.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A broker that was looked over and found fit.
+pub struct Broker {
+    wire: Wire,
+    subjects: Subjects,
+    // The stream may be narrower than the server.
+    largest: Option<usize>,
+}
+
+impl Broker {
+    /// Connects as the pump of that organism, looks the broker over, and makes the organism's stream where there is none.
+    /// No step takes longer than `patience`.
+    pub async fn connect(
+        organism: &Name,
+        url: &str,
+        credentials: Option<&Credentials>,
+        patience: Duration,
+    ) -> Result<Broker, Unusable> {
+        let wire = Wire::lay(organism, url, credentials, patience).await?;
+        let subjects = Subjects::of(organism);
+        fitness::version(&wire)?;
+        fitness::jetstream(&wire).await?;
+        fitness::expectation(&wire, organism, &subjects).await?;
+        let largest = bus::find_or_make(&wire, organism, &subjects).await?;
+        Ok(Broker { wire, subjects, largest })
+    }
+
+    /// What streams and consumers are asked through.
+    pub fn jetstream(&self) -> &Context {
+        &self.wire.jetstream
+    }
+
+    /// How this organism's streams and subjects are called.
+    pub fn subjects(&self) -> &Subjects {
+        &self.subjects
+    }
+
+    /// Most bytes of one message, headers included, that the broker takes. The server may say another number whenever it
+    /// is started again.
+    pub fn largest_message(&self) -> usize {
+        let server = self.wire.client.max_payload();
+        self.largest.map_or(server, |stream| stream.min(server))
+    }
+
+    /// Where it is, for words: host and port alone.
+    pub fn address(&self) -> &str {
+        &self.wire.address
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Broker({}, {})", self.wire.address, self.subjects.bus_stream())
+    }
+}

@@ -1,0 +1,72 @@
+//! How streams and subjects of an organism are called. It knows no broker.
+//!
+//! A name may have dots, which part the words of a subject and may not stand in a stream's name. They are written as `_`,
+//! which no name has: so two names never become one, and a subject has as many words as its form says.
+
+use crate::words::ids::Name;
+
+/// A name as one word of a subject.
+pub fn token(name: &Name) -> String {
+    name.as_str().replace('.', "_")
+}
+
+/// What an organism's streams and subjects are called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subjects {
+    organism: String,
+}
+
+impl Subjects {
+    /// Those of that organism.
+    pub fn of(organism: &Name) -> Subjects {
+        Subjects { organism: token(organism) }
+    }
+
+    /// The stream that holds deliveries which are out.
+    pub fn bus_stream(&self) -> String {
+        ["SYSTOLE_", &self.organism, "_BUS"].concat()
+    }
+
+    /// Every subject of deliveries.
+    pub fn deliveries(&self) -> String {
+        ["o.", &self.organism, ".dlv.*"].concat()
+    }
+
+    /// Deliveries to one listener.
+    pub fn delivery(&self, listener: &Name) -> String {
+        ["o.", &self.organism, ".dlv.", &token(listener)].concat()
+    }
+
+    /// The stream in which the broker is tried, and which is there only while it is.
+    pub(super) fn check_stream(&self) -> String {
+        ["SYSTOLE_", &self.organism, "_CHECK"].concat()
+    }
+
+    /// The subject of that trial.
+    pub(super) fn check(&self) -> String {
+        ["o.", &self.organism, ".check"].concat()
+    }
+
+    /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
+    pub(super) fn inbox(organism: &Name) -> String {
+        ["_INBOX_pump_", &token(organism)].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_dots_is_one_word() {
+        let organism = Name::parse("acme.shop").unwrap();
+        let subjects = Subjects::of(&organism);
+        assert_eq!(subjects.bus_stream(), "SYSTOLE_acme_shop_BUS");
+        assert_eq!(subjects.deliveries(), "o.acme_shop.dlv.*");
+        assert_eq!(subjects.delivery(&Name::parse("web.search").unwrap()), "o.acme_shop.dlv.web_search");
+        assert_ne!(subjects, Subjects::of(&Name::parse("acme-shop").unwrap()));
+        assert_eq!(Subjects::inbox(&organism), "_INBOX_pump_acme_shop");
+        // That no name becomes another's word rests on this.
+        assert!(Name::parse("acme_shop").is_err());
+    }
+}

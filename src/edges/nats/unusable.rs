@@ -1,0 +1,120 @@
+//! Why a broker cannot be used, in words for who runs the organism: what was found where, and what to change. No secret
+//! stands in any of it, and what the broker says itself is cut to a line.
+
+use std::time::Duration;
+
+use crate::words::codes::Code;
+
+/// Characters of the broker's own words that are repeated.
+const REPEATED: usize = 200;
+
+/// Why a broker cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each case names its parts")]
+pub enum Unusable {
+    /// The address is none. It is not repeated: a password may stand in it.
+    #[error("the broker's address {why}")]
+    Address { why: String },
+    /// Nothing can be signed with the credentials.
+    #[error("the broker's credentials are not {what}")]
+    Credentials { what: &'static str, mend: &'static str },
+    /// Nobody is there, or the connection broke.
+    #[error("the broker at {address} cannot be reached: {why}")]
+    Unreachable { address: String, why: String },
+    /// Somebody is there and says nothing.
+    #[error("the broker at {address} gave no answer within {} ms when {what}", patience.as_millis())]
+    Silent { address: String, what: String, patience: Duration },
+    /// It does not know who knocks.
+    #[error("the broker at {address} does not let in {who}")]
+    Unauthorized { address: String, who: String },
+    /// It lets the pump in and not do its work.
+    #[error("the broker at {address} forbids the pump what it needs: {what}")]
+    Forbidden { address: String, what: String },
+    /// It is older than what the pump relies on.
+    #[error("the broker at {address} is nats-server {version}, at least 2.12 is needed")]
+    Old { address: String, version: String },
+    /// It keeps nothing.
+    #[error("the broker at {address} has no JetStream{}", if *for_account { " for the pump's account" } else { "" })]
+    NoJetStream { address: String, for_account: bool },
+    /// It stores what it was told not to store.
+    #[error("the broker at {address} stored a message whose expected last sequence was stale")]
+    Forgetful { address: String },
+    /// A stream of somebody else has the name, or takes the subjects, of ours.
+    #[error("the stream {stream} at {address} cannot be used: {why}")]
+    Foreign { address: String, stream: String, why: String },
+    /// Our stream is not as we made it.
+    #[error("the stream {stream} at {address} is not as it was made: {why}")]
+    Altered { address: String, stream: String, why: String },
+    /// Our stream, made by a later version.
+    #[error("the stream {stream} at {address} has format {found}; this version reads up to {known}")]
+    Newer { address: String, stream: String, found: String, known: u32 },
+    /// The broker says no, with a reason of its own.
+    #[error("the broker at {address} refused when {what}: {why}")]
+    Refused { address: String, what: String, why: String },
+}
+
+impl Unusable {
+    /// The code in the table.
+    pub fn code(&self) -> Code {
+        match self {
+            Unusable::Address { .. } | Unusable::Credentials { .. } => Code::ConfigValue,
+            Unusable::Unreachable { .. } | Unusable::Silent { .. } => Code::BusUnreachable,
+            Unusable::Unauthorized { .. } | Unusable::Forbidden { .. } => Code::BusForbidden,
+            Unusable::Old { .. }
+            | Unusable::NoJetStream { .. }
+            | Unusable::Forgetful { .. }
+            | Unusable::Foreign { .. }
+            | Unusable::Altered { .. }
+            | Unusable::Newer { .. }
+            | Unusable::Refused { .. } => Code::BusUnfit,
+        }
+    }
+
+    /// What to change.
+    pub fn mend(&self) -> String {
+        let mend = match self {
+            Unusable::Address { .. } => {
+                "nats://HOST:PORT, or tls://HOST:PORT, with the credentials beside it"
+            }
+            Unusable::Credentials { mend, .. } => mend,
+            Unusable::Unreachable { .. } => "start nats-server there, or the address where it listens",
+            Unusable::Silent { .. } => {
+                "look whether that is a nats-server and has work or a disk that holds it up; its log says"
+            }
+            Unusable::Unauthorized { .. } => "the credentials of a user that the broker's configuration has",
+            Unusable::Forbidden { .. } => "that right for the pump's user, in the broker's configuration",
+            Unusable::Old { .. } => "nats-server 2.12 or newer",
+            Unusable::NoJetStream { for_account: false, .. } => {
+                "jetstream { store_dir: \"FOLDER\", sync_interval: always } in the broker's configuration"
+            }
+            Unusable::NoJetStream { for_account: true, .. } => {
+                "jetstream: enabled for that account, in the broker's configuration"
+            }
+            Unusable::Forgetful { .. } => {
+                "nats-server itself, 2.12 or newer, with nothing between that rewrites messages"
+            }
+            Unusable::Foreign { .. } => {
+                "another name for the organism, or another account or name for what has that stream"
+            }
+            Unusable::Altered { stream, .. } => {
+                return format!(
+                    "nats stream rm {stream} while the organism is stopped: it is made again, and the log sends again what was out"
+                );
+            }
+            Unusable::Newer { .. } => "the version of systole that made it, or a newer one",
+            Unusable::Refused { .. } => "what the broker says; its own log may say more",
+        };
+        mend.to_owned()
+    }
+}
+
+/// Words from elsewhere as part of a line.
+pub(super) fn line(words: &str) -> String {
+    let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.retain(|c| !c.is_control());
+    if let Some((end, _)) = line.char_indices().nth(REPEATED) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}

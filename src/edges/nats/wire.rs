@@ -1,0 +1,209 @@
+//! One connection to the broker, and questions over it. Every question ends: with its answer, with the broker's word that
+//! it is forbidden, or when the patience is over. Nothing here knows what a good answer is.
+//!
+//! The broker answers a forbidden request with silence and a word on the side: so that word is listened to beside it.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::context::RequestErrorKind as Asked;
+use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::response::Response;
+use async_nats::jetstream::{self, Context};
+use async_nats::{
+    Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Request, RequestErrorKind,
+    ServerAddr, ServerError, header,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::credentials::Credentials;
+use super::subjects::Subjects;
+use super::unusable::{Unusable, line};
+use crate::edges::system;
+use crate::words::ids::Name;
+
+/// A connection that stands, and what the broker forbade on it.
+pub(super) struct Wire {
+    pub(super) client: Client,
+    pub(super) jetstream: Context,
+    pub(super) address: String,
+    patience: Duration,
+    forbidden: watch::Receiver<Option<String>>,
+}
+
+impl Wire {
+    /// Connects and shows the credentials.
+    pub(super) async fn lay(
+        organism: &Name,
+        url: &str,
+        credentials: Option<&Credentials>,
+        patience: Duration,
+    ) -> Result<Wire, Unusable> {
+        let server = server(url)?;
+        let address = address(&server);
+        let (forbid, forbidden) = watch::channel(None);
+        let options = ConnectOptions::new()
+            .name(["systole pump ", organism.as_str()].concat())
+            .custom_inbox_prefix(Subjects::inbox(organism))
+            .connection_timeout(patience)
+            .request_timeout(Some(patience))
+            .event_callback(move |event| {
+                if let Event::ServerError(ServerError::Other(words)) = event
+                    && words.to_lowercase().contains("permissions violation")
+                {
+                    forbid.send_replace(Some(line(&words)));
+                }
+                std::future::ready(())
+            });
+        let options = match credentials {
+            Some(credentials) => credentials.show(options)?,
+            None => options,
+        };
+        let client = match timeout(patience, options.connect(server)).await {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => return Err(not_in(address, credentials, &error, patience)),
+            Err(_) => return Err(Unusable::Silent { address, what: "it was called".to_owned(), patience }),
+        };
+        let mut jetstream = jetstream::new(client.clone());
+        jetstream.set_timeout(patience);
+        Ok(Wire { client, jetstream, address, patience, forbidden })
+    }
+
+    /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        api: &str,
+        body: &impl Serialize,
+    ) -> Result<Response<T>, Unusable> {
+        let asked = self.jetstream.request(api.to_owned(), body);
+        let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
+        match said.await? {
+            Ok(response) => Ok(response),
+            Err((Asked::NoResponders, _)) => {
+                Err(Unusable::NoJetStream { address: self.address.clone(), for_account: false })
+            }
+            Err((Asked::TimedOut, _)) => Err(self.silent(what)),
+            Err((_, why)) => Err(self.broken(&why)),
+        }
+    }
+
+    /// Publishes, with what the last sequence of that subject is expected to be.
+    pub(super) async fn publish(
+        &self,
+        what: &str,
+        subject: &str,
+        expected: Option<u64>,
+    ) -> Result<Response<PublishAck>, Unusable> {
+        let mut headers = HeaderMap::new();
+        if let Some(expected) = expected {
+            headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
+        }
+        let request = Request::new().headers(headers).payload("systole".into());
+        let asked = self.client.send_request(subject.to_owned(), request);
+        let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
+        match said.await? {
+            Ok(message) => {
+                serde_json::from_slice(&message.payload).map_err(|error| self.broken(&error.to_string()))
+            }
+            Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what)),
+            Err((RequestErrorKind::NoResponders, _)) => {
+                Err(self.refused(what, "no stream takes the subject, though one was just made for it"))
+            }
+            Err((_, why)) => Err(self.broken(&why)),
+        }
+    }
+
+    /// What comes first: the answer, the word that it is forbidden, or the end of the patience.
+    async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
+        let mut forbidden = self.forbidden.clone();
+        let no = async {
+            match forbidden.wait_for(Option::is_some).await {
+                Ok(words) => words.clone().unwrap_or_default(),
+                // Nobody is left who could say so.
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            what = no => Err(Unusable::Forbidden { address: self.address.clone(), what }),
+            said = timeout(self.patience, asked) => said.map_err(|_| self.silent(what)),
+        }
+    }
+
+    fn silent(&self, what: &str) -> Unusable {
+        let address = self.address.clone();
+        match self.client.connection_state() {
+            State::Connected => Unusable::Silent { address, what: what.to_owned(), patience: self.patience },
+            _ => Unusable::Unreachable { address, why: ["the connection broke when ", what].concat() },
+        }
+    }
+
+    fn broken(&self, why: &str) -> Unusable {
+        Unusable::Unreachable { address: self.address.clone(), why: line(why) }
+    }
+
+    /// That the broker said no.
+    pub(super) fn refused(&self, what: &str, why: &str) -> Unusable {
+        Unusable::Refused { address: self.address.clone(), what: what.to_owned(), why: line(why) }
+    }
+}
+
+/// Reads the address. What it says of a wrong one repeats nothing of it.
+fn server(url: &str) -> Result<ServerAddr, Unusable> {
+    let is_none = |why: &str| Unusable::Address { why: why.to_owned() };
+    let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");
+    if url.split_once("://").is_some_and(|(scheme, _)| !is_ours(scheme)) {
+        return Err(is_none("begins neither with nats:// nor with tls://"));
+    }
+    let server: ServerAddr = url.parse().map_err(|_| is_none("is no host with a port"))?;
+    if server.host().is_empty() {
+        return Err(is_none("names no host"));
+    }
+    // It would stand in files and logs that a credential has no place in.
+    if server.username().is_some() || server.password().is_some() {
+        return Err(is_none("has a user, a token or a password in it"));
+    }
+    Ok(server)
+}
+
+fn address(server: &ServerAddr) -> String {
+    let (host, port) = (server.host(), server.port().to_string());
+    if host.contains(':') { ["[", host, "]:", &port].concat() } else { [host, ":", &port].concat() }
+}
+
+/// Why the connection was not made.
+fn not_in(
+    address: String,
+    credentials: Option<&Credentials>,
+    error: &ConnectError,
+    patience: Duration,
+) -> Unusable {
+    match (error.kind(), credentials) {
+        (ConnectErrorKind::AuthorizationViolation, _) => {
+            Unusable::Unauthorized { address, who: Credentials::who(credentials) }
+        }
+        (ConnectErrorKind::Authentication, Some(credentials)) => credentials.unreadable(),
+        (ConnectErrorKind::TimedOut, _) => {
+            Unusable::Silent { address, what: "it was called".to_owned(), patience }
+        }
+        (ConnectErrorKind::Dns, _) => {
+            Unusable::Unreachable { address, why: "no machine is known by that name".to_owned() }
+        }
+        _ => {
+            let source = error.source();
+            let why = match source.and_then(|source| source.downcast_ref::<std::io::Error>()) {
+                Some(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    "nothing listens there".to_owned()
+                }
+                Some(error) => system::told(error),
+                None => error.to_string(),
+            };
+            Unusable::Unreachable { address, why: line(&why) }
+        }
+    }
+}

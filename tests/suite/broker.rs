@@ -1,0 +1,293 @@
+//! A real nats-server for tests: its own process, port, configuration and store. It can be killed, stopped, paused and
+//! started again where it was. Every wait is for something that it says, and ends; it signals its own process alone.
+//!
+//! `tools/prepare test` brings the server, and the Python client that stands beside it.
+
+use std::future::poll_fn;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use async_nats::ConnectOptions;
+use async_nats::jetstream::{self, stream};
+use futures_core::Stream as _;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+
+use crate::program::{PATIENCE, lines};
+use crate::stage::alive;
+
+/// A key that a test may show: seed and public half.
+pub(crate) const KEY: (&str, &str) = (
+    "SUAP6B434OOHEZHH5I7R2VH2GB2JHQPN2O2ZX2NVDIOZE7AZGHEZUNK65A",
+    "UAWNURI6DUVI4POJAMCZS3QAAOUQNVIN555P7WIRBR4D3ITXFXBCRWHV",
+);
+
+/// What every broker of a test has. `always` fsyncs each message before it says that it has it.
+const JETSTREAM: &str = "jetstream { store_dir: \"STORE\", sync_interval: always }\n";
+
+/// Where `tools/prepare test` puts what only tests need: in the target folder of this build.
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools")
+}
+
+/// The server that was brought, or else one on PATH.
+fn program() -> PathBuf {
+    let brought = tools().join("nats-server");
+    if brought.exists() { brought } else { PathBuf::from("nats-server") }
+}
+
+/// Python with the plain NATS client, as the author of a listener has it.
+pub(crate) fn python() -> Command {
+    let mut python = Command::new("python3");
+    if tools().join("python").exists() {
+        python.env("PYTHONPATH", tools().join("python"));
+    }
+    python
+}
+
+/// A broker that runs, or ran.
+pub(crate) struct Server {
+    child: Option<Child>,
+    log: Receiver<String>,
+    heard: String,
+    port: u16,
+    configuration: String,
+    folder: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts one that lets in everybody.
+    pub(crate) fn start() -> Server {
+        Server::with("")
+    }
+
+    /// Starts one with more in its configuration: users, keys, limits, routes.
+    pub(crate) fn with(more: &str) -> Server {
+        Server::of([JETSTREAM, more].concat())
+    }
+
+    /// Starts one that keeps nothing.
+    pub(crate) fn without_jetstream() -> Server {
+        Server::of(String::new())
+    }
+
+    fn of(configuration: String) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let log = std::sync::mpsc::sync_channel(1).1;
+        // The first start chooses the port, and the others take it again.
+        let mut server = Server { child: None, log, heard: String::new(), port: 0, configuration, folder };
+        server.start_again();
+        server
+    }
+
+    /// Starts it again on its store and its port.
+    pub(crate) fn start_again(&mut self) {
+        assert!(self.child.is_none(), "it still runs");
+        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let path = self.folder.path().join("server.conf");
+        let store = self.folder.path().join("store");
+        let more = self.configuration.replace("STORE", store.to_str().unwrap());
+        std::fs::write(&path, format!("listen: \"127.0.0.1:{port}\"\n{more}")).unwrap();
+        let mut command = Command::new(program());
+        command.arg("--config").arg(&path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("there is no nats-server: tools/prepare test brings one");
+        self.log = lines(child.stderr.take().unwrap());
+        self.child = Some(child);
+        let line = self.says("Listening for client connections on ");
+        self.port = line.trim_end().rsplit_once(':').unwrap().1.parse().unwrap();
+        self.says("Server is ready");
+    }
+
+    /// Waits for a line of its log that contains this.
+    pub(crate) fn says(&mut self, wanted: &str) -> String {
+        loop {
+            let Ok(line) = self.log.recv_timeout(PATIENCE) else {
+                panic!("wanted {wanted:?} in the broker's log, heard {}", self.heard)
+            };
+            self.heard.push_str(&line);
+            if line.contains(wanted) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it does not run").id()
+    }
+
+    /// Ends it where it stands, as kill -9 and a power cut do.
+    pub(crate) fn kill(&mut self) {
+        let mut child = self.child.take().expect("it does not run");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Ends it as its operator does.
+    pub(crate) fn stop(&mut self) {
+        self.signal(Signal::TERM);
+        self.says("Server Exiting");
+        self.child.take().unwrap().wait().unwrap();
+    }
+
+    /// Holds it: its connections stand, and it answers nothing.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+        let (_, state) = waitpid(Some(self.process()), WaitOptions::UNTRACED).unwrap().unwrap();
+        assert!(state.stopped(), "{state:?}");
+    }
+
+    /// Lets it go on after a pause.
+    pub(crate) fn go_on(&self) {
+        self.signal(Signal::CONT);
+        let (_, state) = waitpid(Some(self.process()), WaitOptions::CONTINUED).unwrap().unwrap();
+        assert!(state.continued(), "{state:?}");
+    }
+
+    fn process(&self) -> Pid {
+        Pid::from_child(self.child.as_ref().expect("it does not run"))
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(self.process(), signal).unwrap();
+    }
+
+    /// A client without credentials, as a test uses it to look at what is there.
+    pub(crate) async fn client(&self) -> async_nats::Client {
+        async_nats::connect(self.url()).await.unwrap()
+    }
+
+    /// A page of its monitoring, which `http: "127.0.0.1:-1"` in the configuration opens.
+    pub(crate) fn shows(&mut self, page: &str) -> serde_json::Value {
+        let said = self.heard.lines().find(|line| line.contains("Starting http monitor on "));
+        let address = said.unwrap().rsplit_once(' ').unwrap().1.to_owned();
+        let text = ureq::get(format!("http://{address}{page}")).call().unwrap().body_mut().read_to_string();
+        serde_json::from_str(&text.unwrap()).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _already_over = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+}
+
+async fn stored(server: &Server, sequence: u64) -> String {
+    let jetstream = jetstream::new(server.client().await);
+    let stream = jetstream.get_stream("KEPT").await.unwrap();
+    let message = stream.get_raw_message(sequence).await.unwrap();
+    String::from_utf8(message.payload.to_vec()).unwrap()
+}
+
+async fn publish(server: &Server, words: &'static str) {
+    let jetstream = jetstream::new(server.client().await);
+    jetstream.publish("kept.words", words.into()).await.unwrap().await.unwrap();
+}
+
+async fn keep(server: &Server) {
+    let kept = stream::Config { name: "KEPT".into(), subjects: vec!["kept.>".into()], ..Default::default() };
+    jetstream::new(server.client().await).create_stream(kept).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_broker_keeps_its_store_and_its_port_over_a_kill_and_a_stop() {
+    let mut server = Server::start();
+    let (url, pid) = (server.url(), server.pid());
+    keep(&server).await;
+    publish(&server, "before the kill").await;
+    server.kill();
+    assert!(!alive(&pid.to_string()));
+    assert!(async_nats::connect(&url).await.is_err(), "something still listens there");
+    server.start_again();
+    assert_eq!(server.url(), url);
+    assert_ne!(server.pid(), pid);
+    publish(&server, "before the stop").await;
+    server.stop();
+    assert!(async_nats::connect(&url).await.is_err(), "something still listens there");
+    server.start_again();
+    assert_eq!(server.url(), url);
+    assert_eq!(stored(&server, 1).await, "before the kill");
+    assert_eq!(stored(&server, 2).await, "before the stop");
+}
+
+#[tokio::test]
+async fn a_paused_broker_answers_when_it_goes_on() {
+    let server = Server::start();
+    let jetstream = jetstream::new(server.client().await);
+    server.pause();
+    let mut asked = std::pin::pin!(jetstream.query_account());
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut asked).await;
+    assert!(early.is_err(), "it answered while it was held");
+    server.go_on();
+    asked.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_broker_lets_in_whom_its_configuration_names() {
+    let users = format!("authorization {{ users: [{{user: pump, password: right}}, {{nkey: {}}}] }}", KEY.1);
+    let mut server = Server::with(&users);
+    let url = server.url();
+    let wrong = ConnectOptions::with_user_and_password("pump".into(), "wrong".into()).connect(&url).await;
+    let kind = wrong.map(drop).unwrap_err().kind();
+    assert_eq!(kind, async_nats::ConnectErrorKind::AuthorizationViolation);
+    server.says("authentication error");
+    assert!(async_nats::connect(&url).await.is_err());
+    ConnectOptions::with_user_and_password("pump".into(), "right".into()).connect(&url).await.unwrap();
+    ConnectOptions::with_nkey(KEY.0.into()).connect(&url).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_broker_that_goes_leaves_nothing_and_touches_no_other() {
+    let (server, other) = (Server::start(), Server::start());
+    let (pid, url, folder) = (server.pid(), server.url(), server.folder.path().to_owned());
+    assert!(alive(&pid.to_string()) && folder.join("store").exists());
+    drop(server);
+    assert!(!alive(&pid.to_string()) && !folder.exists());
+    assert!(async_nats::connect(&url).await.is_err());
+    other.client().await.flush().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_broker_of_a_test_fsyncs_what_it_says_it_has() {
+    let mut server = Server::with("http: \"127.0.0.1:-1\"");
+    let page = server.shows("/jsz");
+    assert_eq!(page["config"]["sync_always"], true, "{page}");
+    let version = server.shows("/varz")["version"].as_str().unwrap().to_owned();
+    let numbers: Vec<u32> = version.split('.').map_while(|number| number.parse().ok()).collect();
+    assert!(numbers >= vec![2, 12], "{version}");
+}
+
+/// The plain Python client, with what nkeys need, speaks with the broker.
+#[tokio::test]
+async fn the_python_client_speaks_with_the_broker() {
+    const SCRIPT: &str = "
+import asyncio, sys, nats
+async def main():
+    client = await nats.connect(sys.argv[1], nkeys_seed_str=sys.argv[2])
+    print((await client.request('words', b'hello', timeout=60)).data.decode())
+    await client.close()
+asyncio.run(main())
+";
+    let server = Server::with(&format!("authorization {{ users: [{{nkey: {}}}] }}", KEY.1));
+    let client = ConnectOptions::with_nkey(KEY.0.into()).connect(server.url()).await.unwrap();
+    let mut words = client.subscribe("words").await.unwrap();
+    client.flush().await.unwrap();
+    let mut python = python();
+    python.args(["-c", SCRIPT, &server.url(), KEY.0]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = python.spawn().unwrap();
+    let asked = tokio::time::timeout(PATIENCE, poll_fn(|cx| Pin::new(&mut words).poll_next(cx))).await;
+    let asked = asked.expect("python asked nothing").unwrap();
+    assert_eq!(asked.payload, "hello");
+    client.publish(asked.reply.unwrap(), "heard".into()).await.unwrap();
+    client.flush().await.unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "heard", "{said:?}");
+}

@@ -1,0 +1,388 @@
+//! A broker is looked over before anything is handed to it: what is wrong with it is told to who runs the organism, and
+//! what is somebody else's stays as it was. All against a real one, but for those that no real one is.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use async_nats::ConnectOptions;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
+use async_nats::jetstream::{self, Context};
+use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::words::codes::Code;
+use systole::words::ids::Name;
+
+use crate::broker::{KEY, Server};
+use crate::program::PATIENCE;
+use crate::stage::name;
+
+/// What may stand in nothing that is told.
+const SECRET: &str = "hunter2-and-more";
+
+const BUS: &str = "SYSTOLE_hello_BUS";
+
+/// A pump's user of that password, with those rights.
+fn pump(rights: &str) -> String {
+    format!("authorization {{ users: [{{user: pump, password: {SECRET}{rights}}}] }}")
+}
+
+fn password(password: &str) -> Option<Credentials> {
+    Some(Credentials::User { name: "pump".into(), password: password.into() })
+}
+
+async fn connect(
+    url: &str,
+    credentials: Option<Credentials>,
+    patience: Duration,
+) -> Result<Broker, Unusable> {
+    Broker::connect(&name("hello"), url, credentials.as_ref(), patience).await
+}
+
+async fn fit(server: &Server) -> Broker {
+    connect(&server.url(), None, PATIENCE).await.unwrap()
+}
+
+/// The refusal, which must have this code, these words and this in its mend; no secret is in it.
+pub(crate) fn refused(tried: Result<Broker, Unusable>, code: Code, words: &str, mend: &str) -> Unusable {
+    let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
+    assert_eq!(refusal.code(), code, "{refusal:?}");
+    assert!(refusal.to_string().contains(words), "wanted {words:?}: {refusal}");
+    assert!(refusal.mend().contains(mend), "wanted {mend:?}: {}", refusal.mend());
+    for told in [refusal.to_string(), refusal.mend(), format!("{refusal:?}")] {
+        assert!(!told.contains(SECRET) && !told.contains(KEY.0), "{told}");
+    }
+    refusal
+}
+
+/// What says that it is a nats-server of that version, takes whoever comes, and answers no question.
+pub(crate) fn pretender(version: &str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let info = format!(
+        "INFO {{\"server_id\":\"x\",\"version\":\"{version}\",\"proto\":1,\"headers\":true,\"max_payload\":1048576}}\r\n"
+    );
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(info.as_bytes()).unwrap();
+        for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+            let Ok(line) = line else { return };
+            if line == "PING" && stream.write_all(b"PONG\r\n").is_err() {
+                return;
+            }
+        }
+    });
+    address
+}
+
+/// Carries one connection to a broker line by line, and writes another name for the header that holds the expectation.
+fn forgetful(server: &Server) -> SocketAddr {
+    const HEADER: &str = "Nats-Expected-Last-Subject-Sequence";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, url) = (listener.local_addr().unwrap(), server.url());
+    thread::spawn(move || {
+        let (from, _) = listener.accept().unwrap();
+        let to = TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap();
+        let (mut back_from, mut back_to) = (to.try_clone().unwrap(), from.try_clone().unwrap());
+        thread::spawn(move || std::io::copy(&mut back_from, &mut back_to));
+        let (mut from, mut to) = (BufReader::new(from), to);
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8(std::mem::take(&mut line)).unwrap();
+            // As long as before, because the length was said already.
+            if to.write_all(text.replace(HEADER, &"X".repeat(HEADER.len())).as_bytes()).is_err() {
+                return;
+            }
+        }
+        let _gone = to.shutdown(std::net::Shutdown::Both);
+    });
+    address
+}
+
+async fn looking(server: &Server) -> Context {
+    jetstream::new(server.client().await)
+}
+
+async fn bus(server: &Server) -> Info {
+    looking(server).await.get_stream(BUS).await.unwrap().get_info().await.unwrap()
+}
+
+/// What is changed in the stream of ours.
+async fn change(server: &Server, change: impl FnOnce(&mut Config)) -> Info {
+    let mut config = bus(server).await.config;
+    change(&mut config);
+    looking(server).await.update_stream(config).await.unwrap()
+}
+
+async fn streams(server: &Server) -> Vec<String> {
+    let jetstream = looking(server).await;
+    let mut names = Vec::new();
+    for stream in [BUS, "SYSTOLE_hello_CHECK", "OTHER"] {
+        if jetstream.get_stream(stream).await.is_ok() {
+            names.push(stream.to_owned());
+        }
+    }
+    names
+}
+
+#[tokio::test]
+async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
+    let server = Server::start();
+    let broker = fit(&server).await;
+    let made = bus(&server).await.config;
+    assert_eq!(made.subjects, ["o.hello.dlv.*"]);
+    assert_eq!((made.retention, made.discard), (RetentionPolicy::WorkQueue, DiscardPolicy::New));
+    assert_eq!(made.description.as_deref(), Some("deliveries that are out, of the organism hello"));
+    let said = |key: &str| made.metadata.get(key).map(String::as_str);
+    assert_eq!((said("systole.organism"), said("systole.format")), (Some("hello"), Some("1")));
+    assert_eq!(streams(&server).await, [BUS], "the trial is left over");
+    assert_eq!(broker.largest_message(), 1 << 20);
+    assert_eq!(format!("{broker:?}"), format!("Broker({}, {BUS})", &server.url()["nats://".len()..]));
+    // What is out stays out, and what an operator chose stays chosen.
+    let subject = broker.subjects().delivery(&name("echo"));
+    broker.jetstream().publish(subject, "a delivery".into()).await.unwrap().await.unwrap();
+    change(&server, |config| config.max_bytes = 1 << 30).await;
+    drop(broker);
+    fit(&server).await;
+    let found = bus(&server).await;
+    assert_eq!((found.state.messages, found.config.max_bytes), (1, 1 << 30));
+}
+
+#[tokio::test]
+async fn organisms_share_a_broker_and_no_stream() {
+    let server = Server::start();
+    let mut names = Vec::new();
+    for organism in ["hello", "hello.two", "hello-two"] {
+        let organism = Name::parse(organism).unwrap();
+        let broker = Broker::connect(&organism, &server.url(), None, PATIENCE).await.unwrap();
+        names.push(broker.subjects().bus_stream());
+    }
+    assert_eq!(names, [BUS, "SYSTOLE_hello_two_BUS", "SYSTOLE_hello-two_BUS"]);
+}
+
+#[tokio::test]
+async fn the_pump_needs_no_more_rights_than_these() {
+    let rights = ", permissions: {publish: [\"$JS.API.INFO\", \"$JS.API.STREAM.*.SYSTOLE_hello_BUS\", \
+         \"$JS.API.STREAM.*.SYSTOLE_hello_CHECK\", \"$JS.API.STREAM.MSG.GET.SYSTOLE_hello_CHECK\", \"o.hello.>\"], \
+         subscribe: [\"_INBOX_pump_hello.>\"]}";
+    let server = Server::with(&pump(rights));
+    connect(&server.url(), password(SECRET), PATIENCE).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_connects_says_that_it_is_the_pump() {
+    let mut server = Server::with("http: \"127.0.0.1:-1\"");
+    let _broker = fit(&server).await;
+    let page = server.shows("/connz");
+    assert_eq!(page["connections"][0]["name"], "systole pump hello", "{page}");
+}
+
+#[tokio::test]
+async fn the_largest_message_is_what_server_and_stream_allow() {
+    let server = Server::with("max_payload: 65536");
+    assert_eq!(fit(&server).await.largest_message(), 65_536);
+    change(&server, |config| config.max_message_size = 4096).await;
+    assert_eq!(fit(&server).await.largest_message(), 4096);
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_told_and_not_repeated() {
+    for (url, words) in [
+        ("http://127.0.0.1:4222", "begins neither with nats:// nor with tls://"),
+        ("nats://127.0.0.1:99999", "is no host with a port"),
+        ("nats://", "names no host"),
+        ("nats://pump:hunter2-and-more@127.0.0.1:4222", "has a user, a token or a password in it"),
+        ("hunter2-and-more@127.0.0.1", "has a user, a token or a password in it"),
+    ] {
+        refused(connect(url, None, PATIENCE).await, Code::ConfigValue, words, "nats://HOST:PORT");
+    }
+}
+
+#[tokio::test]
+async fn a_broker_that_is_not_there_is_told_with_its_address() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let words = format!("the broker at {nobody} cannot be reached: nothing listens there");
+    let tried = connect(&format!("nats://{nobody}"), password(SECRET), PATIENCE).await;
+    refused(tried, Code::BusUnreachable, &words, "start nats-server there");
+}
+
+#[tokio::test]
+async fn a_broker_that_says_nothing_is_not_waited_for() {
+    let server = Server::start();
+    server.pause();
+    let tried = connect(&server.url(), None, Duration::from_millis(300)).await;
+    refused(tried, Code::BusUnreachable, "gave no answer within 300 ms when it was called", "log");
+    let tried = connect(&format!("nats://{}", pretender("2.15.1")), None, Duration::from_millis(300)).await;
+    let words = "gave no answer within 300 ms when it was asked for its JetStream";
+    refused(tried, Code::BusUnreachable, words, "log");
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_told_without_them() {
+    let users = pump("").replace("}] }", &format!("}}, {{nkey: {}}}] }}", KEY.1));
+    let server = Server::with(&users);
+    let url = server.url();
+    let no = |tried, words: &str| refused(tried, Code::BusForbidden, words, "credentials of a user");
+    no(connect(&url, None, PATIENCE).await, "does not let in whoever shows no credentials");
+    let wrong = [SECRET, "x"].concat();
+    no(
+        connect(&url, password(&wrong), PATIENCE).await,
+        "does not let in the user \"pump\" with this password",
+    );
+    let token = Credentials::Token(SECRET.into());
+    no(connect(&url, Some(token), PATIENCE).await, "does not let in who shows this token");
+    for unreadable in [Credentials::Nkey(SECRET.into()), Credentials::Creds(SECRET.into())] {
+        assert!(!format!("{unreadable:?}").contains(SECRET));
+        let tried = connect(&url, Some(unreadable), PATIENCE).await;
+        refused(tried, Code::ConfigValue, "the broker's credentials are not the ", "the ");
+    }
+    let debug = format!("{:?}", password(SECRET));
+    assert_eq!(debug, "Some(User(\"pump\", …))");
+    connect(&url, password(SECRET), PATIENCE).await.unwrap();
+    connect(&url, Some(Credentials::Nkey(KEY.0.into())), PATIENCE).await.unwrap();
+}
+
+/// The broker answers what is forbidden with silence: the word that it says beside it is heard, and nobody waits.
+#[tokio::test]
+async fn what_the_broker_forbids_is_told_at_once() {
+    for (rights, words) in [
+        ("publish: {deny: \"$JS.API.>\"}", "Publish to \"$JS.API.INFO\""),
+        (
+            "publish: {deny: \"$JS.API.STREAM.CREATE.>\"}",
+            "Publish to \"$JS.API.STREAM.CREATE.SYSTOLE_hello_CHECK\"",
+        ),
+        ("publish: {deny: \"o.hello.>\"}", "Publish to \"o.hello.check\""),
+        ("subscribe: {deny: \"_INBOX_pump_hello.>\"}", "Subscription to \"_INBOX_pump_hello."),
+    ] {
+        let server = Server::with(&pump(&format!(", permissions: {{{rights}}}")));
+        let long = Duration::from_secs(3_600);
+        let tried = tokio::time::timeout(PATIENCE, connect(&server.url(), password(SECRET), long)).await;
+        refused(tried.expect("it waited"), Code::BusForbidden, words, "that right for the pump's user");
+    }
+}
+
+#[tokio::test]
+async fn a_broker_without_jetstream_is_told_what_it_lacks() {
+    let server = Server::without_jetstream();
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "has no JetStream", "jetstream { store_dir");
+    let account = format!("accounts {{ A: {{ users: [{{user: pump, password: {SECRET}}}] }} }}");
+    let server = Server::with(&account);
+    let tried = connect(&server.url(), password(SECRET), PATIENCE).await;
+    refused(tried, Code::BusUnfit, "has no JetStream for the pump's account", "jetstream: enabled");
+}
+
+#[tokio::test]
+async fn an_old_broker_is_told_its_version() {
+    for version in ["2.9.10", "2.11.99", "none"] {
+        let tried = connect(&format!("nats://{}", pretender(version)), None, PATIENCE).await;
+        let words = format!("is nats-server {version}, at least 2.12 is needed");
+        refused(tried, Code::BusUnfit, &words, "2.12 or newer");
+    }
+}
+
+#[tokio::test]
+async fn a_broker_that_stores_against_an_expectation_is_refused() {
+    let server = Server::start();
+    let tried = connect(&format!("nats://{}", forgetful(&server)), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "stored a message whose expected last sequence was stale", "rewrites");
+    assert!(streams(&server).await.is_empty(), "the trial is left over");
+}
+
+#[tokio::test]
+async fn what_an_earlier_trial_left_is_removed_and_what_is_anothers_is_not() {
+    let server = Server::start();
+    let jetstream = looking(&server).await;
+    let metadata =
+        [("systole.organism".to_owned(), "hello".to_owned()), ("systole.format".into(), "1".into())];
+    let left = Config {
+        name: "SYSTOLE_hello_CHECK".into(),
+        subjects: vec!["o.hello.check".into()],
+        metadata: metadata.into(),
+        ..Config::default()
+    };
+    jetstream.create_stream(left.clone()).await.unwrap();
+    jetstream.publish("o.hello.check", "left".into()).await.unwrap().await.unwrap();
+    fit(&server).await;
+    assert_eq!(streams(&server).await, [BUS]);
+    jetstream.create_stream(Config { metadata: [].into(), ..left }).await.unwrap();
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "SYSTOLE_hello_CHECK", "another name for the organism");
+    assert_eq!(streams(&server).await, [BUS, "SYSTOLE_hello_CHECK"]);
+}
+
+#[tokio::test]
+async fn a_stream_of_somebody_else_is_refused_and_left_as_it_is() {
+    let foreign = "another name for the organism";
+    let server = Server::start();
+    let jetstream = looking(&server).await;
+    let other = |name: &str| Config {
+        name: name.to_owned(),
+        subjects: vec!["o.hello.dlv.*".into()],
+        ..Config::default()
+    };
+    jetstream.create_stream(other(BUS)).await.unwrap();
+    let before = bus(&server).await.config;
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "cannot be used: it was not made by systole", foreign);
+    assert_eq!(bus(&server).await.config, before);
+    change(&server, |config| {
+        config.metadata.insert("systole.organism".into(), "another".into());
+        config.metadata.insert("systole.format".into(), "1".into());
+    })
+    .await;
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "it belongs to the organism \"another\"", foreign);
+    jetstream.delete_stream(BUS).await.unwrap();
+    jetstream.create_stream(other("OTHER")).await.unwrap();
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "another stream takes o.hello.dlv.*", foreign);
+    assert_eq!(streams(&server).await, ["OTHER"]);
+}
+
+#[tokio::test]
+async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
+    let server = Server::start();
+    fit(&server).await;
+    let before = bus(&server).await.config;
+    type Change = fn(&mut Config);
+    let changes: [(Change, &str); 6] = [
+        (
+            |config| config.subjects.push("o.hello.more".into()),
+            "it takes o.hello.dlv.*, o.hello.more in place of",
+        ),
+        (|config| config.discard = DiscardPolicy::Old, "it drops old messages for new ones"),
+        (|config| config.max_age = Duration::from_secs(600), "it drops messages after 600 s"),
+        (|config| config.max_messages_per_subject = 3, "it keeps 3 messages for each listener"),
+        (|config| config.no_ack = true, "it does not say what it stored"),
+        (|config| config.deny_delete = true, "nothing can be deleted from it"),
+    ];
+    for (altering, words) in changes {
+        let altered = change(&server, altering).await.config;
+        let tried = connect(&server.url(), None, PATIENCE).await;
+        let refusal = refused(tried, Code::BusUnfit, words, "nats stream rm SYSTOLE_hello_BUS");
+        assert!(refusal.to_string().contains("is not as it was made"), "{refusal}");
+        assert_eq!(bus(&server).await.config, altered, "it was changed");
+        looking(&server).await.delete_stream(BUS).await.unwrap();
+        fit(&server).await;
+    }
+    assert_eq!(bus(&server).await.config, before);
+    change(&server, |config| drop(config.metadata.insert("systole.format".into(), "2".into()))).await;
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "has format 2; this version reads up to 1", "a newer one");
+}
+
+/// What the broker has no room for is said in its own words.
+#[tokio::test]
+async fn a_broker_that_makes_no_stream_says_why() {
+    let limited = format!(
+        "accounts {{ A: {{ jetstream: {{max_streams: 1}}, users: [{{user: pump, password: {SECRET}}}] }} }}"
+    );
+    let server = Server::with(&limited);
+    let options = ConnectOptions::with_user_and_password("pump".into(), SECRET.into());
+    let jetstream = jetstream::new(options.connect(server.url()).await.unwrap());
+    jetstream.create_stream("OTHER").await.unwrap();
+    let tried = connect(&server.url(), password(SECRET), PATIENCE).await;
+    let words = "refused when the stream SYSTOLE_hello_CHECK was made: maximum number of streams reached";
+    refused(tried, Code::BusUnfit, words, "its own log");
+}
