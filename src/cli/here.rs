@@ -14,6 +14,7 @@ use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
 use crate::organism::running::{LogPlace, Organism, Plan, StartFault};
 use crate::pump::run::Ended;
+use crate::words::codes::Code;
 use crate::words::ports::LogFault;
 
 /// How long replies may take to land when an organism stops.
@@ -62,6 +63,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
         validators: std::thread::available_parallelism().map_or(1, usize::from),
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
+        bus: file.bus,
     })
 }
 
@@ -69,6 +71,15 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
     match fault {
         StartFault::Log(fault) => log_fault(screen, fault),
         StartFault::Configuration { .. } => screen.fail(Exit::Log, fault),
+        StartFault::Broker(unusable) => {
+            let exit = match unusable.code() {
+                Code::ConfigValue => Exit::Configuration,
+                _ => Exit::Unavailable,
+            };
+            screen.fail(exit, [unusable.code().as_str(), ": ", &unusable.to_string()].concat());
+            screen.say(["  try: ", &unusable.mend()].concat());
+            exit
+        }
         StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),
         StartFault::Machine(_) => {
             let exit = screen.fail(Exit::Unavailable, fault);

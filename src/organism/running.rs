@@ -20,6 +20,7 @@ use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroun
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::nats::{Broker, PATIENCE, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
@@ -27,7 +28,7 @@ use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
-use crate::words::composition::Composition;
+use crate::words::composition::{Composition, Reach};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
@@ -70,6 +71,8 @@ pub struct Plan {
     pub surroundings: Surroundings,
     /// Who watches steps.
     pub steps: Arc<dyn Steps>,
+    /// The address of the broker over which listeners are reached, if any are.
+    pub bus: Option<String>,
 }
 
 /// Why an organism does not start.
@@ -81,6 +84,9 @@ pub enum StartFault {
     /// A listener has no program and no value.
     #[error(transparent)]
     Listener(#[from] crate::edges::delivery::NoWay),
+    /// The broker cannot be used.
+    #[error(transparent)]
+    Broker(#[from] Unusable),
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
     Configuration {
@@ -201,7 +207,14 @@ impl Organism {
         let (steps, pace) = (plan.steps.clone(), Pace::default());
         let room = Arc::new(WaitingRoom::default());
         let (ear, receipts) = (Arc::new(Deaf), room.clone());
-        let equipment = Equipment { inline, surroundings, pace, steps, ear, receipts };
+        let broker = match &plan.bus {
+            Some(bus) if !still && composition.listeners.values().any(|l| matches!(l.reach, Reach::Nats)) => {
+                Some(Arc::new(Broker::connect(&composition.organism, bus, None, PATIENCE).await?))
+            }
+            _ => None,
+        };
+        let is_still = still;
+        let equipment = Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(machine)?;
         let ports = Ports {

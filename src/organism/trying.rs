@@ -170,6 +170,8 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
         steps: Arc::new(Unwatched),
         ear: trial.ear,
         receipts: Arc::new(Unreceipted),
+        broker: None,
+        is_still: false,
     };
     let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
         |no_way| match no_way {

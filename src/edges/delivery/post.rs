@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::desk::Desk;
 use super::ear::Ear;
 use super::pace::Pace;
-use super::receipts::{NoReceipt, Receipts};
+use super::receipts::{Receipt, Receipts};
 use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
@@ -39,13 +39,12 @@ impl Post {
         self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: None }).await;
     }
 
-    /// A word of the listener, which waits until it is on disk. It may come again in the same bytes: the receipt is
-    /// given again, and nothing follows from it twice.
-    #[cfg_attr(not(test), expect(dead_code, reason = "programs of this machine wait for no receipt"))]
-    pub(super) async fn said_with_receipt(&self, speech: Speech) -> Result<(), NoReceipt> {
+    /// A word of a listener that waits until what came of it is on disk. It may come again in the same bytes: the receipt
+    /// is given again, and nothing follows from it twice.
+    pub(super) async fn said_with_receipt(&self, speech: Speech) -> Receipt {
         let (ticket, receipt) = self.receipts.draw();
         self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) }).await;
-        receipt.await
+        receipt
     }
 
     /// A delivery that the caller has taken off the desk, and that will not be answered.

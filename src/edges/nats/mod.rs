@@ -52,6 +52,11 @@ impl Broker {
         Ok(Broker { wire, subjects, largest })
     }
 
+    /// What subjects are published to and taken through.
+    pub fn client(&self) -> &async_nats::Client {
+        &self.wire.client
+    }
+
     /// What streams and consumers are asked through.
     pub fn jetstream(&self) -> &Context {
         &self.wire.jetstream

@@ -37,6 +37,27 @@ impl Subjects {
         ["o.", &self.organism, ".dlv.", &token(listener)].concat()
     }
 
+    /// Where a listener says something about a delivery, of any partition or of one.
+    pub fn said(&self, listener: &Name, partition: &str) -> String {
+        ["o.", &self.organism, ".in.", &token(listener), ".", partition].concat()
+    }
+
+    /// Where a listener says how far it is.
+    pub fn live(&self, listener: &Name) -> String {
+        ["o.", &self.organism, ".live.", &token(listener)].concat()
+    }
+
+    /// Where a listener is told that an answer is no longer wanted.
+    pub fn cancels(&self, listener: &Name) -> String {
+        ["o.", &self.organism, ".cancel.", &token(listener)].concat()
+    }
+
+    /// Where the broker says that whoever works on a delivery gave no sign of life.
+    pub fn silence(&self, listener: &Name) -> String {
+        let stream = self.bus_stream();
+        ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &stream, ".", &token(listener)].concat()
+    }
+
     /// The stream in which the broker is tried, and which is there only while it is.
     pub(super) fn check_stream(&self) -> String {
         ["SYSTOLE_", &self.organism, "_CHECK"].concat()
