@@ -197,10 +197,9 @@ impl Organism {
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
-        let (steps, pace) = (plan.steps.clone(), Pace::default());
-        let room = Arc::new(WaitingRoom::default());
-        let (ear, receipts) = (Arc::new(Deaf), room.clone());
-        let equipment = Equipment { inline, surroundings, pace, steps, ear, receipts };
+        let (steps, pace, room) = (plan.steps.clone(), Pace::default(), Arc::new(WaitingRoom::default()));
+        let receipts = room.clone();
+        let equipment = Equipment { inline, surroundings, pace, steps, ear: Arc::new(Deaf), receipts };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(machine)?;
         let ports = Ports {
