@@ -118,6 +118,13 @@ pub struct Organism {
     tasks: Vec<Task>,
 }
 
+/// The broker, where a listener is reached over one.
+async fn broker(bus: Option<&str>, composition: &Composition) -> Result<Option<Arc<Broker>>, StartFault> {
+    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
+    let Some(bus) = bus.filter(|_| is_used) else { return Ok(None) };
+    Ok(Some(Arc::new(Broker::connect(&composition.organism, bus, None, PATIENCE).await?)))
+}
+
 struct OpenLog {
     writer: Box<dyn LogWriter>,
     reader: Arc<dyn LogReader>,
@@ -195,6 +202,7 @@ impl Organism {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let broker = if still { None } else { broker(plan.bus.as_deref(), &composition).await? };
         let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
@@ -204,16 +212,8 @@ impl Organism {
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
         let (inline, surroundings) = (plan.inline, plan.surroundings);
-        let (steps, pace) = (plan.steps.clone(), Pace::default());
-        let room = Arc::new(WaitingRoom::default());
-        let (ear, receipts) = (Arc::new(Deaf), room.clone());
-        let broker = match &plan.bus {
-            Some(bus) if !still && composition.listeners.values().any(|l| matches!(l.reach, Reach::Nats)) => {
-                Some(Arc::new(Broker::connect(&composition.organism, bus, None, PATIENCE).await?))
-            }
-            _ => None,
-        };
-        let is_still = still;
+        let (steps, pace, room) = (plan.steps.clone(), Pace::default(), Arc::new(WaitingRoom::default()));
+        let (ear, receipts, is_still) = (Arc::new(Deaf), room.clone(), still);
         let equipment = Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(machine)?;

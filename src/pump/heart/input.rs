@@ -133,6 +133,7 @@ impl Heart {
                 let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
                 self.happened(Happening::Stopping { mode });
                 self.ended = true;
+                self.turn_away_parked();
             }
         }
     }
@@ -150,6 +151,15 @@ impl Heart {
         | Input::Pause(Pause { ticket, .. }) = input
         {
             self.turn_away(*ticket);
+        }
+    }
+
+    /// What the log says comes too late for whatever waits for it.
+    fn turn_away_parked(&mut self) {
+        let mut parked: Vec<_> = std::mem::take(&mut self.parked).into_iter().collect();
+        parked.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for input in parked.iter().flat_map(|(_, inputs)| inputs) {
+            self.too_late(input);
         }
     }
 

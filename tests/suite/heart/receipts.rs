@@ -278,6 +278,23 @@ fn replies_land_while_the_organism_stops_and_are_turned_away_after_its_last_word
 }
 
 #[test]
+fn whoever_still_waits_for_the_log_at_the_last_word_is_turned_away() {
+    let mut rig = talking();
+    rig.says_for(9, "1 t2 a1", Said::Items(vec![clear(0)]));
+    rig.says_for(10, "1 t2 a1", Said::Items(vec![clear(0)]));
+    rig.asks(11, "b", "tool", None);
+    rig.input(Input::Stop);
+    rig.input(Input::Farewell);
+    let turned_away = |n: u64| format!("{n}: refused ingress.unavailable");
+    let mut receipts = rig.receipts();
+    receipts.sort_unstable();
+    assert_eq!(receipts, [turned_away(10), turned_away(11), turned_away(9)]);
+    rig.settle();
+    assert!(rig.receipts().is_empty(), "once");
+    assert!(rig.lines().iter().all(|line| !line.contains("message/clear")), "{:?}", rig.lines());
+}
+
+#[test]
 fn a_notice_that_is_not_kept_is_refused() {
     let notice = || Said::Notice { code: "x".into(), words: "mended".into() };
     let mut rig = out_with("agent");
@@ -307,20 +324,24 @@ fn a_notice_that_is_not_kept_is_refused() {
 /// A reply, or what comes between two.
 enum Act {
     Asks(&'static str),
-    Says(&'static str, &'static str, Said),
+    Says(&'static str, &'static str, Box<Said>),
     Passes(u64),
 }
+
+/// A listener and a delivery to it.
+type Delivered = (&'static str, &'static str);
 
 /// Replies of every sort that can be told from the log.
 fn script() -> Vec<Act> {
     use Act::{Asks, Passes, Says};
-    let items = Said::Items;
-    let fails = |retry| Said::Failure { code: "x".into(), retry, words: "no".into() };
+    let items = |items| Box::new(Said::Items(items));
+    let fails = |retry| Box::new(Said::Failure { code: "x".into(), retry, words: "no".into() });
+    let again = Box::new(Said::Again { code: "x".into(), words: "no".into() });
     vec![
         Asks("agent"),
         Says("agent", "1 t1 a1", items(vec![call("tool"), note()])),
         Says("tool", "1/1.0 t1 a1", items(vec![final_()])),
-        Says("agent", "1 t2 a1", Said::Again { code: "x".into(), words: "no".into() }),
+        Says("agent", "1 t2 a1", again),
         Says("agent", "1 t3 a1", fails(true)),
         Passes(1_000),
         Says("agent", "1 t3 a2", items(vec![refused()])),
@@ -340,7 +361,7 @@ fn script() -> Vec<Act> {
 }
 
 /// Plays the first acts. Gives the replies that were made, and the delivery that is out after them.
-fn played(acts: usize) -> (Rig, Vec<(&'static str, &'static str)>, Option<(&'static str, &'static str)>) {
+fn played(acts: usize) -> (Rig, Vec<Delivered>, Option<Delivered>) {
     let mut rig = Rig::new();
     let (mut made, mut opened) = (Vec::new(), false);
     let mut script = script().into_iter();
@@ -352,7 +373,7 @@ fn played(acts: usize) -> (Rig, Vec<(&'static str, &'static str)>, Option<(&'sta
                 opened = true;
             }
             Act::Says(who, delivery, said) => {
-                rig.says_for(ticket, delivery, said);
+                rig.says_for(ticket, delivery, *said);
                 made.push((who, delivery));
             }
             Act::Passes(ms) => rig.passes(ms),
@@ -414,6 +435,10 @@ fn wherever_the_log_ends_a_reply_has_its_receipt_only_where_it_is_in_it() {
         rig.settle();
         rig.seen();
         for ((who, delivery), written) in &replies {
+            // The start may have sent out the very attempt that followed in the longer log.
+            if rig.leases.find(&format!("{} {delivery}", root())).is_some() {
+                continue;
+            }
             rig.sends(9, who, &reply(delivery));
             rig.settle();
             let receipts = rig.receipts();
