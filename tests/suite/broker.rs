@@ -318,7 +318,8 @@ fn fake_server(path: &Path, version: &str) {
 #[test]
 fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
     let folder = tempfile::tempdir().unwrap();
-    let (server, client) = ("--requirement tools/pinned/nats-server.txt", "--requirement tools/pinned/python-client.txt");
+    let (server, client) =
+        ("--requirement tools/pinned/nats-server.txt", "--requirement tools/pinned/python-client.txt");
     for (on_path, is_needed) in
         [("2.9.10", true), ("2.11.17", true), ("2.12.0", false), ("2.20.1", false), ("3.0.0", false)]
     {
