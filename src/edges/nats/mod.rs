@@ -47,8 +47,8 @@ impl Broker {
         let subjects = Subjects::of(organism);
         fitness::version(&wire)?;
         fitness::jetstream(&wire).await?;
-        fitness::expectation(&wire, organism, &subjects).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects).await?;
+        fitness::expectation(&wire, &subjects).await?;
         Ok(Broker { wire, subjects, largest })
     }
 

@@ -58,14 +58,9 @@ impl Subjects {
         ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &stream, ".", &token(listener)].concat()
     }
 
-    /// The stream in which the broker is tried, and which is there only while it is.
-    pub(super) fn check_stream(&self) -> String {
-        ["SYSTOLE_", &self.organism, "_CHECK"].concat()
-    }
-
-    /// The subject of that trial.
+    /// The subject under which the broker is tried. A name begins with a letter, so no listener hears of it.
     pub(super) fn check(&self) -> String {
-        ["o.", &self.organism, ".check"].concat()
+        ["o.", &self.organism, ".dlv._check"].concat()
     }
 
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
