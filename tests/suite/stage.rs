@@ -142,6 +142,8 @@ impl Cast {
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {
+            broker: None,
+            is_still: false,
             inline,
             surroundings: self.surroundings,
             pace: self.pace,
