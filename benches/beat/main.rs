@@ -1,12 +1,13 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
-//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`,
+//! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`,
 //! `words`);
 //! `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
 
+mod bytes;
 mod child;
 mod cold;
 mod extraction;
@@ -30,7 +31,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in the order in which they run.
-const PARTS: [(&str, Measure); 14] = [
+const PARTS: [(&str, Measure); 15] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -38,6 +39,7 @@ const PARTS: [(&str, Measure); 14] = [
     ("idle", cold::idle),
     ("waiting", waiting::threads),
     ("size", size::on_disk),
+    ("bytes", bytes::of_turns),
     ("reopen", reopen::messages),
     ("threads", reopen::threads),
     ("fairness", fairness::beside_a_bad_one),

@@ -12,7 +12,7 @@ use systole_agent::spec::{Agent, Dialect};
 
 use crate::audit::columns::{plain, wrapped};
 use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
-use crate::words::composition::{Element, Listener};
+use crate::words::composition::{Element, Listener, Sees};
 use crate::words::time::stretch;
 
 /// Checks the organism's file.
@@ -109,7 +109,8 @@ fn described(file: &OrganismFile) -> Value {
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
                    "turns": one.turns, "entry": one.entry});
             if let Some(agent) = agent {
-                let thinks = json!({"model": agent.model, "dialect": dialect(agent.dialect)});
+                let sees = if one.sees == Sees::Thread { "thread" } else { "call" };
+                let thinks = json!({"model": agent.model, "dialect": dialect(agent.dialect), "sees": sees});
                 merge(&mut listener, thinks);
             }
             listener
@@ -188,6 +189,9 @@ fn words(one: &Listener, agent: Option<&Agent>) -> String {
     }
     if one.entry {
         parts.push("open to the outside".to_owned());
+    }
+    if one.sees == Sees::Thread {
+        parts.push("sees its whole thread".to_owned());
     }
     if one.approval.always {
         parts.push("a person approves everything".to_owned());

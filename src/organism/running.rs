@@ -25,6 +25,7 @@ use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
 use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
+use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
 use crate::words::composition::Composition;
 use crate::words::ids::{Digest, Name, ThreadId};
@@ -363,8 +364,9 @@ fn start_reader(
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
     std::thread::Builder::new().name("log-reader".into()).spawn(move || {
         let _tells = TellsOfItsFall(pump.clone());
+        let mut begun = Begun::default();
         for lookup in asked {
-            if pump.blocking_send(Input::Found(answer(&*reader, lookup))).is_err() {
+            if pump.blocking_send(Input::Found(answer(&*reader, &mut begun, lookup))).is_err() {
                 return;
             }
         }

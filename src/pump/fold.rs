@@ -84,7 +84,7 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 thread.charge(caller, Use::CALL);
             }
             if let (Some(call), Some(to)) = (call_of(thread, h), &h.to) {
-                call.rounds.made(to, &record.body);
+                call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
             }
         }
         Role::ToAll => takers::taken(thread, record, false),

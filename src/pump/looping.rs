@@ -1,5 +1,5 @@
 //! Deciding on calls that repeat themselves: the third that is the same is told, the fifth is refused, and
-//! so is one after six rounds with the same party that brought nothing new.
+//! so is one after six rounds with the same party that brought nothing new. A round is a turn with all its calls.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) fn refusal(d: &Draft<'_>, turn: &Turn<'_>, to: &Name, payload: &[u8])
     let loops = d.page(turn.config)?.loops?;
     let rounds = &d.call(turn.thread, turn.path)?.rounds;
     let made = rounds.count(to, payload);
-    let (number, stale) = (made.saturating_add(1), rounds.stale(to));
+    let (number, stale) = (made.saturating_add(1), rounds.stale(turn.number, to));
     if number >= loops.refused {
         let words = [
             "the same call was made to ",

@@ -411,7 +411,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 11;
+const ROW_VERSION: u8 = 12;
 
 impl Thread {
     /// A thread before its first record.

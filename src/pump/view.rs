@@ -1,6 +1,7 @@
 //! A listener's own view of one call: the messages that it was shown and that it said, in one order and
-//! numbered from 1. Pure, over the records of one thread; it never looks into other threads, into what
-//! happened inside callees, or at ids, times and attempts.
+//! numbered from 1, and, where it sees the thread, between them what others said to one another. Pure, over the
+//! records of one thread; it never looks into other threads, at ids, times and attempts, or, for whoever sees its call
+//! alone, into what happened inside callees.
 //!
 //! First come the listener's earlier calls in the thread: those whose outcome was known to whoever asked for
 //! this one, in the order in which they were asked for. Then the request, and for each turn its items, their
@@ -8,12 +9,15 @@
 //! answers came moves nothing, and a number once given stays. Each message is one record: a refused item is
 //! the refusal that answers it. What models said in a turn stands before what was made of it, and has no number.
 
+mod begun;
+mod order;
 mod reading;
 mod spoken;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
+pub use begun::Begun;
 pub use reading::{Page, Seen, Wanted, Wish, look};
 pub use spoken::Spoken;
 
@@ -24,6 +28,7 @@ use super::compose;
 use super::state::{Answer, Call, Item, Stand, Thread};
 use super::wake;
 use crate::rules::view_payload;
+use crate::words::composition::Sees;
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Header, Kind, Mark, Record, Role};
@@ -38,6 +43,8 @@ pub struct Whose {
     pub call: CallPath,
     /// Its listener.
     pub listener: Name,
+    /// What it shows.
+    pub sees: Sees,
     /// The last record that counts: the one after which the turn that looks was due.
     pub up_to: u64,
 }
@@ -49,6 +56,8 @@ pub struct Message {
     pub seq: u64,
     /// Who said it.
     pub from: Name,
+    /// Whom it was said to, where it was said between others.
+    pub to: Option<Name>,
     /// Where in its call it stands.
     pub spot: Spot,
     /// The leaf of that record.
@@ -106,11 +115,26 @@ impl View {
     }
 }
 
-/// What was said in one call of the listener, turn by turn: the request first.
+/// What was said in one call, turn by turn: the request first.
 struct Told {
+    path: CallPath,
     caller: Name,
+    listener: Name,
+    /// Whether it is one of the listener whose view it is, and shown as such.
+    is_own: bool,
     turns: Vec<Turn>,
     bought: Bought,
+}
+
+impl Told {
+    /// Whom something in that place was said to; `to` is what its record says.
+    fn whom(&self, spot: Spot, to: Option<&Name>) -> Name {
+        match spot {
+            // A note is for whoever writes it.
+            Spot::Said { .. } => to.unwrap_or(&self.listener).clone(),
+            _ => self.listener.clone(),
+        }
+    }
 }
 
 /// The records of a turn in the order of the view.
@@ -119,6 +143,7 @@ type Turn = Vec<(Spot, u64)>;
 /// What is kept of a record that may become a message.
 struct Noted {
     from: Name,
+    to: Option<Name>,
     leaf: Digest,
     characters: u64,
     names: Option<Digest>,
@@ -135,7 +160,7 @@ fn key(path: &CallPath) -> Key {
 pub struct Reading {
     whose: Whose,
     thread: Thread,
-    /// The listener's calls that belong to the view, in the order of the view.
+    /// The calls that belong to the view, as they were asked for.
     calls: BTreeMap<Key, Told>,
     noted: HashMap<u64, Noted>,
     began: Millis,
@@ -172,39 +197,53 @@ impl Reading {
         if self.may_be_message(h) {
             let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
             let (leaf, characters) = (record.leaf, characters(&record.body));
-            self.noted.insert(h.seq, Noted { from: h.from.clone(), leaf, characters, names });
+            self.noted
+                .insert(h.seq, Noted { from: h.from.clone(), to: h.to.clone(), leaf, characters, names });
         }
         Ok(())
     }
 
     /// The view; none where the call was never opened, or is no longer open.
-    pub fn view(mut self) -> Option<View> {
-        let own = self.thread.calls.get(&self.whose.call)?;
-        let told = self.calls.get_mut(&key(&self.whose.call))?;
-        told.turns.push(turn_before(own, true));
+    pub fn view(&self) -> Option<View> {
+        let whose = &self.whose.call;
+        let open = order::open(&self.thread, &self.whose, |path| self.is_watched(path))?;
         let mut messages = Vec::new();
         let (mut request, mut placing) = (0, Placing::default());
-        for ((_, path), told) in &self.calls {
-            let is_own = *path == self.whose.call;
-            if is_own {
-                request = messages.len() as u64 + 1;
+        for placed in order::placed(&self.calls, &open, whose) {
+            let order::Placed { seq, spot, shown, begins, told, is_whose } = placed;
+            let Noted { from, to, leaf, characters, names } = self.noted.get(&seq)?;
+            let number = messages.len() as u64 + 1;
+            if is_whose && spot == Spot::Request {
+                request = number;
             }
-            for (n, turn) in told.turns.iter().enumerate() {
-                for (place, (spot, seq)) in turn.iter().enumerate() {
-                    // An earlier request goes with the turn that it was answered in.
-                    let begins = place == 0 && (is_own || n != 1);
-                    let Noted { from, leaf, characters, names } = self.noted.get(seq)?;
-                    // Where a person amended a request it is still its caller's.
-                    let from = if *spot == Spot::Request { told.caller.clone() } else { from.clone() };
-                    let (seq, spot, leaf) = (*seq, *spot, *leaf);
-                    let (characters, names) = (*characters, *names);
-                    messages.push(Message { seq, from, spot, leaf, characters, names, begins });
-                    placing.message(messages.len() as u64, spot, &told.bought);
-                }
-            }
-            placing.end(&told.bought);
+            // Where a person amended a request it is still its caller's.
+            let from = if spot == Spot::Request { &told.caller } else { from }.clone();
+            // What others were told about bytes of theirs entitles nobody else to those.
+            let (to, names) =
+                if told.is_own { (None, *names) } else { (Some(told.whom(spot, to.as_ref())), None) };
+            let (leaf, characters) = (*leaf, *characters);
+            messages.push(Message { seq, from, to, spot: shown, leaf, characters, names, begins });
+            placing.message(number, shown, told);
         }
         Some(View { messages, request, spoken: placing.placed(), began: self.began })
+    }
+
+    /// Whether it is the view of that call, read no further than it is wanted.
+    fn is_before(&self, whose: &Whose) -> bool {
+        let Whose { thread, call, listener, sees, up_to } = whose;
+        let own = &self.whose;
+        (&own.thread, &own.call, &own.listener, own.sees) == (thread, call, listener, *sees)
+            && self.thread.seq <= *up_to
+    }
+
+    /// The same, to be read up to that record.
+    fn up_to(mut self, up_to: u64) -> Reading {
+        self.whose.up_to = up_to;
+        self
+    }
+
+    fn sees(&self) -> Sees {
+        self.whose.sees
     }
 
     fn is_watched(&self, path: &CallPath) -> bool {
@@ -212,7 +251,8 @@ impl Reading {
     }
 
     /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier ones
-    /// of its listener that no other of those contains.
+    /// of its listener that no other of those contains. Whoever sees the thread is shown the others as well whose outcome
+    /// was known by then, those that its call lies in, and what happens inside of it.
     fn watch(&mut self, h: &Header) {
         let path = match h.code {
             Some(Mark::Role(Role::Call)) => item_path(h),
@@ -220,13 +260,18 @@ impl Reading {
         };
         let Some(path) = path.filter(|path| !self.is_watched(path)) else { return };
         let Some(call) = self.thread.calls.get(&path).filter(|call| call.opened_by(h.seq)) else { return };
-        let is_own = path == self.whose.call;
-        let is_earlier = || call.listener == self.whose.listener && path.precedes(&self.whose.call);
-        let is_inside = || self.calls.keys().any(|(_, other)| path.is_within(other));
-        if is_own || is_earlier() && !is_inside() {
-            let bought = Bought::default();
-            let told = Told { caller: call.caller.clone(), turns: Vec::new(), bought };
-            self.calls.insert(key(&path), told);
+        let whose = &self.whose.call;
+        let is_earlier = || call.listener == self.whose.listener && path.precedes(whose);
+        let own = || self.calls.iter().filter(|(_, told)| told.is_own);
+        let is_inside = || own().any(|((_, other), _)| path.is_within(other));
+        let is_own = path == *whose || is_earlier() && !is_inside();
+        // What runs beside it is over for nobody yet, and may come in any order.
+        let is_over =
+            || path.precedes(whose) || path.is_awaited() && (path.is_within(whose) || whose.is_within(&path));
+        if is_own || self.whose.sees == Sees::Thread && is_over() {
+            let (caller, listener) = (call.caller.clone(), call.listener.clone());
+            let (turns, bought) = (Vec::new(), Bought::default());
+            self.calls.insert(key(&path), Told { path, caller, listener, is_own, turns, bought });
         }
     }
 

@@ -175,6 +175,16 @@ pub struct Element {
     pub schema: SchemaId,
 }
 
+/// What the view of a call shows its listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sees {
+    /// The call, and earlier ones of the same listener in the thread.
+    #[default]
+    Call,
+    /// Beside that whatever was said between others in the thread, as far as it was over for whoever asked.
+    Thread,
+}
+
 /// A party that takes payloads.
 #[derive(Clone, Debug)]
 pub struct Listener {
@@ -210,6 +220,8 @@ pub struct Listener {
     pub entry: bool,
     /// Whose payloads are described to it.
     pub describe: Describe,
+    /// What its view shows.
+    pub sees: Sees,
 }
 
 impl Listener {

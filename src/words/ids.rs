@@ -318,14 +318,18 @@ impl CallPath {
         self.0.split('/').map(step).collect()
     }
 
+    /// Whether this call and those that it lies in are waited for by whoever made them; turn 0 only tells.
+    pub fn is_awaited(&self) -> bool {
+        self.steps().iter().all(|(turn, ..)| *turn > 0)
+    }
+
     /// Whether whoever asked for `other` had the outcome of this call by then, whatever ran beside it: it
     /// belongs to an earlier top call of the thread, or to an earlier turn of a call that both belong to.
     /// Calls that only tell of something (turn 0) are waited for by nobody, so they precede nothing.
     pub fn precedes(&self, other: &CallPath) -> bool {
         let steps = self.steps();
-        let is_awaited = steps.iter().all(|(turn, ..)| *turn > 0);
         let parting = steps.iter().zip(other.steps()).find(|(own, other)| *own != other);
-        is_awaited && parting.is_some_and(|((own, ..), (other, ..))| own < &other)
+        self.is_awaited() && parting.is_some_and(|((own, ..), (other, ..))| own < &other)
     }
 }
 

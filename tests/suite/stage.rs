@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Unreceipted};
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry,
+    ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, Sees,
 };
 use systole::words::ids::{CallPath, Digest, Name, ThreadId};
 use systole::words::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
@@ -116,6 +116,7 @@ impl Cast {
             note: None,
             peers: Vec::new(),
             turns: 1,
+            sees: Sees::Call,
             share_percent: 50,
             in_flight: self.in_flight,
             timeout_ms: 30_000,

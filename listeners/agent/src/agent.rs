@@ -21,7 +21,7 @@ use crate::memory::{Conversation, Happened, Turn};
 use crate::model::{Models, Stop};
 use crate::spec;
 use crate::turn::{self, Ask, Came};
-use crate::{primitives, prompt, viewing};
+use crate::{prompt, viewing};
 
 /// Conversations that are kept. One more is made again from its view when it goes on.
 const KEPT: usize = 1024;
@@ -54,6 +54,8 @@ struct Kept {
     turn: u32,
     /// What the model said in it.
     heard: Option<Heard>,
+    /// The messages of the view that it has been shown, where that was looked at.
+    seen: u64,
     /// When it was put here, in puts.
     order: u64,
 }
@@ -75,13 +77,7 @@ impl Agent {
             let words = "it stands under no model's name".to_owned();
             return Err(Unreadable { name: spec.model, words });
         };
-        let tools = match spec.dialect {
-            spec::Dialect::Native | spec::Dialect::XmlFinal => {
-                primitives::arguments()?;
-                prompt::native(&contracts).into_iter().map(|native| native.tool).collect()
-            }
-            spec::Dialect::Xml | spec::Dialect::Plain => Vec::new(),
-        };
+        let tools = prompt::tools(&spec, &contracts)?;
         let tools_text = turn::tools_text(&tools);
         Ok(Self { spec, contracts, models, limits, tools, tools_text, kept: Mutex::default() })
     }
@@ -101,7 +97,7 @@ impl Agent {
     async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
         let answers = Answers::read(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
-        let mut conversation = self.conversation(asked, answers, line).await?;
+        let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
         let stamp = &asked.stamp;
         if conversation.unusable >= self.spec.attempts || conversation.repeated + 1 >= SAME {
             return Ok(self.report(&conversation, wrap_up.as_deref()));
@@ -128,7 +124,7 @@ impl Agent {
             Came::Heard(heard) => heard,
             Came::Refused { code, words } => return Ok(Said::Again { code, words }),
             Came::Fault { code, words, again: true } => {
-                self.keep(asked, conversation, None);
+                self.keep(asked, conversation, None, seen);
                 return Ok(Said::Again { code, words });
             }
             Came::Fault { code, words, again: false } => {
@@ -150,29 +146,37 @@ impl Agent {
         let ends = taken.ending.is_some();
         let said = self.said(&conversation, taken, only_final, line).await?;
         if !ends && !is_over(&said) {
-            self.keep(asked, conversation, Some(heard));
+            self.keep(asked, conversation, Some(heard), seen);
         }
         Ok(said)
     }
 
-    /// The conversation up to this delivery.
+    /// The conversation up to this delivery, and how many messages the view has by now if that is known.
     async fn conversation(
         &self,
         asked: &Delivered,
         answers: Option<Answers>,
         line: &(dyn Line + '_),
-    ) -> Result<Conversation, NotTaken> {
+    ) -> Result<(Conversation, u64), NotTaken> {
         let kept = self.take_kept(asked);
         if let (Some(kept), Some(answers)) = (kept, answers)
             && kept.turn + 1 == asked.stamp.turn
             && !viewing::is_wanted(&answers, self.spec.tool_output_max)
         {
             let mut conversation = kept.conversation;
-            let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };
-            conversation.add(&self.spec, &self.contracts, &Happened::Turn(turn));
-            return Ok(conversation);
+            if !self.spec.sees_thread {
+                let turn = Turn { heard: kept.heard, ..viewing::turn_of(answers) };
+                conversation.add(&self.spec, &self.contracts, &Happened::Turn(turn));
+                return Ok((conversation, 0));
+            }
+            // What others said in the turn is not delivered: it is asked for, with the turn, from where it was left.
+            let viewed = viewing::view(line, kept.seen + 1).await?;
+            for happened in &viewed.happened {
+                conversation.add(&self.spec, &self.contracts, happened);
+            }
+            return Ok((conversation, viewed.count));
         }
-        let viewed = viewing::view(line).await?;
+        let viewed = viewing::view(line, 0).await?;
         let system = prompt::base(&self.spec, &self.contracts, &viewed.began);
         let mut conversation = Conversation::new(viewed.mark, system, &self.tools_text);
         let is_request = |happened: &Happened| matches!(happened, Happened::Request { .. });
@@ -185,7 +189,7 @@ impl Agent {
         for happened in since {
             conversation.add(&self.spec, &self.contracts, happened);
         }
-        Ok(conversation)
+        Ok((conversation, viewed.count))
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
@@ -197,14 +201,14 @@ impl Agent {
         self.kept().remove(&key(asked))
     }
 
-    fn keep(&self, asked: &Delivered, conversation: Conversation, heard: Option<Heard>) {
+    fn keep(&self, asked: &Delivered, conversation: Conversation, heard: Option<Heard>, seen: u64) {
         let mut kept = self.kept();
         let order = kept.values().map(|kept| kept.order + 1).max().unwrap_or(0);
         if kept.len() >= KEPT {
             let oldest = kept.iter().min_by_key(|(_, kept)| kept.order).map(|(key, _)| key.clone());
             oldest.map(|oldest| kept.remove(&oldest));
         }
-        kept.insert(key(asked), Kept { conversation, turn: asked.stamp.turn, heard, order });
+        kept.insert(key(asked), Kept { conversation, turn: asked.stamp.turn, heard, seen, order });
     }
 
     /// What holds the code of the core's own tags does nothing.

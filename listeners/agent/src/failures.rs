@@ -35,7 +35,7 @@ pub const FAILURES: &[Failure] = &[
     row(
         "output-truncated",
         Weight::Critical,
-        "Your answer was cut off at the most tokens it may have. Nothing in it was executed; be shorter.",
+        "Your answer was cut off at the most tokens it may have. What the cut reached was not executed; be shorter.",
     ),
     row("final-turn-no-report", Weight::Critical, "This was the last turn, and your answer held no final."),
     row("json-required", Weight::Critical, "Your final is not JSON."),
@@ -53,7 +53,7 @@ pub const FAILURES: &[Failure] = &[
     row(
         "truncated-structure",
         Weight::High,
-        "Your answer ends in the middle of an element. Nothing in it was executed.",
+        "Your answer ends in the middle of an element, which was not executed.",
     ),
     row("nonce-mismatch", Weight::High, "The code in the tag of your final is not the one of this turn."),
     row("slot-mismatch", Weight::High, "The tag of your final is not the one that is taken."),
@@ -114,13 +114,17 @@ pub struct Reason {
     pub failure: &'static Failure,
     /// What is particular to it: the place, the name, the mend.
     pub words: String,
+    /// The element or the tool that it is about, where there is one.
+    pub about: Option<String>,
+    /// Its line in the model's text.
+    pub line: Option<u32>,
 }
 
 impl Reason {
     /// A failure by its slug; a slug outside of the table is none.
     #[must_use]
     pub fn of(slug: &str, words: impl Into<String>) -> Option<Self> {
-        Some(Self { failure: failure(slug)?, words: words.into() })
+        Some(Self { failure: failure(slug)?, words: words.into(), about: None, line: None })
     }
 
     /// The code of the log.

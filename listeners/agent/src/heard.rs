@@ -17,6 +17,7 @@ pub(crate) fn written(answer: &Answer) -> (String, String) {
         Stop::Length => "length",
         Stop::Tool => "tool",
         Stop::Filtered => "filtered",
+        Stop::Cut => "cut",
     };
     match answer.parts.as_slice() {
         [] => (stop.to_owned(), String::new()),
@@ -66,6 +67,7 @@ impl Heard {
             "length" => Stop::Length,
             "tool" => Stop::Tool,
             "filtered" => Stop::Filtered,
+            "cut" => Stop::Cut,
             _ => Stop::End,
         };
         Some(Self { parts: parts.unwrap_or_else(plain), stop })

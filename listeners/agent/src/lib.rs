@@ -24,3 +24,4 @@ mod viewing;
 
 pub use agent::Agent;
 pub use contracts::Unreadable;
+pub use guard::{Measured, measure};

@@ -20,6 +20,10 @@ pub struct Agent {
     pub thinking: Thinking,
     /// How many actions a turn may hold (`xml`; with native calls there may always be several).
     pub actions: Actions,
+    /// Whether its answer is cut behind its first action (`xml`, with one action a turn).
+    pub stop_early: bool,
+    /// Whether its view shows what others said to one another in the thread.
+    pub sees_thread: bool,
     /// Unusable outputs in a row after which it ends with a report.
     pub attempts: u32,
     /// Turns that a call to it may take, as its listener has them.

@@ -7,6 +7,7 @@ use systole_kit::line::{Line, NotTaken};
 
 use crate::agent::{Agent, is_refused};
 use crate::chain::Link;
+use crate::dialect;
 use crate::heard::{self, Heard};
 use crate::live;
 use crate::memory::Conversation;
@@ -152,6 +153,7 @@ fn request(ask: &Ask<'_>, header: String) -> Request {
         choice,
         max_output: ask.agent.limits.max_output,
         params: serde_json::Map::new(),
+        enough: dialect::enough(spec, &ask.agent.contracts, ask.header.only_final),
     }
 }
 

@@ -1,14 +1,15 @@
-//! The view of a call, as what happened in it: turn by turn, with what the model said in each.
+//! The view of a call, as what happened in it: turn by turn, with what the model said in each, and for an agent that sees
+//! its thread with what others said to one another.
 //!
 //! Answers of the pump come in, events go out. It leaves nothing out and adds nothing: what was cleared is not in the view.
 
 use systole_kit::answers::Answers;
-use systole_kit::ask::{Shown, Spot};
+use systole_kit::ask::{Message, Shown, Spot};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::{Payload, namespaces};
 
 use crate::heard::Heard;
-use crate::memory::{Answered, Happened, Turn};
+use crate::memory::{Answered, Happened, Overheard, Turn};
 use crate::show::Mark;
 
 /// A view that was read.
@@ -17,16 +18,19 @@ pub(crate) struct Viewed {
     /// The day on which the thread began.
     pub(crate) began: String,
     pub(crate) happened: Vec<Happened>,
+    /// How many messages the whole view has.
+    pub(crate) count: u64,
 }
 
-/// Reads the view of the call.
-pub(crate) async fn view(line: &(dyn Line + '_)) -> Result<Viewed, NotTaken> {
-    let viewed = line.view_with_words(0).await?;
+/// Reads the view of the call from that message on.
+pub(crate) async fn view(line: &(dyn Line + '_), from: u64) -> Result<Viewed, NotTaken> {
+    let viewed = line.view_with_words(from).await?;
     let mut events = Events::default();
     for shown in viewed.shown {
         events.take(shown);
     }
-    Ok(Viewed { mark: Mark(viewed.mark), began: viewed.began, happened: events.finish() })
+    let (mark, began, count) = (Mark(viewed.mark), viewed.began, viewed.count);
+    Ok(Viewed { mark, began, happened: events.finish(), count })
 }
 
 #[derive(Default)]
@@ -54,6 +58,17 @@ impl Events {
                     self.turn(turn).answers.push(Answered { ordinal, payload, number });
                 }
                 Spot::Inbox { turn } => self.turn(turn.saturating_sub(1)).inbox.push(message.payload),
+                Spot::Thread { turn } => {
+                    let Message { from, to, payload, seq, .. } = message;
+                    let overheard = Overheard { from, to: to.unwrap_or_default(), payload, number: seq };
+                    match turn {
+                        Some(turn) => self.turn(turn).inside.push(overheard),
+                        None => {
+                            self.close();
+                            self.all.push(Happened::Overheard(overheard));
+                        }
+                    }
+                }
             },
         }
     }
@@ -81,6 +96,7 @@ pub(crate) fn turn_of(answers: Answers) -> Turn {
     let items = answers.items.into_iter();
     Turn {
         heard: None,
+        inside: Vec::new(),
         answers: items
             .filter_map(|item| Some(Answered { ordinal: item.ordinal, payload: item.payload?, number: None }))
             .collect(),

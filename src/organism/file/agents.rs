@@ -13,7 +13,7 @@ use super::prompt;
 use super::value::{self, At, Fields, fields, joined};
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
-use crate::words::composition::OnUnknown;
+use crate::words::composition::{OnUnknown, Sees};
 
 /// What makes a listener an agent, as it is declared.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub(super) struct Mind {
     pub(super) dialect: Dialect,
     pub(super) thinking: Thinking,
     pub(super) actions: Actions,
+    pub(super) stop_early: bool,
+    pub(super) sees: Sees,
     pub(super) attempts: u32,
     pub(super) tool_output_max: usize,
     pub(super) tool_choice: Option<At<String>>,
@@ -52,6 +54,8 @@ impl Mind {
             dialect: Dialect::Xml,
             thinking: Thinking::Required,
             actions: Actions::One,
+            stop_early: false,
+            sees: Sees::Call,
             attempts: 3,
             tool_output_max: 4096,
             tool_choice: None,
@@ -143,7 +147,8 @@ fn thinks(desk: &mut Desk, own: &Fields<'_>) -> Mind {
         mind.tool_output_max = usize::try_from(bytes).unwrap_or(mind.tool_output_max);
     }
     if let Some((node, path)) = own.get("sees") {
-        sees(desk, node, &path);
+        let choices = [("call", Sees::Call), ("thread", Sees::Thread)];
+        mind.sees = value::word(desk, node, &path, &choices).unwrap_or(mind.sees);
     }
     if let Some((node, path)) = own.get("output") {
         output(desk, node, &path, &mut mind);
@@ -174,11 +179,11 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
         }
         mind.actions = wanted;
     }
-    if let Some((node, path)) = own.get("stop_early")
-        && value::flag(desk, node, &path) == Some(true)
-    {
-        let told = ["`", &path, ": true` is not built yet: an answer is read to its end"].concat();
-        desk.tell(Code::ConfigNotBuilt, node.span, &told, Some("leave it out"));
+    if let Some((node, path)) = own.get("stop_early") {
+        mind.stop_early = value::flag(desk, node, &path) == Some(true);
+        if mind.stop_early {
+            ends_early(desk, own, node.span, &path, mind);
+        }
     }
     if let Some((node, path)) = own.get("tool_choice") {
         mind.tool_choice = value::text(desk, node, &path);
@@ -186,6 +191,20 @@ fn actions(desk: &mut Desk, own: &Fields<'_>, mind: &mut Mind) {
             let told = [&path, ": only native calls have such a choice"].concat();
             tell_by_dialect(desk, own, node.span, &told, "leave it out, or dialect: native");
         }
+    }
+}
+
+/// Whether an answer can be cut behind its first action: it must be seen where that ends, and there must be one alone.
+fn ends_early(desk: &mut Desk, own: &Fields<'_>, at: Span, path: &str, mind: &Mind) {
+    if mind.dialect != Dialect::Xml {
+        let why =
+            if mind.is_native() { "a native call ends by itself" } else { "the whole answer is the result" };
+        let told = [path, ": only in `xml` an action ends before the answer does; here ", why].concat();
+        tell_by_dialect(desk, own, at, &told, "leave it out, or dialect: xml");
+    } else if let (Actions::Many, Some((actions, _))) = (mind.actions, own.get("actions")) {
+        let told = [path, ": with several actions a turn nobody knows which is the last"].concat();
+        let second = (actions.span, "the actions");
+        desk.tell_seeing(Code::ConfigValue, at, &told, Some("leave it out, or actions: one"), second);
     }
 }
 
@@ -198,16 +217,6 @@ fn tell_by_dialect(desk: &mut Desk, own: &Fields<'_>, at: Span, told: &str, mend
         }
         None => desk.tell(Code::ConfigValue, at, told, Some(mend)),
     }
-}
-
-/// What it is shown: its own call. The whole thread is known and comes later.
-fn sees(desk: &mut Desk, node: &Node, path: &str) {
-    if matches!(&node.value, Value::Text { text, .. } if text == "thread") {
-        let told = ["`", path, ": thread` is not built yet: it is shown every message of the thread"];
-        desk.tell(Code::ConfigNotBuilt, node.span, &told.concat(), Some("sees: call, or leave it out"));
-        return;
-    }
-    value::word(desk, node, path, &[("call", ())]);
 }
 
 fn output(desk: &mut Desk, node: &Node, path: &str, mind: &mut Mind) {

@@ -19,7 +19,7 @@ use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use crate::words::client::Client;
 use crate::words::codes::Code;
-use crate::words::composition::{Broadcast, Element, Listener, Program, Reach, SchemaId};
+use crate::words::composition::{Broadcast, Element, Listener, Program, Reach, SchemaId, Sees};
 use crate::words::ids::Name;
 
 /// What the checks have made of a declaration.
@@ -252,5 +252,6 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
         approval: party.approval.rule(),
         entry: party.entry || open,
         describe: party.describe,
+        sees: party.mind.as_ref().map_or(Sees::Call, |mind| mind.sees),
     }
 }

@@ -21,7 +21,7 @@ use super::schemas::{Absent, Shelf};
 use super::value::At;
 use crate::rules::introspection::META_XSD;
 use crate::words::codes::Code;
-use crate::words::composition::{Element, Listener};
+use crate::words::composition::{Element, Listener, Sees};
 
 /// What the house makes agents from.
 pub(super) struct Thinking {
@@ -206,6 +206,8 @@ impl Found<'_> {
             dialect: mind.dialect,
             thinking: mind.thinking,
             actions: mind.actions,
+            stop_early: mind.stop_early,
+            sees_thread: mind.sees == Sees::Thread,
             attempts: mind.attempts,
             turns: party.turns,
             tool_output_max: mind.tool_output_max,

@@ -37,6 +37,7 @@ mod source;
 mod stretch;
 mod traps;
 mod value;
+mod windows;
 mod yaml;
 
 use std::net::SocketAddr;
@@ -175,6 +176,7 @@ fn check(
     given: Given,
     era: Era,
 ) -> Result<OrganismFile, Refused> {
+    let is_stored = matches!(given, Given::Any);
     let mut desk = Desk::new(file, &text, settings, given);
     let stretch = desk.file();
     let Some(mut root) = yaml::read(&mut desk, stretch) else {
@@ -190,6 +192,10 @@ fn check(
         log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
     }
     let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
+    // What was taken once is read back as it is.
+    if !is_stored && desk.is_clean() {
+        windows::check(&mut desk, &declared, &thinking);
+    }
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
     };

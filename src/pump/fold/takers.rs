@@ -27,7 +27,7 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
         }
     }
     if let Some(to) = &h.to {
-        call.rounds.made(to, &record.body);
+        call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Heart, Input};
 use crate::pump::event::{Bound, Effect, Happening, Lost, Recall, Work};
 use crate::pump::state::Thread;
-use crate::pump::view::{self, Seen, Wanted, Whose};
+use crate::pump::view::{self, Begun, Seen, Wanted, Whose};
 use crate::pump::wake;
 use crate::words::codes::Code;
 use crate::words::flow::{Receipt, Refused, Unconnected};
@@ -107,13 +107,13 @@ enum Found {
     Records(HashMap<u64, Arc<Record>>),
 }
 
-/// Answers a question from the log. Blocks: runs where reading may.
-pub fn answer(reader: &dyn LogReader, lookup: Lookup) -> Answered {
-    let found = read(reader, &lookup);
+/// Answers a question from the log, with views that were begun before. Blocks: runs where reading may.
+pub fn answer(reader: &dyn LogReader, begun: &mut Begun, lookup: Lookup) -> Answered {
+    let found = read(reader, begun, &lookup);
     Answered { lookup, found }
 }
 
-fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
+fn read(reader: &dyn LogReader, begun: &mut Begun, lookup: &Lookup) -> Result<Found, LogFault> {
     match lookup {
         Lookup::Line(thread) => Ok(Found::Threads(wake::wake_line(reader, thread)?, None)),
         Lookup::Root { organism, client, key } => {
@@ -128,7 +128,7 @@ fn read(reader: &dyn LogReader, lookup: &Lookup) -> Result<Found, LogFault> {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
-        Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, whose, wanted)?)),
+        Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, begun, whose, wanted)?)),
         Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
         Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
         Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),

@@ -7,6 +7,7 @@ use systole_kit::ask::Question;
 use super::{Heart, Input, Lookup};
 use crate::pump::event::Happening;
 use crate::pump::view::{Page, Seen, Wanted, Whose, Wish};
+use crate::words::composition::Sees;
 use crate::words::flow::{Item, Judged, Said, What};
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::ports::{CallMark, Token};
@@ -33,6 +34,7 @@ impl Heart {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
             listener: call.listener.clone(),
+            sees: self.state.book.listener(call.config, &call.listener).map_or(Sees::Call, |own| own.sees),
             up_to: call.ready_seq,
         })?;
         Some(Lookup::View { whose, wanted })

@@ -9,9 +9,9 @@ use systole_kit::journal::{Entry, Outcome, Recalled};
 use systole_kit::payload::Payload;
 
 use super::text;
-use super::{Reading, Spoken, View, Whose};
+use super::{Begun, Spoken, View, Whose};
 use crate::rules::view_payload::{self, Part};
-use crate::words::ids::Digest;
+use crate::words::ids::{Digest, Name};
 use crate::words::limits;
 use crate::words::ports::{CallMark, LogFault, LogReader, Position};
 use crate::words::primitive::Recall;
@@ -62,8 +62,13 @@ pub struct Seen {
 }
 
 /// Reads a view, and what is wanted of it.
-pub fn look(reader: &dyn LogReader, whose: &Whose, wanted: &Wanted) -> Result<Seen, LogFault> {
-    let view = read(reader, whose)?;
+pub fn look(
+    reader: &dyn LogReader,
+    begun: &mut Begun,
+    whose: &Whose,
+    wanted: &Wanted,
+) -> Result<Seen, LogFault> {
+    let view = read(reader, begun, whose)?;
     let mut answers = BTreeMap::new();
     for (ordinal, wish) in wanted {
         let answer = match wish {
@@ -79,8 +84,8 @@ pub fn look(reader: &dyn LogReader, whose: &Whose, wanted: &Wanted) -> Result<Se
 /// What answers, or why nothing does.
 type Told = Result<Arc<[u8]>, Refusal>;
 
-fn read(reader: &dyn LogReader, whose: &Whose) -> Result<View, LogFault> {
-    let mut reading = Reading::of(whose.clone());
+fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<View, LogFault> {
+    let mut reading = begun.take(whose);
     while let Some(next) = reading.next() {
         let page = reader.of_thread(&whose.thread, next, PAGE)?;
         if page.is_empty() {
@@ -92,7 +97,9 @@ fn read(reader: &dyn LogReader, whose: &Whose) -> Result<View, LogFault> {
             }
         }
     }
-    reading.view().ok_or_else(|| gone(whose))
+    let view = reading.view().ok_or_else(|| gone(whose))?;
+    begun.keep(reading);
+    Ok(view)
 }
 
 /// The body of a record. It was there a moment ago.
@@ -139,8 +146,9 @@ fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Re
         }
         page.shown.extend(said.map(Shown::Words));
         let payload = Payload::trusted(body).map_err(|_| gone(whose))?;
-        let (from, spot) = (message.from.to_string(), message.spot);
-        page.shown.push(Shown::Message(asking::Message { seq: number, from, spot, payload }));
+        let (from, to) = (message.from.to_string(), message.to.as_ref().map(Name::to_string));
+        let spot = message.spot;
+        page.shown.push(Shown::Message(asking::Message { seq: number, from, to, spot, payload }));
     }
     Ok(page.payload().bytes().clone())
 }

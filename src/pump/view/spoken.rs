@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use systole_kit::ask::Spot;
 
+use super::Told;
 use crate::pump::state::{Call, Entered};
+use crate::words::ids::CallPath;
 use crate::words::record::{Header, Journaling, Kind, Mark};
 
 /// Words of a model that stand before a message.
@@ -67,32 +69,36 @@ pub(super) struct Placing {
     placed: BTreeMap<u64, Spoken>,
     /// The newest turn of this call that was come to.
     turn: u32,
-    /// What the call before ended with.
-    before: Option<(u32, u64)>,
+    /// The call of the listener that was come to last, and what it ended with.
+    call: Option<CallPath>,
+    last: Option<(u32, u64)>,
 }
 
 impl Placing {
-    /// The next message of the view, of a call in which that was bought.
-    pub(super) fn message(&mut self, number: u64, spot: Spot, bought: &Bought) {
+    /// The next message of the view, of that call.
+    pub(super) fn message(&mut self, number: u64, spot: Spot, told: &Told) {
+        let bought = &told.bought;
+        if self.call.as_ref().is_some_and(|call| *call != told.path)
+            && !matches!(spot, Spot::Thread { turn: Some(_) })
+        {
+            let with = number.saturating_sub(1);
+            let last = self.last.take();
+            self.placed.extend(last.map(|(turn, seq)| (number, Spoken { turn, seq, with })));
+            self.call = None;
+        }
+        if told.is_own {
+            self.call = Some(told.path.clone());
+            self.last = bought.last;
+        }
         match spot {
-            Spot::Request => {
-                self.turn = 0;
-                let last = self.before.take();
-                let with = number.saturating_sub(1);
-                self.placed.extend(last.map(|(turn, seq)| (number, Spoken { turn, seq, with })));
-            }
+            Spot::Request => self.turn = 0,
             Spot::Said { turn, .. } | Spot::Answer { turn, .. } if turn > self.turn => {
                 self.turn = turn;
                 let taken = bought.taken.get(&turn);
                 self.placed.extend(taken.map(|seq| (number, Spoken { turn, seq: *seq, with: number })));
             }
-            Spot::Said { .. } | Spot::Answer { .. } | Spot::Inbox { .. } => {}
+            Spot::Said { .. } | Spot::Answer { .. } | Spot::Inbox { .. } | Spot::Thread { .. } => {}
         }
-    }
-
-    /// No more messages of that call come.
-    pub(super) fn end(&mut self, bought: &Bought) {
-        self.before = bought.last;
     }
 
     /// The words, by the number of the message that they stand before.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use systole::words::budget::{Budgets, Loops};
 use systole::words::client::{Client, Role};
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
 use systole::words::ids::{Digest, Name};
 use systole_kit::money::Money;
@@ -52,6 +52,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         note: Some(SchemaId(2)),
         peers: peers.iter().map(|peer| name(peer)).collect(),
         turns,
+        sees: Sees::Call,
         share_percent: 50,
         in_flight: 2,
         timeout_ms: 30_000,

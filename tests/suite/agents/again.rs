@@ -21,7 +21,9 @@ const NATIVE: [&str; 10] = [
     r#"{say: The moon is there.}"#,
 ];
 
-const XML: [&str; 9] = [
+const CRITIC: &str = "[{say: It is so.}]";
+
+pub(super) const XML: [&str; 9] = [
     r#"{say: "<thinking>A part", cut: true}"#,
     r#"{say: Only words.}"#,
     r#"{say: "<search><query>one</query></search>"}"#,
@@ -34,13 +36,13 @@ const XML: [&str; 9] = [
 ];
 
 /// Kills the organism at the request of that number, and has another go on.
-fn rebuilt_at(form: &str, dialect: &str, said: &[&str], at: usize) {
+pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
+    let (form, dialect) = (plan.form, plan.dialect);
     let mut replies: Vec<String> = said.iter().map(|reply| format!("- {reply}")).collect();
     replies.insert(at, "- {hang: true}".to_owned());
     let replies = replies.join("\n");
-    let agent = ", on_unknown: retry, turns: 20, attempts: 5";
-    let critic = "[{say: It is so.}]";
-    let house = House::build(&Plan { form, dialect, replies: &replies, critic, agent, ..Plan::default() });
+    let agent = [", on_unknown: retry, turns: 20, attempts: 5", plan.agent].concat();
+    let house = House::build(&Plan { replies: &replies, agent: &agent, ..*plan });
     let organism = house.run();
     let run = run_file(house.path());
     let receipt = knock(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
@@ -80,26 +82,26 @@ fn next_start(house: &House, seq: u64) -> u64 {
     starts.map(|record| record.header.seq).next().unwrap()
 }
 
-fn at_every_turn(form: &str, dialect: &str, said: &[&str]) {
+pub(super) fn at_every_turn(plan: &Plan<'_>, said: &[&str]) {
     let turns: Vec<usize> = (1..said.len()).collect();
     std::thread::scope(|scope| {
         for some in turns.chunks(turns.len().div_ceil(2)) {
-            scope.spawn(move || some.iter().for_each(|at| rebuilt_at(form, dialect, said, *at)));
+            scope.spawn(move || some.iter().for_each(|at| rebuilt_at(plan, said, *at)));
         }
     });
 }
 
 #[test]
 fn e18_a_conversation_with_native_calls_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn("openai", "native", &NATIVE);
+    at_every_turn(&Plan { critic: CRITIC, ..Plan::default() }, &NATIVE);
 }
 
 #[test]
 fn e18_a_conversation_with_signed_thoughts_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn("anthropic", "native", &NATIVE);
+    at_every_turn(&Plan { form: "anthropic", critic: CRITIC, ..Plan::default() }, &NATIVE);
 }
 
 #[test]
 fn e18_a_conversation_in_xml_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn("openai", "xml", &XML);
+    at_every_turn(&Plan { dialect: "xml", critic: CRITIC, ..Plan::default() }, &XML);
 }

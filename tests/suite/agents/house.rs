@@ -11,6 +11,7 @@ use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 use systole_mock_model::{MockModel, Options, Script, Seen};
 
 use super::nonce;
+use super::strait::Strait;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
@@ -49,16 +50,26 @@ pub(super) struct Plan<'a> {
     pub(super) replies: &'a str,
     /// What the model of `critic` answers.
     pub(super) critic: &'a str,
+    /// How `critic` acts, with its further keys.
+    pub(super) doubts: &'a str,
     /// Further keys of `helper`, with a comma before them.
     pub(super) agent: &'a str,
     /// Further keys of its model, likewise.
     pub(super) model: &'a str,
+    /// Further keys of `critic`, likewise.
+    pub(super) other: &'a str,
+    /// Further keys of its model, likewise.
+    pub(super) second: &'a str,
+    /// Further keys of the organism, each on a line.
+    pub(super) rest: &'a str,
     /// Further variables of `search`, as a map in YAML.
     pub(super) env: &'a str,
     /// Whom `helper` may address.
     pub(super) peers: &'a str,
     /// The most tokens that the mock takes.
     pub(super) window: Option<u64>,
+    /// Where its requests come through, if anywhere.
+    pub(super) strait: Option<&'a Strait>,
 }
 
 impl Default for Plan<'_> {
@@ -68,11 +79,16 @@ impl Default for Plan<'_> {
             dialect: "native",
             replies: "[]",
             critic: "[]",
+            doubts: "dialect: plain",
             agent: "",
             model: "",
+            other: "",
+            second: "",
+            rest: "",
             env: "{}",
             peers: "[search, critic]",
             window: None,
+            strait: None,
         }
     }
 }
@@ -98,28 +114,29 @@ impl House {
         let mock = MockModel::start(script, options).unwrap();
         let url = match plan.dialect {
             "xml-final" => format!("http://{}", nonce::between(mock.address())),
-            _ => mock.url(),
+            _ => plan.strait.map_or(mock.url(), |strait| format!("http://{}", strait.before(mock.address()))),
         };
         let yaml = Self::file(plan, &url);
         House { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
     }
 
     fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, env, peers, .. } = plan;
+        let Plan { form, dialect, agent, model, other, second, rest, env, peers, doubts, .. } = plan;
         format!(
             r#"organism: {{name: hello, entry: helper}}
 payloads: {{search: {{query: text, "limit?": int 1..100}}, found: text}}
 models:
   main: {{provider: {form}, model: main-model, url: "{url}", key_env: MODEL_KEY,
          price: {{in: 3, out: 15, cached: 0.3, per: 1M, currency: USD}}, retry: {{attempts: 3, backoff: 1ms..2ms}}{model}}}
-  second: {{provider: {form}, model: second-model, url: "{url}", key_env: MODEL_KEY, retry: {{attempts: 3, backoff: 1ms..2ms}}}}
+  second: {{provider: {form}, model: second-model, url: "{url}", key_env: MODEL_KEY, retry: {{attempts: 3, backoff: 1ms..2ms}}{second}}}
 listeners:
   search: {{run: [python3, search.py], accepts: [search], returns: [found], env: {env}}}
 agents:
   helper: {{model: main, dialect: {dialect}, peers: {peers}, prompt: {{identity: You help.}}{agent}}}
-  critic: {{model: second, dialect: plain, entry: false, prompt: {{identity: You doubt.}}}}
+  critic: {{model: second, {doubts}, entry: false, prompt: {{identity: You doubt.}}{other}}}
 log: {{path: ./hello.db}}
 console: {{listen: "127.0.0.1:0"}}
+{rest}
 "#
         )
     }
@@ -151,7 +168,13 @@ console: {{listen: "127.0.0.1:0"}}
     /// All records of the log, in order.
     pub(super) fn records(&self) -> Vec<Record> {
         let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
-        log.after(Position(0), 10_000).unwrap().into_iter().map(|(_, record)| record).collect()
+        let (mut records, mut from) = (Vec::new(), Position(0));
+        loop {
+            let page = log.after(from, 10_000).unwrap();
+            let Some((last, _)) = page.last() else { return records };
+            from = *last;
+            records.extend(page.into_iter().map(|(_, record)| record));
+        }
     }
 
     /// What the log says, for the words of a failed test.

@@ -2,12 +2,21 @@
 //! the model's place. Nothing of an agent is called here; what it did is read from the log and from what the mock was sent.
 
 mod again;
+mod circles;
+mod crowded;
+mod deaths;
 mod dialects;
+mod early;
 mod faults;
+mod growth;
 mod house;
 mod kills;
 mod nonce;
+mod reckoning;
+mod seeing;
 mod settings;
+mod strait;
+mod trees;
 mod views;
 mod voice;
 mod whole;

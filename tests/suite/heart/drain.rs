@@ -123,7 +123,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
         // So many looks take far less than the second after which the loop would look around by itself.
         for _ in 0..10_000 {
             if let Ok(lookup) = asked.try_recv() {
-                pump.send(Input::Found(answer(&*reader, lookup))).await.unwrap();
+                pump.send(Input::Found(answer(&*reader, &mut Begun::default(), lookup))).await.unwrap();
             }
             let lease = leases.find(&format!("{} 1 t1 a2", root()));
             if let Some(lease) = lease.filter(|_| !has_asked) {

@@ -10,6 +10,7 @@ mod journal;
 mod keeping;
 mod memory;
 mod parking;
+mod reading;
 mod receipts;
 mod recovery;
 mod throttled;
@@ -26,6 +27,7 @@ use systole::edges::leases::LeaseTable;
 use systole::edges::log::memory::Memory;
 use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports, Written, answer};
 use systole::pump::state::Book;
+use systole::pump::view::Begun;
 use systole::pump::wake;
 use systole::words::composition::Composition;
 use systole::words::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
@@ -128,9 +130,11 @@ impl Steps for Outside {
     fn passed(&self, _: Step) {}
 }
 
-/// A log whose next looks fail, so many of them, or that finds no records of threads any more.
+/// A log whose next looks fail, so many of them, or that finds no records of threads any more. It notes which
+/// records of which threads were read.
 pub(crate) struct Shaky {
     log: Memory,
+    read: Mutex<Vec<(ThreadId, u64)>>,
     fails: AtomicUsize,
     deaf: AtomicBool,
 }
@@ -157,7 +161,10 @@ impl LogReader for Shaky {
     }
     fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let limit = if self.deaf.load(Ordering::Relaxed) { 0 } else { limit };
-        self.look(self.log.of_thread(id, seq, limit))
+        let found = self.look(self.log.of_thread(id, seq, limit))?;
+        let read = found.iter().map(|(_, record)| (id.clone(), record.header.seq));
+        self.read.lock().unwrap().extend(read);
+        Ok(found)
     }
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         self.log.after(position, limit)
@@ -187,6 +194,7 @@ pub(crate) struct Rig {
     writing: VecDeque<Batch>,
     /// Answers of the reader that are on their way.
     answers: VecDeque<Answered>,
+    begun: Begun,
     booted: usize,
 }
 
@@ -205,8 +213,12 @@ impl Rig {
     }
 
     fn over(log: Memory, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
-        let reader =
-            Arc::new(Shaky { log: log.clone(), fails: AtomicUsize::new(0), deaf: AtomicBool::new(false) });
+        let reader = Arc::new(Shaky {
+            log: log.clone(),
+            read: Mutex::default(),
+            fails: AtomicUsize::new(0),
+            deaf: AtomicBool::new(false),
+        });
         let leases = Arc::new(LeaseTable::default());
         let mut state = wake::recover(&*reader, &*outside).unwrap();
         let mut book = Book::open_at(Arc::new(current));
@@ -223,7 +235,8 @@ impl Rig {
         };
         let heart = Heart::new(state, ports, log.last().unwrap());
         let (writing, answers) = (VecDeque::new(), VecDeque::new());
-        let mut rig = Rig { heart, outside, leases, log, reader, writing, answers, booted: 0 };
+        let mut rig =
+            Rig { heart, outside, leases, log, reader, writing, answers, begun: Begun::default(), booted: 0 };
         rig.booted = rig.records().len();
         rig.heart.boot();
         rig
@@ -327,7 +340,7 @@ impl Rig {
     /// The reader looks; its answers are on their way.
     pub(crate) fn look(&mut self) {
         while let Some(lookup) = self.heart.next_lookup() {
-            self.answers.push_back(answer(&*self.reader, lookup));
+            self.answers.push_back(answer(&*self.reader, &mut self.begun, lookup));
         }
     }
 
@@ -373,6 +386,11 @@ impl Rig {
     /// What listeners and askers saw since this was last asked.
     pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut *self.outside.seen.lock().unwrap())
+    }
+
+    /// The records that were read from the log, one by one, since this was last asked.
+    pub(crate) fn was_read(&self) -> Vec<(ThreadId, u64)> {
+        std::mem::take(&mut *self.reader.read.lock().unwrap())
     }
 
     /// The documents that were handed out, oldest first.

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 use systole::edges::log::memory::Memory;
-use systole::pump::view::{Seen, View, Wanted, Whose, Wish, look};
+use systole::pump::view::{Begun, Seen, View, Wanted, Whose, Wish, look};
 use systole::rules::primitive::{read_clear, read_recall};
 use systole::words::ports::{Batch, LogWriter};
 
@@ -46,12 +46,14 @@ impl Stage {
 
     pub(super) fn whose(&self, thread: &ThreadId, path: &str) -> Whose {
         let call = &self.state.thread(thread).unwrap().calls[path];
-        let (listener, up_to) = (call.listener.clone(), call.ready_seq);
-        Whose { thread: thread.clone(), call: CallPath::parse(path).unwrap(), listener, up_to }
+        let (config, listener, up_to) = (call.config, call.listener.clone(), call.ready_seq);
+        let (thread, call) = (thread.clone(), CallPath::parse(path).unwrap());
+        let sees = self.state.book.listener(config, &listener).unwrap().sees;
+        Whose { thread, call, listener, sees, up_to }
     }
 
     pub(super) fn view(&self, thread: &ThreadId, path: &str) -> View {
-        look(&self.log(), &self.whose(thread, path), &vec![]).unwrap().view
+        look(&self.log(), &mut Begun::default(), &self.whose(thread, path), &vec![]).unwrap().view
     }
 
     /// The messages that a due turn has been shown and has said, a line each.
@@ -79,7 +81,8 @@ impl Stage {
                 _ => None,
             })
             .collect();
-        let seen: Seen = look(&self.log(), &self.whose(&root(), path), &wanted).unwrap();
+        let seen: Seen =
+            look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
         let judged = Judged {
             lease: self.lease(&root(), path, turn, 1),
             said: Said::Items(items),
@@ -426,7 +429,7 @@ fn a_reply_that_is_late_changes_no_view() {
         claimed: None,
         ticket: None,
     };
-    let seen = look(&stage.log(), &stage.whose(&root(), "1"), &vec![]).unwrap();
+    let seen = look(&stage.log(), &mut Begun::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
     let told = stage.happens(Happening::Looked { judged, seen: Ok(seen) });
     assert!(told[0].contains("refusal/reply.stale-lease"), "{told:?}");
     assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].cleared, 0);

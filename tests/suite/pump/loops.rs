@@ -84,3 +84,54 @@ fn b16_a_new_answer_is_a_new_payload() {
         assert_eq!(code_of(&round(&mut stage, turn, say("tool", 1), turn)), "message/call", "{turn}");
     }
 }
+
+/// One turn that calls both, and their answers, the second one first.
+fn both(stage: &mut Stage, turn: u32, says: (u32, u32), heard: (u32, u32)) -> Vec<String> {
+    let told = stage.replies("1", turn, vec![say("tool", says.0), say("other", says.1)]);
+    let refused = |told: &[String], ordinal: usize| told[ordinal].contains("refusal/");
+    for (ordinal, answered) in [(1, heard.1), (0, heard.0)] {
+        if !refused(&told, ordinal) {
+            stage.replies(&format!("1/{turn}.{ordinal}"), 1, vec![answer(answered)]);
+        }
+    }
+    told.iter().take(2).map(|line| line.split(' ').nth(2).unwrap().to_owned()).collect()
+}
+
+#[test]
+fn e7_turns_that_call_two_parties_and_bring_nothing_new_are_ping_pong() {
+    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 6 });
+    for turn in 1..=8 {
+        let said = both(&mut stage, turn, (turn % 2, turn % 2), (0, 0));
+        assert_eq!(said, ["message/call"; 2], "turn {turn}");
+    }
+    assert_eq!(both(&mut stage, 9, (1, 1), (0, 0)), ["refusal/loop.ping-pong"; 2]);
+    assert_eq!(both(&mut stage, 10, (7, 1), (0, 0)), ["message/call"; 2], "beside something new");
+    assert_eq!(both(&mut stage, 11, (1, 1), (0, 0)), ["message/call"; 2], "and that begins anew");
+}
+
+#[test]
+fn e7_a_turn_with_one_new_call_or_one_new_answer_among_known_ones_is_progress() {
+    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 1 });
+    for turn in 1..=12 {
+        // Whether the new one comes first or second, is a call or an answer.
+        let (says, heard) = match turn % 4 {
+            0 => ((turn, 1), (1, 1)),
+            1 => ((1, turn), (1, 1)),
+            2 => ((1, 1), (turn, 1)),
+            _ => ((1, 1), (1, turn)),
+        };
+        assert_eq!(both(&mut stage, turn, says, heard), ["message/call"; 2], "turn {turn}");
+    }
+    assert_eq!(both(&mut stage, 13, (1, 1), (1, 1)), ["message/call"; 2], "the first that brings nothing");
+    assert_eq!(both(&mut stage, 14, (1, 1), (1, 1)), ["refusal/loop.ping-pong"; 2]);
+}
+
+#[test]
+fn e7_two_parties_in_turn_that_bring_nothing_new_are_ping_pong() {
+    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 2 });
+    let to = |turn: u32| if turn.is_multiple_of(2) { "tool" } else { "other" };
+    for turn in 1..=6 {
+        assert_eq!(code_of(&round(&mut stage, turn, say(to(turn), 1), 0)), "message/call", "{turn}");
+    }
+    assert_eq!(code_of(&round(&mut stage, 7, say(to(7), 1), 0)), "refusal/loop.ping-pong");
+}

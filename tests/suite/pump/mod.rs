@@ -19,6 +19,7 @@ mod loops;
 mod meetings;
 mod models;
 mod outside;
+mod overheard;
 mod pauses;
 mod spoken;
 mod steering;
@@ -41,7 +42,7 @@ use systole::rules::primitive::{read_await, read_cancel_thread, read_cancel_time
 use systole::rules::todo::read as read_todo;
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
 use systole::words::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
@@ -67,6 +68,7 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         note: Some(SchemaId(1)),
         peers: peers.iter().map(|p| name(p)).collect(),
         turns,
+        sees: Sees::Call,
         share_percent: 50,
         in_flight: 1,
         timeout_ms: 30_000,

@@ -1,6 +1,6 @@
 //! What models said, between the messages of a view: of which turn, of which attempt, and before what.
 
-use systole::pump::view::{Page, Wish, look};
+use systole::pump::view::{Begun, Page, Wish, look};
 use systole::words::ports::CallMark;
 use systole_kit::ask::{Message, Shown, Spot, Viewed, Words};
 use systole_kit::journal::{Entry, Outcome};
@@ -14,7 +14,13 @@ impl Stage {
     fn page(&self, path: &str, from: u64, words: bool) -> Viewed {
         let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
         let page = Page { from, cleared, words, mark: CallMark([1, 2, 3, 4]) };
-        let seen = look(&self.log(), &self.whose(&root(), path), &vec![(0, Wish::Page(page))]).unwrap();
+        let seen = look(
+            &self.log(),
+            &mut Begun::default(),
+            &self.whose(&root(), path),
+            &vec![(0, Wish::Page(page))],
+        )
+        .unwrap();
         let answer = seen.answers[&0].clone().unwrap();
         Viewed::read(&Payload::trusted(answer).unwrap()).unwrap()
     }

@@ -127,8 +127,12 @@ fn answered() -> Vec<Vec<u8>> {
             Spot::Said { turn: 1, ordinal: 0 },
             Spot::Answer { turn: 1, ordinal: 0 },
             Spot::Inbox { turn: 1 },
+            Spot::Thread { turn: Some(1).filter(|_| whole) },
         ];
-        let shown = |spot| Shown::Message(Message { seq: 1, from: text("l"), spot, payload: payload() });
+        let shown = |spot| {
+            let to = matches!(spot, Spot::Thread { .. }).then(|| text("m"));
+            Shown::Message(Message { seq: 1, from: text("l"), to, spot, payload: payload() })
+        };
         let tokens = Some(7).filter(|_| whole);
         let (stop, words) = (text("end"), text("words"));
         let words = Words { turn: 1, stop, tokens_in: tokens, tokens_out: tokens, text: words };

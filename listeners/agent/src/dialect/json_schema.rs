@@ -7,6 +7,11 @@ use serde_json::Value;
 /// The most places that are told at once.
 const TOLD: usize = 5;
 
+/// What is said of a text that is no JSON.
+pub(super) fn unread(error: &serde_json::Error) -> String {
+    ["Its parser says: ", &error.to_string(), "."].concat()
+}
+
 /// Checks a value.
 ///
 /// # Errors
@@ -19,7 +24,7 @@ pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
         .take(TOLD)
         .map(|error| {
             let place = error.instance_path().to_string();
-            let at = if place.is_empty() { "the whole" } else { place.as_str() };
+            let at = if place.is_empty() { "The whole" } else { place.as_str() };
             let rule = error.schema_path().to_string();
             let asked = schema.pointer(&rule).map(ToString::to_string).unwrap_or_default();
             let shown: String = asked.chars().take(200).collect();

@@ -14,7 +14,7 @@ use systole_kit::{Payload, namespaces};
 use crate::contracts::Contracts;
 use crate::failures::Reason;
 use crate::heard::Heard;
-use crate::model::Stop;
+use crate::model::{Enough, Stop};
 use crate::spec::{Agent, Dialect};
 
 /// What was made of an answer.
@@ -92,6 +92,11 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
         taken.wrong("final-turn-no-report", "");
     }
     taken
+}
+
+/// Where its answer is cut, if that agent's is. Only actions in text have an end that can be seen.
+pub(crate) fn enough(agent: &Agent, contracts: &Contracts, only_final: bool) -> Option<Enough> {
+    (agent.stop_early && agent.dialect == Dialect::Xml).then(|| xml::listening(agent, contracts, only_final))
 }
 
 /// The note of a turn: the agent's own root tag around what it thought and plans. None where there is neither.

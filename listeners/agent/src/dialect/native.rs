@@ -34,8 +34,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     if heard.stop == Stop::Length {
         // The last call may be cut, and its arguments whole by chance.
         taken.wrong("output-truncated", "");
-        let words = "the answer was cut";
-        let failed = heard.calls().filter_map(|call| failed(call, "output-truncated", words));
+        let failed = heard.calls().filter_map(|call| failed(call, "output-truncated", ""));
         taken.failed_calls = failed.collect();
         return taken;
     }
@@ -80,7 +79,7 @@ fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, tak
     if agent.output.format == Format::Json {
         let value: serde_json::Value = match serde_json::from_str(text.trim()) {
             Ok(value) => value,
-            Err(error) => return taken.wrong("json-required", error.to_string()),
+            Err(error) => return taken.wrong("json-required", json_schema::unread(&error)),
         };
         let schema = agent.output.schema.as_ref();
         if let Some(words) = schema.and_then(|schema| json_schema::check(schema, &value).err()) {
@@ -97,7 +96,8 @@ fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Opti
             Some(near) => ["`", &call.name, "` is no tool; did you mean `", near, "`?"].concat(),
             None => ["`", &call.name, "` is no tool; there are: ", &names.join(", ")].concat(),
         };
-        return Err(Reason::of("unknown-action", words));
+        let reason = Reason::of("unknown-action", words);
+        return Err(reason.map(|reason| Reason { about: Some(call.name.clone()), ..reason }));
     };
     let invalid = |words: String| Reason::of("tool-payload-invalid", words);
     // Several models write nothing at all where there is nothing to say.

@@ -2,13 +2,18 @@
 //!
 //! What is only quoted, cut or broken does nothing; the model is told of it. Prose beside an action is a thought.
 
-use systole_kit::extract::{Action, Completion, Event, Extractor, Known, Names, Problem, Role, Stop};
+use std::sync::Arc;
+
+use systole_kit::extract::{
+    Action, Completion, Event, Extractor, Known, Mend, Mended, Names, Problem, Role, Stop,
+};
 use systole_kit::{Payload, namespaces};
 
 use super::{Act, Taken, final_in_words, report};
 use crate::contracts::Contracts;
+use crate::failures::Reason;
 use crate::heard::Heard;
-use crate::model;
+use crate::model::{self, Enough};
 use crate::primitives::{self, PLAN};
 use crate::spec::{Actions, Agent, Thinking};
 
@@ -18,7 +23,8 @@ const MOST: usize = 64;
 pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
     let text = heard.text();
     let stop = match heard.stop {
-        model::Stop::End | model::Stop::Tool => Stop::End,
+        // What was cut here was whole up to there.
+        model::Stop::End | model::Stop::Tool | model::Stop::Cut => Stop::End,
         model::Stop::Length => Stop::Length,
         model::Stop::Filtered => Stop::Broken,
     };
@@ -33,6 +39,35 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
         reading.event(event);
     }
     reading.finish(agent)
+}
+
+/// Who listens for the end of the first action, or, where only a final is taken, of that: what comes after it is not read.
+/// It is told where the same words mean the same without anything behind them, in whatever pieces they come.
+pub(super) fn listening(agent: &Agent, contracts: &Contracts, only_final: bool) -> Enough {
+    let names: Arc<Names> = names(agent, contracts).into();
+    Enough::new(move || {
+        let mut extractor = Extractor::new(Arc::clone(&names), systole_kit::Limits::default());
+        let is_wanted = move |event: &Event| match event {
+            Event::Completion(_) => true,
+            Event::Action(action) => !only_final || is_ending(action),
+            _ => false,
+        };
+        Box::new(move |words| {
+            let mut bytes = 0;
+            // Whatever is complete is so with the sign that ends a tag.
+            words.split_inclusive('>').find_map(|part| {
+                let mut events = Vec::new();
+                extractor.push(part.as_bytes(), &mut events);
+                bytes += part.len();
+                events.iter().any(is_wanted).then_some(bytes)
+            })
+        })
+    })
+}
+
+/// Whether an action is what the agent answers its call with.
+fn is_ending(action: &Action) -> bool {
+    action.role == Role::Returns || action.payload.name().is(namespaces::CORE, "final-report")
 }
 
 /// The names that mean something in the agent's text.
@@ -99,13 +134,14 @@ impl Reading<'_> {
             Event::Completion(completion) => self.completion(&completion),
             Event::Mend(mended) => {
                 if let Some(slug) = mended.mend.slug() {
-                    let words =
-                        ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."];
-                    self.taken.mends.extend(crate::failures::Reason::of(slug.as_str(), words.concat()));
+                    self.taken.mends.extend(Reason::of(slug.as_str(), mend_told(&mended)));
                 }
             }
             Event::Problem(problem) => {
-                self.taken.wrong(problem.slug.as_str(), told(&problem));
+                let reason = Reason::of(problem.slug.as_str(), told(&problem));
+                let about = problem.element.clone();
+                let line = Some(problem.place.line);
+                self.taken.reasons.extend(reason.map(|reason| Reason { about, line, ..reason }));
             }
         }
     }
@@ -174,6 +210,14 @@ fn own_report(payload: Payload) -> Option<Payload> {
             report("model", &outcome, told("reason").as_deref(), &payload.text())
         }
         _ => Some(payload),
+    }
+}
+
+/// What the model is told of a mend.
+fn mend_told(mended: &Mended) -> String {
+    match mended.mend {
+        Mend::EndTag => [&mended.meant, " was added at its end."].concat(),
+        _ => ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."].concat(),
     }
 }
 

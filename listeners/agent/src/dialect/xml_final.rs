@@ -104,8 +104,8 @@ fn json(
     content: &str,
     status: &str,
 ) -> Result<Option<systole_kit::Payload>, Wrong> {
-    let value: Value =
-        serde_json::from_str(content.trim()).map_err(|error| ("json-required", error.to_string()))?;
+    let value: Value = serde_json::from_str(content.trim())
+        .map_err(|error| ("json-required", super::json_schema::unread(&error)))?;
     let (value, status) = match older(&value) {
         Some((content, own)) if own == status => (content.clone(), status.to_owned()),
         Some((_, own)) => {

@@ -34,6 +34,21 @@ pub(crate) enum Happened {
     },
     /// A turn was answered.
     Turn(Turn),
+    /// Others spoke to one another before the call began.
+    Overheard(Overheard),
+}
+
+/// What somebody else said to somebody else in the thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Overheard {
+    /// Who.
+    pub(crate) from: String,
+    /// To whom.
+    pub(crate) to: String,
+    /// What.
+    pub(crate) payload: Payload,
+    /// Its number in the view.
+    pub(crate) number: u64,
 }
 
 /// A turn: what the model said, and what came of it.
@@ -41,6 +56,8 @@ pub(crate) enum Happened {
 pub(crate) struct Turn {
     /// What it said; none where that is not known.
     pub(crate) heard: Option<Heard>,
+    /// What was said inside of what it asked for, for an agent that sees its thread.
+    pub(crate) inside: Vec<Overheard>,
     /// The answers to its items.
     pub(crate) answers: Vec<Answered>,
     /// What came unasked.
@@ -135,11 +152,11 @@ impl Conversation {
     }
 
     fn next(&mut self, agent: &Agent, contracts: &Contracts, happened: &Happened) -> Vec<Message> {
-        if let Happened::Turn(turn) = happened {
-            self.note(agent, contracts, turn);
-        } else {
+        match happened {
+            Happened::Turn(turn) => self.note(agent, contracts, turn),
             // A call begins.
-            (self.unusable, self.repeated, self.last_said) = (0, 0, None);
+            Happened::Request { .. } => (self.unusable, self.repeated, self.last_said) = (0, 0, None),
+            Happened::Overheard(_) => {}
         }
         segment::messages(agent, contracts, &self.mark, happened, self.unusable)
     }

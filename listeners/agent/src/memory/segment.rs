@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use systole_kit::{Payload, namespaces};
 
-use super::{Answered, Happened, Turn, is_own_failure};
+use super::{Answered, Happened, Overheard, Turn, is_own_failure};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Taken};
+use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Message, Part, Role};
 use crate::prompt;
@@ -31,6 +32,10 @@ pub(super) fn messages(
             vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
         }
         Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, unusable),
+        Happened::Overheard(overheard) => {
+            let teller = Teller { agent, contracts, mark, taken: None, unusable };
+            vec![Message { role: Role::User, parts: vec![Part::Text(teller.overheard(overheard))] }]
+        }
     }
 }
 
@@ -115,7 +120,7 @@ impl Teller<'_> {
             let mut failed = taken.failed_calls.iter().filter(|(failed, _)| failed == id);
             let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
-                let first = crate::show::first_words(&reason.code(), None, None);
+                let first = first_words_of(reason);
                 (self.mark.cover(&[&first, "\n", &reason.told()].concat()), true)
             })
         };
@@ -154,14 +159,24 @@ impl Teller<'_> {
             // A tool could say the same words: only what stands within the mark is the core's.
             return (block(self.mark, &core_words(payload, self.mark)), is_error);
         }
-        let words = self.in_part(answer).unwrap_or_else(|| words_of(payload));
+        let words = self.in_part(payload, answer.number).unwrap_or_else(|| words_of(payload));
         (self.mark.cover(&words), false)
     }
 
+    /// What others said to one another. Whoever it is from, and be it the core, it is not said to this agent, and stands
+    /// where nothing in it can be more than a word of theirs.
+    fn overheard(&self, overheard: &Overheard) -> String {
+        let Overheard { from, to, payload, number } = overheard;
+        let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| words_of(payload));
+        let name = |name: &str| quoted(&self.mark.cover(name));
+        let words = escaped(&self.mark.cover(&words));
+        ["<message from=\"", &name(from), "\" to=\"", &name(to), "\">", &words, "</message>"].concat()
+    }
+
     /// A long output is shown in part; all of it lies in the log, from where it can be read on.
-    fn in_part(&self, answer: &Answered) -> Option<String> {
+    fn in_part(&self, payload: &Payload, number: Option<u64>) -> Option<String> {
         let most = self.agent.tool_output_max;
-        let document = std::str::from_utf8(answer.payload.bytes()).ok().filter(|text| text.len() > most)?;
+        let document = std::str::from_utf8(payload.bytes()).ok().filter(|text| text.len() > most)?;
         let shown: String = document
             .char_indices()
             .take_while(|(at, character)| at + character.len_utf8() <= most)
@@ -169,16 +184,15 @@ impl Teller<'_> {
             .collect();
         let (here, all) = (shown.chars().count().to_string(), document.chars().count().to_string());
         let mut words = [&shown, "\n[characters 0 to ", &here, " of ", &all, " are shown"].concat();
-        let call =
-            answer.number.and_then(|number| prompt::reading_on(self.agent, self.contracts, number, &here));
+        let call = number.and_then(|number| prompt::reading_on(self.agent, self.contracts, number, &here));
         words.extend(call.map(|call| ["; read on with ", &call].concat()));
         words.push(']');
         Some(words)
     }
 
-    /// Everything else: results of actions in text, the core's words, what was unusable, and what came unasked.
+    /// Everything else: what was said inside of what it asked for, results of actions in text, the core's words, what was unusable, and what came unasked.
     fn words(&self, turn: &Turn) -> Vec<String> {
-        let mut words = Vec::new();
+        let mut words: Vec<String> = turn.inside.iter().map(|inside| self.overheard(inside)).collect();
         let several = self.taken.is_some_and(|taken| taken.acts.len() > 1);
         for answer in &turn.answers {
             let act = self.act(answer.ordinal);
@@ -244,7 +258,7 @@ impl Teller<'_> {
         let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
         let told = payload.attribute("message").unwrap_or_default();
         let (attempt, of) = (self.unusable.to_string(), self.agent.attempts.to_string());
-        let first = crate::show::first_words(&code, None, None);
+        let first = self.first_words(&code);
         let reason = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
         [
             "<turn-failed attempt=\"",
@@ -260,17 +274,41 @@ impl Teller<'_> {
         .concat()
     }
 
+    /// How a failure of the turn's own output begins.
+    fn first_words(&self, code: &str) -> String {
+        let reasons = self.taken.map(|taken| taken.reasons.as_slice()).unwrap_or_default();
+        match reasons.iter().find(|reason| reason.code() == code) {
+            Some(reason) => first_words_of(reason),
+            None => crate::show::first_words(code, None, None),
+        }
+    }
+
+    /// Whether what is told of an output is no failure: it was used, and this was mended or is to be done otherwise.
+    fn is_remark(&self, code: &str) -> bool {
+        let mended = |taken: &Taken| taken.mends.iter().any(|mend| mend.code() == code);
+        self.taken.is_some_and(|taken| taken.is_usable() && (mended(taken) || crate::show::is_of_form(code)))
+    }
+
     /// What came unasked. A remark of the agent about its own output is a result without a tool.
     fn arrival(&self, payload: &Payload) -> String {
         if is_own_failure(payload) {
             let code = payload.attribute("code").unwrap_or_default();
             let told = payload.attribute("message").unwrap_or_default();
-            let first = crate::show::first_words(&code, None, None);
-            let words = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
+            let words = match self.is_remark(&code) {
+                true => ["Note: ", &told].concat(),
+                false => [&self.first_words(&code), "\n", &told].concat(),
+            };
+            let words = escaped(&self.mark.cover(&words));
             return ["<tool_result>", &words, "</tool_result>"].concat();
         }
         block(self.mark, &core_words(payload, self.mark))
     }
+}
+
+/// How a failure begins that is known with what it is about.
+fn first_words_of(reason: &Reason) -> String {
+    let line = reason.line.map(|line| line.to_string());
+    crate::show::first_words(&reason.code(), reason.about.as_deref(), line.as_deref())
 }
 
 /// Messages as the chain of a prompt keeps them: JSON, one message a line.

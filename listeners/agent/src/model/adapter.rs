@@ -116,7 +116,8 @@ impl Inner {
         unfit::refuse(&mut answer, &self.asked, self.form.content_types(), &self.limits).await?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, Part::Call(_))).count();
-        let mut draft = Draft::new(self.limits.answer, calls, watcher);
+        let listening = request.enough.as_ref().map(super::Enough::listening);
+        let mut draft = Draft::new(self.limits.answer, calls, watcher, listening);
         let mut reading = self.form.reading();
         self.read(answer, begun, reading.as_mut(), &mut draft).await?;
         match draft.stop {
@@ -142,7 +143,8 @@ impl Inner {
         serde_json::to_vec(&body).map_err(|fault| wrong(format!("the request cannot be written: {fault}")))
     }
 
-    /// Reads to the end of the answer, be it good or bad. Where it returns well the form's end was seen.
+    /// Reads to the end of the answer, be it good or bad. Where it returns well the form's end was seen, or it was enough:
+    /// then the connection is closed with what is still to come.
     async fn read(
         &self,
         mut answer: Incomings,
@@ -162,7 +164,12 @@ impl Inner {
                     silent &= bytes.is_empty();
                     events.feed(&bytes);
                     while let Some(event) = events.next().map_err(|fault| self.line(fault, draft))? {
-                        match self.take(&event, reading, draft)? {
+                        let step = self.take(&event, reading, draft)?;
+                        if draft.is_enough() {
+                            draft.cut();
+                            return Ok(());
+                        }
+                        match step {
                             Step::Nothing => {}
                             Step::Content => until = Instant::now() + self.limits.idle,
                             Step::End => return Ok(()),
@@ -195,7 +202,12 @@ impl Inner {
     ) -> Result<(), Fault> {
         if close == Close::Measured {
             while let Some(event) = events.left().map_err(|fault| self.line(fault, draft))? {
-                if self.take(&event, reading, draft)? == Step::End {
+                let step = self.take(&event, reading, draft)?;
+                if draft.is_enough() {
+                    draft.cut();
+                    return Ok(());
+                }
+                if step == Step::End {
                     return Ok(());
                 }
             }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Call, Fault, FaultKind, Part, Piece, Stop, Usage, Watcher, reasoning};
+use super::{Answer, Call, Fault, FaultKind, Listening, Part, Piece, Stop, Usage, Watcher, reasoning};
 
 /// A part that may still grow.
 enum Growing {
@@ -32,6 +32,10 @@ pub(super) struct Draft {
     /// The number of the next call that needs a name of ours.
     drawn: usize,
     watcher: Watcher,
+    /// Who says when it is enough; nobody where it is read to its end.
+    listening: Option<Listening>,
+    /// The parts that it has, once it is enough: what comes after them is none of it.
+    enough: Option<usize>,
     /// What was used, as far as it was said.
     pub(super) usage: Usage,
     /// Why it ended, once that was said.
@@ -40,9 +44,22 @@ pub(super) struct Draft {
 
 impl Draft {
     /// An empty one, which takes `most` bytes. Calls without a name are counted on from `calls`.
-    pub(super) fn new(most: usize, calls: usize, watcher: Watcher) -> Self {
+    pub(super) fn new(most: usize, calls: usize, watcher: Watcher, listening: Option<Listening>) -> Self {
         let (parts, usage) = (Vec::new(), Usage::default());
-        Self { parts, bytes: 0, most, apart: false, drawn: calls, watcher, usage, stop: None }
+        let (bytes, apart, drawn) = (0, false, calls);
+        Self { parts, bytes, most, apart, drawn, watcher, listening, enough: None, usage, stop: None }
+    }
+
+    /// Whether what was wanted of it has come: it is not read on.
+    pub(super) fn is_enough(&self) -> bool {
+        self.enough.is_some()
+    }
+
+    /// It ends here. Providers say at the end what they have written, so that nobody knows: what some of them say on the
+    /// way counts less.
+    pub(super) fn cut(&mut self) {
+        self.stop = Some(Stop::Cut);
+        self.usage.tokens_out = None;
     }
 
     /// Whether anything of an answer came.
@@ -63,15 +80,18 @@ impl Draft {
 
     /// Further words of the answer.
     pub(super) fn text(&mut self, text: &str) -> Result<(), Fault> {
-        if text.is_empty() {
+        if text.is_empty() || self.is_enough() {
             return Ok(());
         }
-        let (fits, beyond) = self.room(text);
+        let heard = self.listening.as_mut().and_then(|listening| listening(text));
+        let wanted = heard.and_then(|bytes| text.get(..bytes));
+        let (fits, beyond) = self.room(wanted.unwrap_or(text));
         match self.parts.last_mut() {
             Some(Growing::Text(before)) if !self.apart => before.push_str(fits),
             _ => self.parts.push(Growing::Text(fits.to_owned())),
         }
         self.apart = false;
+        self.enough = wanted.filter(|_| !beyond).map(|_| self.parts.len());
         self.shown(fits, Piece::Text);
         self.within(beyond)
     }
@@ -171,7 +191,8 @@ impl Draft {
 
     /// The whole answer, which `by` gave.
     pub(super) fn finish(self, by: String, stop: Stop) -> Answer {
-        let parts = self.parts.into_iter().map(|part| match part {
+        let most = self.enough.unwrap_or(self.parts.len());
+        let parts = self.parts.into_iter().take(most).map(|part| match part {
             Growing::Text(text) => Part::Text(text),
             Growing::Call(call) => Part::Call(call),
             Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),

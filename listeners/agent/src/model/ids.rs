@@ -67,6 +67,7 @@ mod tests {
         let messages =
             parts.into_iter().map(|part| Message { role: Role::User, parts: vec![part] }).collect();
         Request {
+            enough: None,
             system: String::new(),
             messages,
             tools: Vec::new(),

@@ -1,7 +1,8 @@
 //! A model as an agent sees it: messages and tools go in, an answer with a reason why it ended comes out, or a fault
 //! that says whether anything was bought. Knows no payload and no thread.
 //!
-//! An answer is only what the provider ended in so many words: a stream that stops without a reason is a fault.
+//! An answer is only what the provider ended in so many words, or what was cut here because it was enough: a stream that
+//! stops without a reason is a fault.
 
 pub mod script;
 
@@ -14,6 +15,7 @@ mod adapter;
 mod anthropic;
 mod complaint;
 mod draft;
+mod enough;
 mod form;
 mod gemini;
 mod http;
@@ -31,6 +33,7 @@ mod reasoning;
 mod unfit;
 
 pub use adapter::{Adapter, Unusable};
+pub use enough::{Enough, Listening};
 pub use key::{Key, KeyFault};
 pub use ledger::{Came, Going, Ledger};
 pub use limits::Limits;
@@ -55,6 +58,8 @@ pub struct Request {
     pub max_output: u64,
     /// Further parameters, sent as they stand.
     pub params: Map<String, Value>,
+    /// Where the answer is cut; none: it is read to its end.
+    pub enough: Option<Enough>,
 }
 
 /// Who said something.
@@ -157,6 +162,8 @@ pub enum Stop {
     Tool,
     /// The provider would not let it say that.
     Filtered,
+    /// It was cut here, as what was wanted of it had come.
+    Cut,
 }
 
 /// Tokens that were used. What a provider does not say is none.

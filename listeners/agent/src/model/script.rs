@@ -212,6 +212,12 @@ impl Scripted {
         Err(self.fault(&["the script has ", &all, " answers for it, and they are all given"].concat()))
     }
 
+    /// An answer of which no more was wanted. A provider would not have come to its usage.
+    fn cut(&self, said: String) -> Answer {
+        let (parts, usage) = (vec![Part::Text(said)], Usage::default());
+        Answer { parts, stop: Stop::Cut, usage, by: self.name.clone() }
+    }
+
     fn fault(&self, words: &str) -> Box<Fault> {
         let words = ["model ", &self.name, ", agent ", &self.agent, ": ", words].concat();
         Box::new(Fault {
@@ -249,10 +255,18 @@ impl Scripted {
             return Err(fault);
         }
         let text: String = reply.parts.iter().filter_map(text_of).collect();
+        let mut listening = request.enough.as_ref().map(super::Enough::listening);
         let mut characters = text.chars().peekable();
+        let mut said = String::new();
         while characters.peek().is_some() {
             let piece: String = characters.by_ref().take(reply.chunk).collect();
-            watcher(Piece::Text(piece));
+            let heard = listening.as_mut().and_then(|listening| listening(&piece));
+            let wanted = heard.and_then(|bytes| piece.get(..bytes));
+            said.push_str(wanted.unwrap_or(&piece));
+            watcher(Piece::Text(wanted.unwrap_or(&piece).to_owned()));
+            if wanted.is_some() {
+                return Ok(script.cut(said));
+            }
             tokio::time::sleep(reply.delay).await;
         }
         if reply.cut {

@@ -37,7 +37,10 @@ pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>)
             Some(line) => ["Error: Malformed XML at line ", line, "."].concat(),
             None => "Error: Malformed XML.".to_owned(),
         },
-        Class::Tool => ["Error: Unknown tool: ", element.unwrap_or("(no name)"), "."].concat(),
+        Class::Tool => match element {
+            Some(element) => ["Error: Unknown tool: ", element, "."].concat(),
+            None => "Error: Unknown tool.".to_owned(),
+        },
         Class::Parameters => "Error: Invalid parameters:".to_owned(),
         Class::Execution => "Error: Tool execution failed:".to_owned(),
     }
@@ -58,6 +61,11 @@ pub(crate) enum Class {
     Execution,
 }
 
+/// Whether that code says that an output had not the form of one that can be used.
+pub(crate) fn is_of_form(code: &str) -> bool {
+    class(code) == Class::Form
+}
+
 /// The class of a code.
 pub(crate) fn class(code: &str) -> Class {
     match code {
@@ -67,13 +75,12 @@ pub(crate) fn class(code: &str) -> Class {
         | "payload.malformed"
         | "payload.forbidden-construct" => Class::Markup,
         "agent.unknown-action"
-        | "agent.ambiguous-action"
         | "route.not-a-peer"
-        | "route.ambiguous"
         | "payload.no-such-element"
         | "payload.undeclared"
         | "payload.no-namespace" => Class::Tool,
-        "agent.tool-payload-invalid" => Class::Parameters,
+        // Whom it is meant for is a parameter that is missing: the tool itself is known.
+        "agent.tool-payload-invalid" | "agent.ambiguous-action" | "route.ambiguous" => Class::Parameters,
         "model.truncated" | "model.too-large" => Class::Form,
         code if code.starts_with("agent.") => Class::Form,
         code if code.starts_with("payload.") || code == "reply.final-not-alone" => Class::Parameters,

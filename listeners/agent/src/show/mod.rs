@@ -8,7 +8,7 @@ mod failure;
 mod markup;
 
 pub(crate) use core::{block, core_words};
-pub(crate) use failure::{failure, first_words, slip};
+pub(crate) use failure::{failure, first_words, is_of_form, slip};
 pub(crate) use markup::{markup, only_text};
 
 use systole_kit::Payload;

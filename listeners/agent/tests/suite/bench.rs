@@ -47,6 +47,7 @@ pub(crate) fn request(text: &str) -> Request {
         choice: None,
         max_output: 500,
         params: Map::new(),
+        enough: None,
     }
 }
 

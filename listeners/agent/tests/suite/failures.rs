@@ -40,7 +40,7 @@ async fn e8_a_cut_answer_is_told_and_nothing_of_it_is_executed() {
     let mut stage = Stage::of(helper(Dialect::Native), &script("{call: {search: {query: x}}, stop: length}"));
     let (told, shown) = self::shown(&mut stage).await;
     assert!(told.starts_with("agent.output-truncated: "), "{told}");
-    assert!(shown.contains("Nothing in it was executed"), "{shown}");
+    assert!(shown.contains("What the cut reached was not executed"), "{shown}");
 }
 
 #[tokio::test]

@@ -71,7 +71,8 @@ async fn e12_every_link_of_a_prompt_is_put_down_however_many_turns_are_taken_up(
             let (stop, payload) = ("end".to_owned(), found(&format!("found {turn}")));
             let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };
             let spot = Spot::Answer { turn, ordinal: 1 };
-            let message = Message { seq: u64::from(turn) * 2, from: "search".to_owned(), spot, payload };
+            let message =
+                Message { seq: u64::from(turn) * 2, from: "search".to_owned(), to: None, spot, payload };
             [Shown::Words(words), Shown::Message(message)]
         });
         stage.take_up(turns + 1, since.collect()).await;

@@ -29,6 +29,7 @@ fn conversation() -> Request {
         is_error,
     };
     Request {
+        enough: None,
         messages: vec![
             said(Role::User, vec![text("find it")]),
             said(Role::User, vec![text(""), text("please")]),

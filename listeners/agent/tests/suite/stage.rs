@@ -46,6 +46,8 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
         dialect,
         thinking: spec::Thinking::Required,
         actions: if native { spec::Actions::Many } else { spec::Actions::One },
+        stop_early: false,
+        sees_thread: false,
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
@@ -100,6 +102,14 @@ pub(crate) struct Heard {
     pub(crate) progress: Vec<String>,
     /// What the view shows behind the request.
     pub(crate) since: Vec<Shown>,
+    /// The views that were asked for, each with what it showed.
+    pub(crate) views: Vec<Vec<Shown>>,
+    /// The links that were put down, in order.
+    pub(crate) put: Vec<String>,
+    /// What it shows before that.
+    pub(crate) before: Vec<Shown>,
+    /// From where on it was asked for.
+    pub(crate) asked: Vec<u64>,
 }
 
 pub(crate) struct Stage {
@@ -120,7 +130,11 @@ impl Stage {
     /// That agent with that model, asked that.
     pub(crate) fn with(spec: spec::Agent, model: Arc<dyn Model>, question: &str) -> Self {
         let models = Models::new(vec![(limits(), model)], Box::new(Dice), &Patience::default());
-        let models = Arc::new(models.expect("the models are right"));
+        Self::asking(spec, Arc::new(models.expect("the models are right")), question)
+    }
+
+    /// That agent with those models, asked that.
+    pub(crate) fn asking(spec: spec::Agent, models: Arc<Models>, question: &str) -> Self {
         let agent = Arc::new(Agent::new(spec, models).expect("the schemas are right"));
         let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
@@ -275,20 +289,33 @@ impl Line for Kept {
                 let hash: String =
                     Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
                 let total = text.len() as u64;
+                heard.put.push(text.clone());
                 heard.documents.insert(hash.clone(), text);
                 Some(Put { hash, total }.payload())
             }
-            Saying::Ask(Question::View { .. }) => {
+            Saying::Ask(Question::View { from_seq, .. }) => {
+                heard.asked.push(from_seq);
                 let message = Message {
-                    seq: 1,
+                    seq: heard.before.len() as u64 + 1,
                     from: "alice".to_owned(),
+                    to: None,
                     spot: Spot::Request,
                     payload: self.request.clone(),
                 };
                 let (mark, began) = (MARK.to_owned(), "2026-11-20".to_owned());
-                let mut shown = vec![Shown::Message(message)];
-                shown.extend(heard.since.iter().cloned());
-                Some(Viewed { count: 1, next: None, mark, began, shown }.payload())
+                let all = heard.before.iter().cloned().chain([Shown::Message(message)]);
+                let all: Vec<Shown> = all.chain(heard.since.iter().cloned()).collect();
+                let number = |shown: &Shown| match shown {
+                    Shown::Message(message) => Some(message.seq),
+                    Shown::Words(_) => None,
+                };
+                let count = all.iter().filter_map(number).max().unwrap_or(0);
+                // Words go with the message that they stand before.
+                let with = |at: usize| all[at..].iter().find_map(number).unwrap_or(count);
+                let asked = (0..all.len()).filter(|at| with(*at) >= from_seq);
+                let shown: Vec<Shown> = asked.map(|at| all[at].clone()).collect();
+                heard.views.push(shown.clone());
+                Some(Viewed { count, next: None, mark, began, shown }.payload())
             }
             Saying::Ask(other) => panic!("nobody answers {other:?}"),
         };

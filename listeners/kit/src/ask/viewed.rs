@@ -42,6 +42,8 @@ pub struct Message {
     pub seq: u64,
     /// Who said it.
     pub from: String,
+    /// Whom it was said to, where it was said between others.
+    pub to: Option<String>,
     /// Where in the call it stands.
     pub spot: Spot,
     /// What was said.
@@ -88,6 +90,11 @@ pub enum Spot {
         /// The turn.
         turn: u32,
     },
+    /// It was said between others in the thread, and is shown to a listener that sees the thread.
+    Thread {
+        /// The turn, if it was said inside of what that turn asked for.
+        turn: Option<u32>,
+    },
 }
 
 impl Spot {
@@ -99,6 +106,7 @@ impl Spot {
             Self::Said { turn, ordinal } => ("said", Some(turn), Some(ordinal)),
             Self::Answer { turn, ordinal } => ("answer", Some(turn), Some(ordinal)),
             Self::Inbox { turn } => ("inbox", Some(turn), None),
+            Self::Thread { turn } => ("thread", turn, None),
         }
     }
 
@@ -110,9 +118,10 @@ impl Spot {
             "said" => Ok(Self::Said { turn: number(gate, "turn")?, ordinal: number(gate, "ordinal")? }),
             "answer" => Ok(Self::Answer { turn: number(gate, "turn")?, ordinal: number(gate, "ordinal")? }),
             "inbox" => Ok(Self::Inbox { turn: number(gate, "turn")? }),
+            "thread" => Ok(Self::Thread { turn: count(gate, tag, "turn")?.map(small) }),
             _ => {
                 let fault = gate.fault(codes::INVALID, "the message is of no sort of a view", tag.offset);
-                Err(fault.expected("request, said, answer or inbox").received(&sort))
+                Err(fault.expected("request, said, answer, inbox or thread").received(&sort))
             }
         }
     }
@@ -187,10 +196,12 @@ impl Shown {
     fn write(&self, writer: &mut Writer) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         match self {
-            Self::Message(Message { seq, from, spot, payload }) => {
+            Self::Message(Message { seq, from, to, spot, payload }) => {
                 let (sort, turn, ordinal) = spot.parts();
-                let start = writer.open("message").number("seq", *seq).attr("from", from).attr("sort", sort);
+                let start = writer.open("message").number("seq", *seq).attr("from", from);
                 start
+                    .attr_if("to", to.as_deref())
+                    .attr("sort", sort)
                     .attr_if("turn", number(turn.map(u64::from)).as_deref())
                     .attr_if("ordinal", number(ordinal.map(u64::from)).as_deref())
                     .payload(payload);
@@ -210,6 +221,7 @@ impl Message {
     fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
         let seq = needed(gate, tag, "seq")?;
         let from = attribute(gate, tag, "from")?;
+        let to = gate.attribute("to").map(std::borrow::Cow::into_owned);
         let spot = Spot::read(gate, tag)?;
         let Some(inside) = gate.child()? else {
             return Err(gate.fault(codes::INVALID, "the message holds no payload", tag.offset));
@@ -218,7 +230,7 @@ impl Message {
         if let Some(more) = gate.child()? {
             return Err(gate.fault(codes::INVALID, "the message holds more than one payload", more.offset));
         }
-        Ok(Self { seq, from, spot, payload })
+        Ok(Self { seq, from, to, spot, payload })
     }
 }
 

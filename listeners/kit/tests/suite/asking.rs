@@ -11,7 +11,7 @@ fn payload(document: &str) -> Payload {
 #[test]
 fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
     let shown = |seq, spot, document| {
-        Shown::Message(Message { seq, from: "search".into(), spot, payload: payload(document) })
+        Shown::Message(Message { seq, from: "search".into(), to: None, spot, payload: payload(document) })
     };
     let words = |turn, tokens, text: &str| {
         let (stop, text) = ("end".to_owned(), text.to_owned());

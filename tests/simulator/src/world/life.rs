@@ -6,6 +6,7 @@ use std::sync::Arc;
 use systole::edges::leases::LeaseTable;
 use systole::pump::heart::{Answered, Heart, Input, Lookup, Ports};
 use systole::pump::state::{Book, Wish};
+use systole::pump::view::Begun;
 use systole::pump::wake::{self, Recovered};
 
 use super::{Due, Line, World};
@@ -25,6 +26,8 @@ pub(super) struct Life {
     pub(super) scribe: Option<Scribe>,
     pub(super) lookups: Line<Lookup>,
     pub(super) answers: Line<Answered>,
+    /// Views that its reader has begun.
+    pub(super) begun: Begun,
     /// The next tick that is planned.
     pub(super) tick_ms: Option<u64>,
     /// When a drain waits no longer, once one has begun.
@@ -80,6 +83,7 @@ impl World {
             scribe: None,
             lookups: Line::new(),
             answers: Line::new(),
+            begun: Begun::default(),
             tick_ms: None,
             drained_ms: None,
             has_said_farewell: false,

@@ -151,7 +151,7 @@ impl World {
         }
         let is_blind = dice.permille(self.weather.blind);
         let glass = Glass { log: self.disk.log().clone(), is_blind, forgets_rows: false };
-        life.answers.push_back(answer(&glass, lookup));
+        life.answers.push_back(answer(&glass, &mut life.begun, lookup));
         let (number, after_ms) = (life.number, dice.delay_ms(self.look_ms));
         self.agenda.after(after_ms, Due::Finds { life: number });
         if is_blind {

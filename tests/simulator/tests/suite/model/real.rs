@@ -17,7 +17,7 @@ use systole::words::approval::{Ruling, Says};
 use systole::words::budget::{Budgets, Loops, Use};
 use systole::words::codes::Code;
 use systole::words::composition::{
-    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId,
+    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
 use systole::words::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
@@ -67,6 +67,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         note: Some(SchemaId(2)),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
+        sees: Sees::Call,
         share_percent: u32::try_from(SHARE_PERCENT).unwrap(),
         in_flight: 1,
         timeout_ms: 30_000,

@@ -42,7 +42,7 @@ impl Naive {
         number: u64,
     ) -> Option<(Shown, bool)> {
         let what = format!("cast n{number}");
-        let circles = |to: &Party| self.turns_in_circles((thread, path), *to, &what);
+        let circles = |to: &Party| self.turns_in_circles((thread, path, turn), *to, &what);
         if let Some(code) = takers.iter().find_map(circles) {
             return Some((code.to_owned(), true));
         }
@@ -55,7 +55,7 @@ impl Naive {
             self.opens((thread, &path), payer.clone(), *party, format!("n{number}"), false);
         }
         self.pays(thread, &payer, takers.len() as u64, None);
-        takers.iter().for_each(|to| self.remembers((thread, path), *to, &what));
+        takers.iter().for_each(|to| self.remembers((thread, path, turn), *to, &what));
         None
     }
 

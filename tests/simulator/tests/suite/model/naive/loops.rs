@@ -1,5 +1,5 @@
 //! Calls that repeat themselves, in the naive pump: each open call remembers what it sent to whom and what it
-//! was answered, and how many rounds in a row brought nothing new.
+//! was answered, and which of its turns brought something new.
 
 use super::{Call, Naive, Party, Shown};
 
@@ -24,16 +24,16 @@ pub(super) struct Memory {
     calls: Vec<(&'static str, String, u32)>,
     /// From whom, and what.
     answers: Vec<(&'static str, Shown)>,
-    last: Option<Last>,
+    /// Every turn that made a call, the newest last.
+    rounds: Vec<Round>,
 }
 
-/// The last call that was made: to whom, whether it was new, and how many rounds in a row with that party
-/// brought nothing new.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    with: &'static str,
+/// A turn that made calls: to whom, and whether it called with something new or was answered with it.
+#[derive(Clone, Debug)]
+struct Round {
+    turn: u32,
+    with: Vec<&'static str>,
     is_new: bool,
-    idle: u32,
 }
 
 impl Memory {
@@ -42,20 +42,27 @@ impl Memory {
         same.map_or(0, |(.., times)| *times)
     }
 
-    /// How many rounds in a row with a party brought nothing new.
-    fn idle_rounds(&self, with: Party) -> u32 {
-        self.last.filter(|last| last.with == with.name).map_or(0, |last| last.idle)
+    /// How many turns called a party since there was last something new, that turn left out if it has none.
+    fn idle_rounds(&self, turn: u32, with: Party) -> u32 {
+        let since = self.rounds.iter().rev().take_while(|round| !round.is_new);
+        let counts = since.filter(|round| round.turn != turn && round.with.contains(&with.name));
+        u32::try_from(counts.count()).unwrap_or(u32::MAX)
     }
 
     /// A call is made: how often it was, this time counted.
-    fn sends(&mut self, to: Party, what: &str) -> u32 {
+    fn sends(&mut self, turn: u32, to: Party, what: &str) -> u32 {
         let times = self.times(to, what) + 1;
         self.calls.retain(|(party, sent, _)| *party != to.name || sent != what);
         self.calls.push((to.name, what.to_owned(), times));
         let old = self.calls.len().saturating_sub(MOST_REMEMBERED);
         self.calls.drain(..old);
-        let idle = if times == 1 { 0 } else { self.idle_rounds(to) };
-        self.last = Some(Last { with: to.name, is_new: times == 1, idle });
+        if self.rounds.last().is_none_or(|round| round.turn != turn) {
+            self.rounds.push(Round { turn, with: Vec::new(), is_new: false });
+        }
+        if let Some(round) = self.rounds.last_mut() {
+            round.with.push(to.name);
+            round.is_new |= times == 1;
+        }
         times
     }
 
@@ -66,8 +73,8 @@ impl Memory {
         self.answers.push((from.name, shown.clone()));
         let old = self.answers.len().saturating_sub(MOST_REMEMBERED);
         self.answers.drain(..old);
-        if let Some(last) = self.last.as_mut().filter(|last| last.with == from.name) {
-            last.idle = if last.is_new || !is_known { 0 } else { last.idle + 1 };
+        if let Some(round) = self.rounds.last_mut() {
+            round.is_new |= !is_known;
         }
     }
 }
@@ -76,7 +83,7 @@ impl Naive {
     /// Why a call may not be made again.
     pub(super) fn turns_in_circles(
         &self,
-        (thread, path): (&str, &str),
+        (thread, path, turn): (&str, &str, u32),
         to: Party,
         what: &str,
     ) -> Option<&'static str> {
@@ -85,15 +92,15 @@ impl Naive {
         match memory.times(to, what) {
             times if times + 1 >= loops.refused => Some("loop.repeated-call"),
             0 => None,
-            _ => (memory.idle_rounds(to) >= loops.rounds).then_some("loop.ping-pong"),
+            _ => (memory.idle_rounds(turn, to) >= loops.rounds).then_some("loop.ping-pong"),
         }
     }
 
     /// A call is made and paid: it is remembered, and its sender told if it was one too many.
-    pub(super) fn remembers(&mut self, (thread, path): (&str, &str), to: Party, what: &str) {
+    pub(super) fn remembers(&mut self, (thread, path, turn): (&str, &str, u32), to: Party, what: &str) {
         let told = self.loops.map(|loops| loops.told);
         let Some(call) = self.call_mut(thread, path) else { return };
-        if Some(call.memory.sends(to, what)) == told {
+        if Some(call.memory.sends(turn, to, what)) == told {
             call.waiting.push((usize::MAX, "loop.repeated-call".to_owned()));
         }
     }

@@ -118,12 +118,12 @@ impl Naive {
             }
             Thrown::Call(party, number) => {
                 let (nested, what) = (nested(path, turn, ordinal), format!("n{number}"));
-                if let Some(code) = self.turns_in_circles((thread, path), *party, &what) {
+                if let Some(code) = self.turns_in_circles((thread, path, turn), *party, &what) {
                     return Some((code.to_owned(), true));
                 }
                 self.opens((thread, &nested), payer.clone(), *party, what.clone(), false);
                 self.pays(thread, &payer, 1, None);
-                self.remembers((thread, path), *party, &what);
+                self.remembers((thread, path, turn), *party, &what);
                 None
             }
             Thrown::Cast(takers, is_first_enough, number) => {

@@ -1,0 +1,162 @@
+//! An answer that is cut behind its first action: by the agent, at every provider, and with the same words kept in
+//! whatever pieces they come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use systole_agent::model::{Dice, Limits as Patience, Model, Models, Part, Stop};
+use systole_agent::spec::{self, Dialect, Provider};
+use systole_kit::journal::Outcome;
+use systole_kit::reply::Said;
+use systole_mock_model::{End, MockModel, Options, Script, Seen};
+
+use super::bench::{FORMS, adapter, limits, model, request, run, unwatched};
+use super::stage::{Stage, found, helper, items};
+
+const ACTION: &str = "<thinking>Where?</thinking>\n<search><query>a &gt; b</query></search>";
+
+fn early() -> spec::Agent {
+    spec::Agent { stop_early: true, ..helper(Dialect::Xml) }
+}
+
+/// What a model said is on record as a script's answer.
+fn script(say: &str, more: &str) -> String {
+    let say = serde_json::to_string(say).unwrap();
+    format!(
+        "helper:\n  - {{say: {say}{more}}}\n  - say: \"<attempt_completion><result>ok</result></attempt_completion>\"\n"
+    )
+}
+
+/// The markup of the items of a reply, without notes.
+fn acts(said: &Said) -> Vec<String> {
+    let acts = items(said).into_iter().filter(|item| &*item.name().local != "helper");
+    acts.map(|item| String::from_utf8_lossy(item.bytes()).into_owned()).collect()
+}
+
+#[tokio::test]
+async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes() {
+    let say = [ACTION, "\n<search><query>second</query></search> and on"].concat();
+    for chunk in [1, 2, 3, 7, 1000] {
+        let more = format!(", chunk: {chunk}, usage: {{in: 9, out: 9}}");
+        let mut stage = Stage::of(early(), &script(&say, &more));
+        let said = stage.ask().await;
+        assert_eq!(acts(&said).len(), 1, "{chunk}: {said:?}");
+        let Outcome { stop, text, tokens_in, tokens_out, money, .. } = stage.outcome();
+        assert_eq!((stop.as_str(), text.as_str()), ("cut", ACTION), "{chunk}");
+        assert_eq!((tokens_in, tokens_out, money), (None, None, None), "nobody said what it used");
+        let heard = stage.heard.lock().unwrap();
+        assert!(heard.notices.is_empty(), "there was no second action: {:?}", heard.notices);
+        let shown = heard.progress.concat();
+        assert!(ACTION.starts_with(&shown), "{chunk}: what is not read is not shown either: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn e2_what_was_cut_is_remembered_as_it_was_received() {
+    let mut stage = Stage::of(early(), &script(&[ACTION, " never read"].concat(), ""));
+    stage.ask().await;
+    stage.answer(vec![None, Some(found("line 7"))], Vec::new()).await;
+    let (_, segments, _) = stage.prompt();
+    let said: serde_json::Value = serde_json::from_str(segments[1].lines().next().unwrap()).unwrap();
+    assert_eq!((&said["role"], &said["parts"][0]["text"]), (&"assistant".into(), &ACTION.into()));
+    assert!(stage.shown().contains("line 7"), "{}", stage.shown());
+    assert!(!segments.concat().contains("never read"));
+}
+
+#[tokio::test]
+async fn e2_what_is_done_is_the_first_action_of_the_whole_answer_and_nothing_that_is_quoted() {
+    let wrapped = "<tool_call>\n<search><query>in a wrapper</query></search>\n</tool_call>";
+    let own = "<helper xmlns=\"https://xml-pipeline.org/ns/helper/v1\"><thought>so</thought><search><query>own</query></search></helper>";
+    let message = "<message><meta><to>search</to></meta><search><query>to it</query></search></message>";
+    let firsts = [
+        ACTION.to_owned(),
+        ["<thinking>t</thinking>\n```xml\n<search><query>quoted</query></search>\n```\n", ACTION].concat(),
+        ["<thinking>t</thinking>\n<!-- <search><query>no</query></search> -->\n", ACTION].concat(),
+        "<thinking>t</thinking><search><query><![CDATA[</search> <b>]]></query></search>".to_owned(),
+        ["<thinking>the end tag is </search></thinking>", wrapped].concat(),
+        ["<thinking>t</thinking>", own].concat(),
+        ["<thinking>t</thinking>", message].concat(),
+        ["<thinking>t</thinking><todo-until condition=\"done\"><step>x</step></todo-until>", ACTION].concat(),
+        "<thinking>t</thinking><attempt_completion><result>In <b>auth</b>.rs</result></attempt_completion>"
+            .to_owned(),
+        "<thinking>t</thinking><answer>In auth.rs</answer>".to_owned(),
+    ];
+    for first in firsts {
+        let mut whole = Stage::of(helper(Dialect::Xml), &script(&first, ""));
+        let expected = whole.ask().await;
+        for chunk in [1, 5, 1000] {
+            let more = format!(", chunk: {chunk}");
+            let behind = "\n<search><query>behind</query></search><open";
+            let mut stage = Stage::of(early(), &script(&[&first, behind].concat(), &more));
+            let said = stage.ask().await;
+            assert_eq!(said, expected, "{chunk}: {first}");
+            assert_eq!((stage.outcome().stop.as_str(), stage.outcome().text), ("cut", first.clone()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn e2_an_answer_without_an_action_is_read_to_its_end() {
+    let say = "<thinking>t</thinking>\nI would write `<search>` here.";
+    let mut stage = Stage::of(early(), &script(say, ", usage: {in: 9, out: 4}"));
+    let said = stage.ask().await;
+    assert!(matches!(&said, Said::Again { code, .. } if code == "agent.prose-only"), "{said:?}");
+    let outcome = stage.outcome();
+    assert_eq!((outcome.stop.as_str(), outcome.tokens_out, outcome.text.as_str()), ("end", Some(4), say));
+}
+
+#[tokio::test]
+async fn e2_where_only_a_final_is_taken_an_action_before_it_does_not_cut() {
+    let ending = "<attempt_completion><result>so far</result></attempt_completion>";
+    let say = serde_json::to_string(&[ACTION, ending, " more"].concat()).unwrap();
+    let answers =
+        format!("helper:\n  - {{say: {}}}\n  - {{say: {say}}}\n", serde_json::to_string(ACTION).unwrap());
+    let mut stage = Stage::of(early(), &answers);
+    stage.ask().await;
+    let said = stage.wrap_up("budget.messages").await;
+    let outcome = stage.outcome();
+    assert_eq!((outcome.stop.as_str(), outcome.text), ("cut", [ACTION, ending].concat()));
+    assert!(acts(&said).last().unwrap().contains("so far"), "{said:?}");
+}
+
+#[test]
+fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
+    for form in FORMS {
+        let say = serde_json::to_string(ACTION).unwrap();
+        let script = format!("- {{say: {say}, chunk: 3, delay: 1ms, endless: true}}\n- {{say: later}}");
+        let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad:?}"));
+        let mock = MockModel::start(script, Options::default()).unwrap();
+        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let spec = spec::Model {
+            retry: spec::Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+            ..model(form, &format!("{}{path}", mock.url()))
+        };
+        let asked = Arc::new(adapter(&spec, limits())) as Arc<dyn Model>;
+        let spec = spec::Model { name: "main".to_owned(), ..spec };
+        let models = Models::new(vec![(spec, asked)], Box::new(Dice), &Patience::default()).unwrap();
+        run(async {
+            let mut stage = Stage::asking(early(), Arc::new(models), "Where is login?");
+            let said = stage.ask().await;
+            assert_eq!(acts(&said).len(), 1, "{form:?}: {said:?}");
+            let outcome = stage.outcome();
+            assert_eq!((outcome.stop.as_str(), outcome.text.as_str()), ("cut", ACTION), "{form:?}");
+            assert_eq!((outcome.tokens_out, outcome.money), (None, None), "{form:?}: nobody said it");
+        });
+        let gone = |seen: &[Seen]| seen.len() == 1 && seen.iter().all(|seen| seen.end == End::Gone);
+        let seen = mock.wait(Duration::from_secs(20), gone);
+        assert!(seen.is_ok(), "{form:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn e2_an_answer_that_nobody_listens_to_is_read_to_its_end() {
+    for form in FORMS {
+        let script =
+            Script::parse("- {say: \"<a></a> and on\", chunk: 3}").unwrap_or_else(|bad| panic!("{bad:?}"));
+        let mock = MockModel::start(script, Options::default()).unwrap();
+        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());
+        let answer = run(asked.ask(request("hello"), unwatched())).unwrap();
+        assert_eq!((answer.stop, answer.parts), (Stop::End, vec![Part::Text("<a></a> and on".into())]));
+    }
+}

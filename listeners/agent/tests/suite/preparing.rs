@@ -1,0 +1,88 @@
+//! What an agent reads and puts down to prepare a turn, counted: what came after the turn before, and nothing else; and all of
+//! it once where it remembers nothing.
+
+use systole_agent::chain::{self, Read};
+use systole_agent::spec::{Agent, Dialect};
+use systole_kit::ask::{Message, Shown, Spot, Words};
+
+use crate::stage::{Stage, found, helper, items};
+
+/// Turns of the conversation.
+const TURNS: u32 = 40;
+
+fn said(turn: u32) -> String {
+    format!("<thinking>thought {turn}.</thinking><search><query>q{turn}</query></search>")
+}
+
+fn agent() -> Agent {
+    Agent { turns: TURNS + 10, ..helper(Dialect::Xml) }
+}
+
+fn script(turns: impl Iterator<Item = u32>) -> String {
+    let lines = turns.map(|turn| format!("  - say: {}\n", said(turn)));
+    ["helper:\n".to_owned()].into_iter().chain(lines).collect()
+}
+
+/// What was asked of the pump since this was last looked at: how many views were read, and what was put down.
+fn since(stage: &Stage) -> (usize, Vec<String>) {
+    let mut heard = stage.heard.lock().unwrap();
+    let views = std::mem::take(&mut heard.views).len();
+    (views, std::mem::take(&mut heard.put))
+}
+
+/// The messages of a segment.
+fn messages(link: &str) -> &str {
+    match chain::read(link) {
+        Some(Read::Segment { messages, .. }) => messages,
+        other => panic!("{other:?} is no segment"),
+    }
+}
+
+/// The segment of a turn tells of that turn and of no other.
+fn tells_only(messages: &str, turn: u32) {
+    for other in 1..=TURNS {
+        let words = [format!("thought {other}."), format!("<query>q{other}<"), format!(">found {other}<")];
+        for word in words {
+            assert_eq!(messages.contains(&word), other == turn, "{word} in turn {turn}: {messages}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn b2_preparing_a_turn_reads_what_came_after_the_turn_before_and_puts_down_no_more() {
+    let mut stage = Stage::of(agent(), &script(1..=TURNS + 1));
+    stage.ask().await;
+    let (views, put) = since(&stage);
+    assert_eq!((views, put.len()), (1, 3), "a call begins with its view, a base, the request and the prompt");
+    for turn in 1..=TURNS {
+        let said = stage.answer(vec![None, Some(found(&format!("found {turn}")))], Vec::new()).await;
+        assert_eq!(items(&said).len(), 2);
+        let (views, put) = since(&stage);
+        // The delivery itself brought what is new; nothing else was read, and what is new was put down once.
+        assert_eq!((views, put.len()), (0, 2), "turn {}", turn + 1);
+        tells_only(messages(&put[0]), turn);
+        assert!(matches!(chain::read(&put[1]), Some(Read::Prompt { .. })), "{}", put[1]);
+    }
+}
+
+#[tokio::test]
+async fn b2_who_remembers_nothing_reads_the_whole_view_once_and_goes_on_from_there() {
+    let since_request = (1..=TURNS).flat_map(|turn| {
+        let (stop, text) = ("end".to_owned(), said(turn));
+        let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };
+        let (spot, payload) = (Spot::Answer { turn, ordinal: 1 }, found(&format!("found {turn}")));
+        let (seq, from) = (u64::from(turn) * 2, "search".to_owned());
+        [Shown::Words(words), Shown::Message(Message { seq, from, to: None, spot, payload })]
+    });
+    let mut stage = Stage::of(agent(), &script(TURNS + 1..=TURNS + 2));
+    stage.take_up(TURNS + 1, since_request.collect()).await;
+    let views = stage.heard.lock().unwrap().views.clone();
+    assert_eq!(views.len(), 1, "one view");
+    // The request, and of each turn the model's words and the answer.
+    assert_eq!(views[0].len(), 1 + 2 * TURNS as usize, "and the whole of it");
+    since(&stage);
+    stage.answer(vec![None, Some(found("more"))], Vec::new()).await;
+    let (views, put) = since(&stage);
+    assert_eq!((views, put.len()), (0, 2), "from then on as ever");
+    assert!(messages(&put[0]).contains(">more<") && !messages(&put[0]).contains(">found "), "{}", put[0]);
+}

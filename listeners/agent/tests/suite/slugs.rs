@@ -1,0 +1,296 @@
+//! Each slug of the table, to the letter: what the model is shown of it in its next prompt, and what is on record. It judges
+//! no words; whoever reads the golden file does.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use systole_agent::chain::Link;
+use systole_agent::failures::FAILURES;
+use systole_agent::model::{Answer, Answering, Call, Model, Part, Request, Stop, Usage, Watcher};
+use systole_agent::spec::{self, Dialect, Format, Output, Peer};
+use systole_kit::Payload;
+use systole_kit::reply::Said;
+
+use crate::prompts::golden;
+use crate::stage::{MARK, Stage, found, helper, system_error};
+
+/// One answer that is wrong in one way.
+struct Case {
+    slug: &'static str,
+    /// Which of several that have this slug.
+    what: &'static str,
+    agent: spec::Agent,
+    says: Says,
+}
+
+/// An answer of a model.
+#[derive(Clone)]
+struct Says {
+    parts: Vec<Part>,
+    stop: Stop,
+}
+
+fn text(words: &str) -> Says {
+    Says { parts: vec![Part::Text(words.to_owned())], stop: Stop::End }
+}
+
+/// Native calls, one after the other, by the name of a tool and its arguments.
+fn calls(calls: &[(&str, &str)]) -> Says {
+    let call = |(number, (name, arguments)): (usize, &(&str, &str))| {
+        let (id, name, arguments) = (format!("c{number}"), (*name).to_owned(), (*arguments).to_owned());
+        Part::Call(Call { id, name, arguments })
+    };
+    Says { parts: (1..).zip(calls).map(call).collect(), stop: Stop::Tool }
+}
+
+fn cut(says: Says) -> Says {
+    Says { stop: Stop::Length, ..says }
+}
+
+/// A model that says one thing after the other.
+struct Speaks(Mutex<VecDeque<Says>>);
+
+impl Speaks {
+    fn stage(agent: spec::Agent, says: &[Says]) -> Stage {
+        Stage::with(agent, Arc::new(Self(Mutex::new(says.iter().cloned().collect()))), "Where is login?")
+    }
+}
+
+impl Model for Speaks {
+    fn ask(&self, _: Request, _: Watcher) -> Answering {
+        let Says { parts, stop } = self.0.lock().unwrap().pop_front().expect("it is asked no more than that");
+        let answer = Answer { parts, stop, usage: Usage::default(), by: "main".to_owned() };
+        Box::pin(async { Ok(answer) })
+    }
+}
+
+fn xml(slug: &'static str, what: &'static str, says: &str) -> Case {
+    Case { slug, what, agent: helper(Dialect::Xml), says: text(says) }
+}
+
+fn native(slug: &'static str, what: &'static str, says: Says) -> Case {
+    Case { slug, what, agent: helper(Dialect::Native), says }
+}
+
+/// A final in a slot of `xml-final`, or what stands in its place.
+fn slot(slug: &'static str, says: &str) -> Case {
+    let mut agent = helper(Dialect::XmlFinal);
+    let schema = serde_json::json!({"type": "object", "required": ["answer"]});
+    agent.output = Output { format: Format::Json, schema: Some(schema.into()) };
+    // The code of this stage's slots, which is told with each turn.
+    let nonce = Link::segment("nonce", MARK).hash;
+    Case { slug, what: "in a slot", agent, says: text(&says.replace("NONCE", &nonce[..8])) }
+}
+
+/// One agent more than takes a search.
+fn two_searchers(agent: spec::Agent) -> spec::Agent {
+    let again = Peer { name: "archive".to_owned(), ..agent.peers[0].clone() };
+    spec::Agent { peers: [agent.peers.clone(), vec![again]].concat(), ..agent }
+}
+
+fn many(agent: spec::Agent) -> spec::Agent {
+    spec::Agent { actions: spec::Actions::Many, ..agent }
+}
+
+const SEARCH: &str = "<search><query>a</query></search>";
+
+fn of_text() -> Vec<Case> {
+    let think = |rest: &str| ["<thinking>x</thinking>", rest].concat();
+    let ambiguous = xml("ambiguous-action", "two peers take it", &think(SEARCH));
+    let at_length = |slug, what, says: &str| {
+        let mut case = xml(slug, what, says);
+        case.says = cut(case.says);
+        case
+    };
+    let crowd = xml("too-many-actions", "65 in a text", &think(&SEARCH.repeat(65)));
+    vec![
+        xml("empty-response", "in a text", ""),
+        xml("reasoning-only", "in a text", "<thinking>Where could it be?</thinking>"),
+        xml("malformed", "in a text", &think("<search><query>a < b</query></search>")),
+        xml("missing-closing-tag", "mended", &think("<search><query>a</query>")),
+        at_length("truncated-structure", "cut in an action", &think("<search><query>log")),
+        at_length("truncated-structure", "cut in a thought", "<thinking>I look for"),
+        at_length("output-truncated", "cut behind an action", &think("<search><query>a</query></search>")),
+        xml(
+            "wrapper-as-tool",
+            "two in one",
+            &think(&["<tool_call>", SEARCH, SEARCH, "</tool_call>"].concat()),
+        ),
+        xml("wrapper-as-tool", "none in one", &think("<tool_call>search for a</tool_call>")),
+        xml("unknown-action", "in a text", &think("\n<fetch><url>u</url></fetch>")),
+        Case { agent: two_searchers(ambiguous.agent.clone()), ..ambiguous },
+        xml("mark-in-output", "in an action", &think(&SEARCH.replace(">a<", &format!(">{MARK}<")))),
+        xml("prose-only", "in a text", "It is in auth.rs."),
+        xml("second-action", "two actions", &think(&SEARCH.repeat(2))),
+        Case { agent: many(crowd.agent.clone()), ..crowd },
+        xml("thinking-missing", "an action alone", SEARCH),
+        xml("misspelt-action", "mended", &think("<Search><query>a</query></Search>")),
+        xml("wrapped-call", "mended", &think(&["<tool_call>", SEARCH, "</tool_call>"].concat())),
+        xml(
+            "action-in-quoted-text",
+            "in a fence",
+            &think(&[" I would write:\n```xml\n", SEARCH, "\n```\n"].concat()),
+        ),
+    ]
+}
+
+fn of_calls() -> Vec<Case> {
+    let search = ("search", r#"{"query": "a"}"#);
+    let unsaid = native("unknown-action", "of two peers, and it says not which", calls(&[search]));
+    let alone = native("too-many-actions", "two where one is taken", calls(&[search; 2]));
+    vec![
+        native("empty-response", "without calls", text("")),
+        native("output-truncated", "cut in a final", cut(text("In au"))),
+        native("output-truncated", "cut behind a call", cut(calls(&[search]))),
+        native("tool-payload-invalid", "in a call", calls(&[("search", r#"{"limit": 0}"#)])),
+        native("unknown-action", "in a call", calls(&[("serach", search.1)])),
+        Case { agent: two_searchers(unsaid.agent.clone()), ..unsaid },
+        native("too-many-actions", "65 calls", calls(&[search; 65])),
+        Case { agent: spec::Agent { actions: spec::Actions::One, ..alone.agent.clone() }, ..alone },
+    ]
+}
+
+fn of_finals() -> Vec<Case> {
+    let closed = |rest: &str| format!("<systole-NONCE-FINAL {rest}</systole-NONCE-FINAL>");
+    vec![
+        slot("final-missing", "It is in auth.rs."),
+        slot(
+            "nonce-mismatch",
+            r#"<systole-00000000-FINAL format="json" status="success">{}</systole-00000000-FINAL>"#,
+        ),
+        slot(
+            "slot-mismatch",
+            r#"<systole-NONCE-ANSWER format="json" status="success">{}</systole-NONCE-ANSWER>"#,
+        ),
+        slot("format-mismatch", &closed(r#"format="text" status="success">{}"#)),
+        slot("status-invalid", &closed(r#"format="json" status="done">{}"#)),
+        slot("content-missing", &closed(r#"format="json" status="success"> "#)),
+        slot("json-required", &closed(r#"format="json" status="success">answer"#)),
+        slot("json-schema", &closed(r#"format="json" status="success">{"a": 1}"#)),
+    ]
+}
+
+fn cases() -> Vec<Case> {
+    [of_text(), of_calls(), of_finals()].into_iter().flatten().collect()
+}
+
+/// What was said, as it is told here.
+fn written(says: &Says) -> String {
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.clone(),
+        Part::Call(call) => format!("{}: {}({})", call.id, call.name, call.arguments),
+        other => panic!("nobody says {other:?} here"),
+    };
+    let parts: Vec<String> = says.parts.iter().map(part).collect();
+    let words: String = parts.join("\n").replace(MARK, "MARK").chars().take(160).collect();
+    format!("{words} [{:?}]", says.stop)
+}
+
+/// What is on record of a reply: its code and words, or its items; and what was remarked beside it.
+fn recorded(stage: &Stage, said: &Said) -> String {
+    let mut lines = vec![match said {
+        Said::Again { code, words } => format!("again {code}: {words}"),
+        Said::Items(items) => {
+            let local = |payload: &Payload| format!("<{}>", payload.name().local);
+            let names: Vec<String> = items.iter().map(|item| local(item.payload.as_ref().unwrap())).collect();
+            let most = names.len().min(4);
+            format!("{} items: {}", names.len(), names[..most].join(" "))
+        }
+        Said::Failure { code, words, .. } => format!("failure {code}: {words}"),
+    }];
+    let heard = stage.heard.lock().unwrap();
+    lines.extend(heard.notices.iter().map(|(code, words)| format!("notice {code}: {words}")));
+    lines.join("\n")
+}
+
+/// Goes on as the pump would: the word that nothing could be made of it, or an answer to each action; and the remarks.
+async fn goes_on(stage: &mut Stage, said: &Said) {
+    let Said::Items(items) = said else {
+        stage.again(said).await;
+        return;
+    };
+    let notices = std::mem::take(&mut stage.heard.lock().unwrap().notices);
+    let inbox = notices.iter().map(|(code, words)| system_error(code, words)).collect();
+    let is_note = |payload: &Payload| &*payload.name().local == "helper";
+    let answer = |payload: &Payload| (!is_note(payload)).then(|| found("auth.rs"));
+    let answers = items.iter().map(|item| answer(item.payload.as_ref().unwrap())).collect();
+    stage.answer(answers, inbox).await;
+}
+
+/// What the model was shown, shortened where the same stands in it again and again but for its number.
+fn shown(stage: &Stage) -> String {
+    let shown = stage.shown();
+    let numberless = |line: &str| line.replace(|c: char| c.is_ascii_digit(), "");
+    let mut lines: Vec<(&str, usize)> = Vec::new();
+    for line in shown.lines() {
+        let before = lines.iter().rposition(|(line, _)| !line.is_empty()).filter(|at| at + 2 >= lines.len());
+        match before {
+            Some(at) if !line.is_empty() && numberless(lines[at].0) == numberless(line) => {
+                lines.truncate(at + 1);
+                lines[at].1 += 1;
+            }
+            _ => lines.push((line, 1)),
+        }
+    }
+    let line = |(line, times): (&str, usize)| match times {
+        1 => line.to_owned(),
+        times => format!("{line}\n[and {} more like it]", times - 1),
+    };
+    lines.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn page(slug: &str, what: &str, said: &str, recorded: &str, shown: &str) -> String {
+    format!("## {slug}: {what}\n\nsaid: {said}\n\nrecorded:\n{recorded}\n\nshown:\n{shown}\n")
+}
+
+/// Asks an agent whose model says that, and goes on with what came of it.
+async fn case(case: Case) -> String {
+    let mut stage = Speaks::stage(case.agent, &[case.says.clone(), text("Done.")]);
+    let said = stage.ask().await;
+    let recorded = recorded(&stage, &said);
+    let code = format!("agent.{}: ", case.slug);
+    assert!(recorded.contains(&code), "{}, {}: {recorded}", case.slug, case.what);
+    goes_on(&mut stage, &said).await;
+    page(case.slug, case.what, &written(&case.says), &recorded, &shown(&stage))
+}
+
+/// The answer that repeats the one before, and the last turn, after which nothing more is shown.
+async fn cases_of_two_turns() -> Vec<(&'static str, String)> {
+    let babble = text("It is in auth.rs.");
+    let mut stage = Speaks::stage(helper(Dialect::Xml), &[babble.clone(), babble.clone(), babble.clone()]);
+    let first = stage.ask().await;
+    let second = stage.again(&first).await;
+    let on_record = recorded(&stage, &second);
+    goes_on(&mut stage, &second).await;
+    let stuck = page("stuck-repeating", "the second time", &written(&babble), &on_record, &shown(&stage));
+    let says = ["<thinking>I look.</thinking>", SEARCH].concat();
+    let search = text(&says);
+    let mut stage = Speaks::stage(helper(Dialect::Xml), &[search.clone(), search.clone()]);
+    stage.ask().await;
+    let last = stage.wrap_up("budget.messages").await;
+    let Said::Items(items) = &last else { panic!("{last:?}") };
+    let report = String::from_utf8_lossy(items[0].payload.as_ref().unwrap().bytes()).into_owned();
+    let shown = "nothing, as the call is over";
+    let over = page("final-turn-no-report", "the last turn", &written(&search), &report, shown);
+    vec![("stuck-repeating", stuck), ("final-turn-no-report", over)]
+}
+
+#[test]
+fn e8_every_slug_is_shown_to_the_model_and_recorded_to_the_letter() {
+    let cases = cases();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut pages: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let place = |slug: &str| FAILURES.iter().position(|row| row.slug == slug).expect("it is in the table");
+    for one in cases {
+        let at = place(one.slug);
+        pages.entry(at).or_default().push(runtime.block_on(case(one)));
+    }
+    for (slug, page) in runtime.block_on(cases_of_two_turns()) {
+        pages.entry(place(slug)).or_default().push(page);
+    }
+    let without: BTreeSet<&str> =
+        (0..FAILURES.len()).filter(|at| !pages.contains_key(at)).map(|at| FAILURES[at].slug).collect();
+    assert!(without.is_empty(), "slugs of the table without a case here: {without:?}");
+    let all: Vec<String> = pages.into_values().flatten().collect();
+    golden("slugs.txt", &all.join("\n"));
+}

@@ -1,0 +1,164 @@
+//! An organism whose agents are at work in many threads, killed again and again: while a model is asked, while a program
+//! works, while a final is said. What the mock of the model was asked is then held, one by one, to what the log says.
+//!
+//! The twelve deaths of `kills` and these are 201 in every run. `SYSTOLE_AGENT_DEATHS=N` makes N for each policy, and
+//! `SYSTOLE_AGENT_SEED=S` plays a run again.
+
+use std::collections::BTreeMap;
+
+use rustix::process::Signal;
+use systole::audit::approvals;
+use systole::cli::soak::dice::Dice;
+use systole::edges::log::sqlite;
+use systole::organism::runfile::random_hex;
+
+use super::house::{House, Plan};
+use super::reckoning::{self, Field};
+use super::strait::{Hold, Passing, Strait, Until};
+use crate::program::{Events, ask as knock, run_file};
+
+/// Deaths for each policy.
+const DEATHS: u64 = 63;
+/// Questions that are asked in each life.
+const QUESTIONS: u64 = 3;
+
+/// What the model says in each turn, whoever asks: each turn has usage of its own, by which its money is known again.
+const NATIVE: &str = r#"
+- {if: "Turn 1 of", say: I look., call: {search: {query: one}}, usage: {in: 1000, out: 10}, times: always}
+- {if: "Turn 2 of", need: [FOUND one], say: Again., call: {search: {query: two}}, usage: {in: 2000, out: 20}, times: always}
+- {if: "Turn 3 of", need: [FOUND two], say: The moon is there., usage: {in: 3000, out: 30}, times: always}
+"#;
+const XML: &str = r#"
+- {if: "Turn 1 of", say: "<thinking>I look.</thinking><search><query>one</query></search>", usage: {in: 1000, out: 10}, times: always}
+- {if: "Turn 2 of", need: [FOUND one], say: "<thinking>Again.</thinking><search><query>two</query></search>", usage: {in: 2000, out: 20}, times: always}
+- {if: "Turn 3 of", need: [FOUND two], say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>", usage: {in: 3000, out: 30}, times: always}
+"#;
+
+/// The three places, with the number of deaths in each.
+type Places = BTreeMap<&'static str, u64>;
+
+fn question(number: u64) -> String {
+    format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Question {number}: where is the moon?</ask>")
+}
+
+fn draw(dice: &mut Dice, life: u64) -> (&'static str, Hold) {
+    // Nothing of it, all of it, and everything between.
+    let mut until = || match dice.below(8) {
+        0 => Until::Before,
+        1 => Until::Permille(1000),
+        _ => Until::Permille(usize::try_from(dice.below(1000)).unwrap()),
+    };
+    let (place, what, until) = match life % 3 {
+        0 => ("a call of the model", Passing::Asked(u32::try_from(life / 3 % 2).unwrap() + 1), until()),
+        1 => ("a call of the tool", Passing::Tool, until()),
+        _ => ("a final", Passing::Asked(3), until()),
+    };
+    (place, Hold { what, number: dice.between(1, QUESTIONS), until })
+}
+
+fn deaths(policy: &str, dialect: &str) {
+    let number = std::env::var("SYSTOLE_AGENT_DEATHS").ok().map_or(DEATHS, |number| number.parse().unwrap());
+    let seed = match std::env::var("SYSTOLE_AGENT_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
+    };
+    println!("{policy}: SYSTOLE_AGENT_SEED={seed} SYSTOLE_AGENT_DEATHS={number}");
+    let mut dice = Dice::new(seed);
+    let strait = Strait::new();
+    let agent = format!(", on_unknown: {policy}");
+    let env = format!("{{DOOR: \"{}\"}}", strait.tool().port());
+    let replies = if dialect == "native" { NATIVE } else { XML };
+    let plan = Plan { dialect, replies, agent: &agent, env: &env, ..Plan::default() };
+    let plan = Plan { model: ", at_once: 64", strait: Some(&strait), ..plan };
+    let mut field = Field { house: House::build(&plan), asked_by: Vec::new(), questions: 0 };
+    let mut places = Places::new();
+    for life in 0..number {
+        let (place, hold) = draw(&mut dice, life);
+        *places.entry(place).or_default() += 1;
+        live_and_die(&mut field, &strait, hold, &mut dice);
+    }
+    comes_to_rest(&field);
+    let tally = reckoning::held(&field, policy);
+    println!("{policy}, {dialect}: {places:?}, {tally}");
+}
+
+/// One life: questions are asked and persons decide, until something comes to where it is held. There it ends.
+fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut Dice) {
+    let house = &field.house;
+    let waiting = if field.asked_by.is_empty() { Vec::new() } else { waiting(house) };
+    strait.arm(hold);
+    let organism = house.run();
+    let run = run_file(house.path());
+    for number in field.questions..field.questions + QUESTIONS {
+        let key = format!("k{number}");
+        let receipt = knock(&run, "POST", "/v1/messages", &[("Idempotency-Key", &key)], &question(number));
+        assert_eq!(receipt.status, 202, "{receipt:?}");
+    }
+    field.questions += QUESTIONS;
+    for id in waiting {
+        decide(house, &id, dice.below(5) > 0);
+    }
+    strait.held();
+    organism.signal(Signal::KILL);
+    let dead = organism.end();
+    assert_eq!(dead.code, None, "{dead:?}");
+    field.asked_by.push(field.house.mock.count().requests);
+    strait.free();
+}
+
+/// The requests for approval that wait, read while nobody runs.
+fn waiting(house: &House) -> Vec<String> {
+    let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
+    approvals::waiting(&log).unwrap().iter().map(|waiting| waiting.id.to_string()).collect()
+}
+
+/// A person's word.
+fn decide(house: &House, id: &str, yes: bool) {
+    let word = if yes { r#"{"outcome":"approved"}"# } else { r#"{"outcome":"rejected","note":"enough"}"# };
+    let json = [("Content-Type", "application/json")];
+    let answer = knock(&run_file(house.path()), "POST", &format!("/v1/approvals/{id}"), &json, word);
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// The last life: nobody dies, every request for approval is granted, and every question comes to its end.
+fn comes_to_rest(field: &Field) {
+    let waiting = waiting(&field.house);
+    let mut boots = 0;
+    let organism = field.house.run();
+    let mut events = Events::open(&run_file(field.house.path()), "?from=0", &[]);
+    let mut open = field.questions;
+    while open > 0 {
+        let (_, kind, data) = events.next().expect("the organism lives until everything has ended");
+        let code = data["code"].as_str().unwrap_or_default();
+        boots += usize::from(data["body"].as_str().is_some_and(|body| body.starts_with("<boot ")));
+        let is_new = boots > field.asked_by.len();
+        // Each request stands in its thread, and is told in `sys`.
+        if code == "requested" && data["thread"] != "sys" {
+            let body = data["body"].as_str().unwrap();
+            let id = body.split_once(" id=\"").and_then(|(_, id)| id.split_once('"')).unwrap().0;
+            // What earlier lives asked was mostly decided in them.
+            if is_new || waiting.iter().any(|waiting| waiting == id) {
+                decide(&field.house, id, true);
+            }
+        }
+        let ends = code == "final" || kind == "outcome" && code != "dead-letter";
+        open -= u64::from(ends && data["call"] == "1");
+    }
+    let ended = organism.interrupt();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+}
+
+#[test]
+fn e18_two_hundred_deaths_and_each_request_has_its_start_where_a_person_says_whether_to_ask_again() {
+    deaths("ask", "native");
+}
+
+#[test]
+fn e18_two_hundred_deaths_and_each_request_has_its_start_where_nothing_is_asked_again() {
+    deaths("fail", "xml");
+}
+
+#[test]
+fn e18_two_hundred_deaths_and_each_request_has_its_start_where_it_is_asked_again() {
+    deaths("retry", "native");
+}

@@ -1,0 +1,75 @@
+//! What a turn of an agent adds to the log, counted byte by byte: its records, and the links of prompts that they name and
+//! that did not lie there before. It is the same for an early turn as for a late one.
+
+use std::collections::{BTreeMap, HashSet};
+
+use systole::audit::prompts;
+use systole::edges::log::sqlite;
+use systole::words::ids::CallPath;
+use systole_agent::chain::{self, Read};
+use systole_kit::journal::{Entry, Recalled};
+
+use super::house::{House, Plan};
+
+/// Turns of the thread.
+const TURNS: usize = 300;
+
+/// What the model says in each turn, and the final behind them. The turns differ in their number alone, of three digits.
+fn replies() -> String {
+    let turn = |turn: usize| {
+        let thought = format!("In turn {turn:03} I look for more. ").repeat(8);
+        format!(
+            "- {{say: \"<thinking>{thought}</thinking><search><query>thing {turn:03}</query></search>\"}}\n"
+        )
+    };
+    let done = "- {say: \"<thinking>So.</thinking><attempt_completion><result>Done.</result></attempt_completion>\"}\n";
+    (1..=TURNS).map(turn).chain([done.to_owned()]).collect()
+}
+
+/// The turn of the agent that a record belongs to: its own, or the one that made the call of it.
+fn turn_of(call: &CallPath, turn: Option<u32>) -> Option<usize> {
+    let turn = match call.caller() {
+        Some((_, turn, _)) => Some(turn),
+        None => turn,
+    };
+    turn.and_then(|turn| usize::try_from(turn).ok())
+}
+
+#[test]
+fn c10_what_a_turn_of_an_agent_adds_is_the_same_for_the_hundredth_and_the_three_hundredth() {
+    let (model, agent) = (", window: 1000000, max_output: 1000", ", turns: 310");
+    let house = House::build(&Plan { dialect: "xml", replies: &replies(), model, agent, ..Plan::default() });
+    let ran = house.ask("Where is everything?");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
+    let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
+    let before = |text: &str| match chain::read(text) {
+        Some(Read::Segment { before, .. } | Read::Prompt { before, .. }) => Some(before.to_owned()),
+        _ => None,
+    };
+    let mut bytes: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut links = HashSet::new();
+    for record in house.records() {
+        let h = &record.header;
+        let Some(turn) = h.call.as_ref().and_then(|call| turn_of(call, h.turn)) else { continue };
+        let of_turn = bytes.entry(turn).or_default();
+        *of_turn += h.bytes(record.body.len()).len() + record.body.len();
+        if let Ok(Recalled { entry: Entry::Started(started), .. }) = Recalled::read(&record.body) {
+            let chain = prompts::links(&log, &started.prompt, before).unwrap();
+            // The whole prompt is there, and nearly all of it lay there before.
+            assert!(chain.len() >= turn, "turn {turn} stands on {} links", chain.len());
+            *of_turn += chain
+                .into_iter()
+                .filter(|link| links.insert(link.clone()))
+                .map(|link| link.len())
+                .sum::<usize>();
+        }
+    }
+    let of = |turns: std::ops::Range<usize>| turns.map(|turn| bytes[&turn]).sum::<usize>();
+    let (first, second) = (of(100..200), of(200..300));
+    println!("{} bytes a turn from 100 to 199, {} from 200 to 299", first / 100, second / 100);
+    assert!(first.abs_diff(second) * 100 < first, "{first} bytes and then {second}: within one in a hundred");
+    // Ten times as much as the words of a turn would be a prompt that is kept whole.
+    let words = 8 * 32 + 2 * 40;
+    assert!(second / 100 < 20 * words, "{} bytes a turn for {words} of words", second / 100);
+    house.judged();
+}

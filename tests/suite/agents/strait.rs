@@ -1,0 +1,186 @@
+//! A strait that everything passes on its way: requests of agents to their model, and calls of a program. At a chosen
+//! place it holds what passes there, so that whoever kills knows to the byte what had come through. It changes nothing
+//! else, and judges nothing.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
+
+use crate::program::PATIENCE;
+
+/// What passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Passing {
+    /// A request to the model, in that turn of its call.
+    Asked(u32),
+    /// A call of the program.
+    Tool,
+}
+
+/// How much of it has come through when it is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Until {
+    /// Nothing: the request has not left, the program has not answered.
+    Before,
+    /// So many thousandths of the answer.
+    Permille(usize),
+}
+
+/// Where something is to be held.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    pub(super) what: Passing,
+    /// How many of it pass before that, and it itself.
+    pub(super) number: u64,
+    pub(super) until: Until,
+}
+
+#[derive(Default)]
+struct State {
+    hold: Option<Hold>,
+    is_held: bool,
+    /// How often everything that was held was let go.
+    freed: u64,
+}
+
+#[derive(Default)]
+struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// The strait.
+pub(super) struct Strait(Arc<Gate>);
+
+impl Strait {
+    pub(super) fn new() -> Strait {
+        Strait(Arc::default())
+    }
+
+    /// A place to connect to instead of that one.
+    pub(super) fn before(&self, to: SocketAddr) -> SocketAddr {
+        let gate = self.0.clone();
+        serve(move |near| gate.asked(near, to))
+    }
+
+    /// A place that a program comes to when it is called, and that lets it go on.
+    pub(super) fn tool(&self) -> SocketAddr {
+        let gate = self.0.clone();
+        serve(move |near| gate.called(near))
+    }
+
+    /// The next that passes there is held.
+    pub(super) fn arm(&self, hold: Hold) {
+        let mut state = self.0.state.lock().unwrap();
+        (state.hold, state.is_held) = (Some(hold), false);
+    }
+
+    /// Waits until it is.
+    pub(super) fn held(&self) {
+        let state = self.0.state.lock().unwrap();
+        let passing = |state: &mut State| !state.is_held;
+        let (state, over) = self.0.changed.wait_timeout_while(state, PATIENCE, passing).unwrap();
+        assert!(!over.timed_out(), "nothing passes there: {:?}", state.hold);
+    }
+
+    /// Whatever is held finds its connection closed; nothing is held from now on.
+    pub(super) fn free(&self) {
+        let mut state = self.0.state.lock().unwrap();
+        state.freed += 1;
+        state.hold = None;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Gate {
+    /// Whether this is what is to be held; it is so once.
+    fn meets(&self, what: Passing) -> Option<Until> {
+        let mut state = self.state.lock().unwrap();
+        let hold = state.hold.as_mut().filter(|hold| hold.what == what)?;
+        hold.number -= 1;
+        let until = (hold.number == 0).then_some(hold.until)?;
+        state.hold = None;
+        Some(until)
+    }
+
+    fn hold(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.is_held = true;
+        self.changed.notify_all();
+        let freed = state.freed;
+        let still = |state: &mut State| state.freed == freed;
+        drop(self.changed.wait_timeout_while(state, PATIENCE, still).unwrap());
+    }
+
+    /// One request and its answer. Whoever breaks off, because it was killed, has nothing more to be told.
+    fn asked(&self, mut near: TcpStream, to: SocketAddr) {
+        let Some(request) = request(&mut near) else { return };
+        let until = self.meets(Passing::Asked(turn(&request)));
+        if until == Some(Until::Before) {
+            return self.hold();
+        }
+        let mut far = TcpStream::connect(to).unwrap();
+        let mut answer = Vec::new();
+        if far.write_all(&request).is_err() || far.read_to_end(&mut answer).is_err() {
+            return;
+        }
+        let much = match until {
+            Some(Until::Permille(part)) => answer.len() * part / 1000,
+            _ => answer.len(),
+        };
+        let _gone = near.write_all(&answer[..much]);
+        if until.is_some() {
+            self.hold();
+        }
+    }
+
+    fn called(&self, mut near: TcpStream) {
+        let until = self.meets(Passing::Tool);
+        if until != Some(Until::Before) {
+            let _gone = near.write_all(b"go on\n");
+        }
+        if until.is_some() {
+            self.hold();
+        }
+    }
+}
+
+fn serve(visit: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = door.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for near in door.incoming().flatten() {
+            near.set_read_timeout(Some(PATIENCE)).unwrap();
+            let visit = visit.clone();
+            std::thread::spawn(move || visit(near));
+        }
+    });
+    address
+}
+
+/// A whole request, which asks for its connection to be closed behind the answer; none where it breaks off.
+fn request(near: &mut TcpStream) -> Option<Vec<u8>> {
+    let (mut all, mut part) = (Vec::new(), [0; 8192]);
+    loop {
+        if let Some(end) = all.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&all[..end]).to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+            let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
+            if all.len() >= end + 4 + length {
+                all.splice(end..end, *b"\r\nconnection: close");
+                return Some(all);
+            }
+        }
+        match near.read(&mut part) {
+            Ok(read) if read > 0 => all.extend_from_slice(&part[..read]),
+            _ => return None,
+        }
+    }
+}
+
+/// The turn that the last words of a request tell.
+pub(super) fn turn(request: &[u8]) -> u32 {
+    let text = String::from_utf8_lossy(request);
+    let told = text.rsplit_once("Turn ").and_then(|(_, told)| told.split_once(" of "));
+    told.and_then(|(turn, _)| turn.parse().ok()).unwrap_or(0)
+}
