@@ -118,6 +118,18 @@ pub struct Organism {
     tasks: Vec<Task>,
 }
 
+/// What the pump does its work through.
+fn ports(
+    secret: &[u8; 32],
+    seeds: Arc<KernelSeeds>,
+    leases: Arc<dyn Leases>,
+    (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
+    steps: Arc<dyn Steps>,
+) -> Ports {
+    let (clock, tokens) = (Arc::new(WallClock), Arc::new(HmacTokens::new(secret)));
+    Ports { clock, seeds, tokens, leases, carrier, askers, steps }
+}
+
 /// The broker, where a listener is reached over one.
 async fn broker(bus: Option<&str>, composition: &Composition) -> Result<Option<Arc<Broker>>, StartFault> {
     let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
@@ -211,21 +223,15 @@ impl Organism {
         let voice = Voice::beside(followed.clone());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
-        let (inline, surroundings) = (plan.inline, plan.surroundings);
-        let (steps, pace, room) = (plan.steps.clone(), Pace::default(), Arc::new(WaitingRoom::default()));
-        let (ear, receipts, is_still) = (Arc::new(Deaf), room.clone(), still);
-        let equipment = Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
+        let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
+        let (pace, room) = (Pace::default(), Arc::new(WaitingRoom::default()));
+        let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let equipment =
+            Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(machine)?;
-        let ports = Ports {
-            clock: Arc::new(WallClock),
-            seeds: Arc::new(KernelSeeds::new().map_err(machine)?),
-            tokens: Arc::new(HmacTokens::new(&log.secret)),
-            leases,
-            carrier: carriers.clone(),
-            askers: room.clone(),
-            steps: plan.steps,
-        };
+        let seeds = Arc::new(KernelSeeds::new().map_err(machine)?);
+        let ports = ports(&log.secret, seeds, leases, (carriers.clone(), room.clone()), plan.steps);
         let (stop, stopped) = oneshot::channel();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use crate::edges::delivery::{self, NoReceipt, Receipts};
+use crate::rules::core_payload;
 use crate::words::flow::{Receipt, Ticket};
 use crate::words::ports::{Askers, Position};
 use crate::words::refusal::Refusal;
@@ -77,7 +78,9 @@ impl Receipts for WaitingRoom {
         let receipt = async move {
             match reply.await {
                 Ok(Reply::Done | Reply::Receipt(..)) => Ok(()),
-                Ok(Reply::Refused(refusal)) => Err(NoReceipt::Refused(refusal)),
+                Ok(Reply::Refused(refusal)) => {
+                    Err(NoReceipt::Refused(refusal.code, core_payload::system_error(&refusal)))
+                }
                 Err(_) => Err(NoReceipt::Unknown),
             }
         };
@@ -114,7 +117,8 @@ mod tests {
         // A second answer finds nobody.
         room.done(second);
         assert_eq!(taken.await, Ok(()));
-        assert_eq!(refused.await, Err(NoReceipt::Refused(Box::new(refusal))));
+        let told = core_payload::system_error(&refusal);
+        assert_eq!(refused.await, Err(NoReceipt::Refused(refusal.code, told)));
     }
 
     #[tokio::test]

@@ -112,6 +112,7 @@ pub(super) fn called_back(why: CallBack) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edges::delivery::receipts::NoReceipt;
     use crate::edges::delivery::{Deaf, Receipt};
     use crate::words::flow::Ticket;
     use crate::words::ports::Unwatched;
@@ -143,7 +144,7 @@ mod tests {
         let speech = || Speech::Bytes(b"<reply/>".to_vec());
         post.said(speech()).await;
         assert!(receipts.try_recv().is_err(), "nothing is waited for");
-        assert_eq!(post.said_with_receipt(speech()).await, Ok(()));
+        assert_eq!(post.said_with_receipt(speech()).await.await, Ok(()));
         assert!(receipts.try_recv().is_ok());
         let tickets = [heard.recv().await, heard.recv().await].map(|report| match report {
             Some(Heard::Said { ticket, .. }) => ticket,

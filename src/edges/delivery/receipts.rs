@@ -4,15 +4,16 @@
 //! This room draws a ticket and waits. It never answers one, and never asks the log.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
+use crate::words::codes::Code;
 use crate::words::flow::Ticket;
-use crate::words::refusal::Refusal;
 
 /// Why there is no receipt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoReceipt {
-    /// What was said was refused.
-    Refused(Box<Refusal>),
+    /// What was said was refused: the code, and the `<system-error>` that says why.
+    Refused(Code, Arc<[u8]>),
     /// Nobody is there any more who could say: it may be on disk or not.
     Unknown,
 }

@@ -14,7 +14,7 @@ use systole_kit::{Payload, told};
 use crate::edges::delivery::receipts::{NoReceipt, Receipt};
 use crate::edges::nats::{Broker, PATIENCE, token as part};
 use crate::edges::tasks::{self, Kind};
-use crate::rules::core_payload::system_error;
+use crate::words::codes::Code;
 use crate::words::ids::Name;
 use crate::words::ports::{Delivery, Token};
 
@@ -133,9 +133,9 @@ impl Outbox {
         let work = async move {
             let refusal = match decided.await {
                 Ok(()) => None,
-                Err(NoReceipt::Refused(refusal)) => Payload::trusted(system_error(&refusal)).ok(),
-                // Nothing is known, and whoever waits asks again.
-                Err(NoReceipt::Unknown) => return,
+                // No room or no time for it just now is no decision either.
+                Err(NoReceipt::Unknown | NoReceipt::Refused(Code::IngressUnavailable, _)) => return,
+                Err(NoReceipt::Refused(_, told)) => Payload::trusted(told).ok(),
             };
             let document = told::Receipt { delivery, refusal }.document();
             if let Err(words) = in_time("a receipt", client.publish(reply, document.into())).await {
