@@ -51,6 +51,7 @@ pub(crate) fn first_delivery(folder: &Path) {
     walk::runtime().block_on(async {
         let file = file::load_given(&folder.join("organism.yaml"), &given).unwrap();
         let organism = Organism::start(Plan {
+            bus: None,
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

@@ -218,6 +218,7 @@ pub(crate) async fn start_recast(
     let mut inline = listeners(course);
     change((&mut file.composition.listeners, &mut inline));
     Organism::start(Plan {
+        bus: None,
         composition: file.composition,
         directory: "config/bench".into(),
         log,

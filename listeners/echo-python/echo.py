@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 
 import nats
 import nats.errors
+import nats.js.errors
 import nats.micro
 
 URL, ORGANISM, NAME = sys.argv[1:4]
@@ -28,6 +29,9 @@ async def main():
         try:
             [message] = await work.fetch(1, timeout=30)
         except nats.errors.TimeoutError:
+            continue
+        except nats.js.errors.ServiceUnavailableError:      # The organism has not run yet.
+            await asyncio.sleep(1)
             continue
         words, receipt = reply(message.data), None
         while receipt is None:      # No receipt, not on disk: the same again, which is one reply however often it comes.

@@ -11,10 +11,10 @@ use super::looking;
 use super::place::Place;
 use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
-use crate::edges::nats::Credentials;
 use crate::organism::file::OrganismFile;
-use crate::organism::running::{LogPlace, Organism, Plan, StartFault};
+use crate::organism::running::{Bus, LogPlace, Organism, Plan, StartFault};
 use crate::pump::run::Ended;
+use crate::words::codes::Code;
 use crate::words::composition::Reach;
 use crate::words::ports::LogFault;
 
@@ -37,7 +37,8 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
-    let plan = plan(screen, place, file)?;
+    let bus = bus(screen, &file)?;
+    let plan = Plan { bus, ..plan(screen, place, file)? };
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
 }
 
@@ -56,7 +57,6 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
         screen.say(["  try: ", &unmade.mend].concat());
         exit
     })?;
-    bus_credentials(screen, &file)?;
     Ok(Plan {
         composition: file.composition,
         directory: place.directory(),
@@ -65,22 +65,32 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
         validators: std::thread::available_parallelism().map_or(1, usize::from),
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
+        bus: None,
     })
 }
 
-/// What lets the pump in at the broker. Where nobody is reached over it, nobody goes there, and no key is needed.
-fn bus_credentials(screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, Exit> {
+/// The broker, with what lets the pump in. Where nobody is reached over it nobody goes there, and no key is needed.
+fn bus(screen: Screen, file: &OrganismFile) -> Result<Option<Bus>, Exit> {
     let is_reached = file.composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats));
-    let key = file.bus_key.as_ref().filter(|_| is_reached);
-    key.map(|key| key.credentials(|name| std::env::var(name).ok()))
-        .transpose()
-        .map_err(|keyless| screen.fail(Exit::Configuration, keyless))
+    let Some(url) = file.bus.clone().filter(|_| is_reached) else { return Ok(None) };
+    let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
+    let credentials = key.transpose().map_err(|keyless| screen.fail(Exit::Configuration, keyless))?;
+    Ok(Some(Bus { url, credentials }))
 }
 
 fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
     match fault {
         StartFault::Log(fault) => log_fault(screen, fault),
         StartFault::Configuration { .. } => screen.fail(Exit::Log, fault),
+        StartFault::Broker(unusable) => {
+            let exit = match unusable.code() {
+                Code::ConfigValue => Exit::Configuration,
+                _ => Exit::Unavailable,
+            };
+            screen.fail(exit, [unusable.code().as_str(), ": ", &unusable.to_string()].concat());
+            screen.say(["  try: ", &unusable.mend()].concat());
+            exit
+        }
         StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),
         StartFault::Machine(_) => {
             let exit = screen.fail(Exit::Unavailable, fault);

@@ -20,6 +20,7 @@ use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroun
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::nats::{Broker, Credentials, PATIENCE, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
@@ -27,7 +28,7 @@ use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
-use crate::words::composition::Composition;
+use crate::words::composition::{Composition, Reach};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
@@ -70,6 +71,16 @@ pub struct Plan {
     pub surroundings: Surroundings,
     /// Who watches steps.
     pub steps: Arc<dyn Steps>,
+    /// The broker over which listeners are reached, if any are.
+    pub bus: Option<Bus>,
+}
+
+/// Where the broker is, and what lets the pump in.
+pub struct Bus {
+    /// Its address.
+    pub url: String,
+    /// None where it lets in everybody.
+    pub credentials: Option<Credentials>,
 }
 
 /// Why an organism does not start.
@@ -81,6 +92,9 @@ pub enum StartFault {
     /// A listener has no program and no value.
     #[error(transparent)]
     Listener(#[from] crate::edges::delivery::NoWay),
+    /// The broker cannot be used.
+    #[error(transparent)]
+    Broker(#[from] Unusable),
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
     Configuration {
@@ -110,6 +124,27 @@ pub struct Organism {
     writer: Arc<Writer>,
     validators: Validators,
     tasks: Vec<Task>,
+}
+
+/// What the pump does its work through.
+fn ports(
+    secret: &[u8; 32],
+    seeds: Arc<KernelSeeds>,
+    leases: Arc<dyn Leases>,
+    (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
+    steps: Arc<dyn Steps>,
+) -> Ports {
+    let (clock, tokens) = (Arc::new(WallClock), Arc::new(HmacTokens::new(secret)));
+    Ports { clock, seeds, tokens, leases, carrier, askers, steps }
+}
+
+/// The broker, where a listener is reached over one.
+async fn broker(bus: Option<&Bus>, composition: &Composition) -> Result<Option<Arc<Broker>>, StartFault> {
+    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
+    let Some(bus) = bus.filter(|_| is_used) else { return Ok(None) };
+    Ok(Some(Arc::new(
+        Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await?,
+    )))
 }
 
 struct OpenLog {
@@ -189,6 +224,7 @@ impl Organism {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let broker = if still { None } else { broker(plan.bus.as_ref(), &composition).await? };
         let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
@@ -197,21 +233,15 @@ impl Organism {
         let voice = Voice::beside(followed.clone());
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
             .map_err(StartFault::Machine)?;
-        let (inline, surroundings) = (plan.inline, plan.surroundings);
-        let (steps, pace) = (plan.steps.clone(), Pace::default());
-        let equipment = Equipment { inline, surroundings, pace, steps, ear: Arc::new(Deaf) };
+        let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
+        let (pace, room) = (Pace::default(), Arc::new(WaitingRoom::default()));
+        let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let equipment =
+            Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
-        let room = Arc::new(WaitingRoom::default());
         let (writer, written) = start_writer(log.writer).map_err(machine)?;
-        let ports = Ports {
-            clock: Arc::new(WallClock),
-            seeds: Arc::new(KernelSeeds::new().map_err(machine)?),
-            tokens: Arc::new(HmacTokens::new(&log.secret)),
-            leases,
-            carrier: carriers.clone(),
-            askers: room.clone(),
-            steps: plan.steps,
-        };
+        let seeds = Arc::new(KernelSeeds::new().map_err(machine)?);
+        let ports = ports(&log.secret, seeds, leases, (carriers.clone(), room.clone()), plan.steps);
         let (stop, stopped) = oneshot::channel();
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
         let lines = Lines {
@@ -395,7 +425,9 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
     let work = async move {
         while let Some(report) = heard.recv().await {
             let taken = match report {
-                Heard::Said { listener, speech } => door.hand(Raw::Said { listener, speech }).await,
+                Heard::Said { listener, speech, ticket } => {
+                    door.hand(Raw::Said { listener, speech, ticket }).await
+                }
                 Heard::Gone { token, code, words } => {
                     pump.send(Input::Gone { token, code, words }).await.is_ok()
                 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::bench::Bench;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
-use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings};
+use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings, Unreceipted};
 use crate::pump::replying;
 use crate::rules::{admit, core_payload};
 use crate::words::codes::Code;
@@ -169,6 +169,9 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
         pace: Pace::default(),
         steps: Arc::new(Unwatched),
         ear: trial.ear,
+        receipts: Arc::new(Unreceipted),
+        broker: None,
+        is_still: false,
     };
     let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
         |no_way| match no_way {

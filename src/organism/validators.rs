@@ -16,7 +16,7 @@ use crate::pump::heart::Input;
 use crate::rules::admit;
 use crate::words::approval::{Ruling, Says};
 use crate::words::composition::Composition;
-use crate::words::flow::{Asked, Ticket};
+use crate::words::flow::{Asked, Judged, Ticket, Unconnected};
 use crate::words::ids::{Digest, Key, Name};
 use crate::words::ports::{Leases, Speech, Step, Steps};
 
@@ -34,6 +34,8 @@ pub enum Raw {
         listener: Name,
         /// What it said.
         speech: Speech,
+        /// Where its receipt is waited for, if it is.
+        ticket: Option<Ticket>,
     },
     /// A message from outside.
     Asked {
@@ -199,7 +201,10 @@ impl Desk {
     fn judge(&self, raw: Raw, bench: &mut Bench) -> Input {
         self.steps.passed(Step::Received);
         match raw {
-            Raw::Said { listener, speech } => self.said(&listener, &speech, bench),
+            Raw::Said { listener, speech, ticket } => match self.said(&listener, &speech, bench) {
+                Ok(judged) => Input::Judged(Judged { ticket, ..judged }),
+                Err(stray) => Input::Stray(Unconnected { ticket, ..*stray }),
+            },
             Raw::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
@@ -218,19 +223,16 @@ impl Desk {
         }
     }
 
-    fn said(&self, listener: &Name, speech: &Speech, bench: &mut Bench) -> Input {
+    fn said(&self, listener: &Name, speech: &Speech, bench: &mut Bench) -> Result<Judged, Box<Unconnected>> {
         self.steps.passed(Step::Replied);
         let limits = admit::gate_limits(&self.pages.current);
-        let read = admit::listener_word(listener, speech, &limits, |token| self.leases.find(token));
-        let (lease, word) = match read {
-            Ok(read) => read,
-            Err(stray) => return Input::Stray(*stray),
-        };
+        let find = |token: &str| self.leases.find(token);
+        let (lease, word) = admit::listener_word(listener, speech, &limits, find)?;
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
         let judged = admit::judge_word(page, lease, word, speech, bench);
         self.passed_door(true);
         self.voice.pass(&judged);
-        Input::Judged(judged)
+        Ok(judged)
     }
 
     fn passed_door(&self, admitted: bool) {

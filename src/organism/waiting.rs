@@ -1,4 +1,5 @@
-//! Where askers wait for their receipt: a ticket each, and one answer to it.
+//! Where askers wait for their receipt, and carriers for what became of a listener's word: a ticket each, and one
+//! answer to it. It decides nothing and keeps nothing that was answered.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::edges::delivery::{self, NoReceipt, Receipts};
+use crate::rules::core_payload;
 use crate::words::flow::{Receipt, Ticket};
 use crate::words::ports::{Askers, Position};
 use crate::words::refusal::Refusal;
@@ -69,6 +72,22 @@ impl WaitingRoom {
     }
 }
 
+impl Receipts for WaitingRoom {
+    fn draw(&self) -> (Ticket, delivery::Receipt) {
+        let (ticket, reply) = self.enter();
+        let receipt = async move {
+            match reply.await {
+                Ok(Reply::Done | Reply::Receipt(..)) => Ok(()),
+                Ok(Reply::Refused(refusal)) => {
+                    Err(NoReceipt::Refused(refusal.code, core_payload::system_error(&refusal)))
+                }
+                Err(_) => Err(NoReceipt::Unknown),
+            }
+        };
+        (ticket, Box::pin(receipt))
+    }
+}
+
 impl Askers for WaitingRoom {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         self.answer(ticket, Reply::Receipt(receipt, position));
@@ -80,5 +99,34 @@ impl Askers for WaitingRoom {
 
     fn done(&self, ticket: Ticket) {
         self.answer(ticket, Reply::Done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::codes::Code;
+
+    #[tokio::test]
+    async fn a_carrier_hears_what_became_of_its_word() {
+        let room = WaitingRoom::default();
+        let ((first, taken), (second, refused)) = (room.draw(), room.draw());
+        let refusal = Refusal::new(Code::StaleLease, "over");
+        room.refused(second, refusal.clone());
+        room.done(first);
+        // A second answer finds nobody.
+        room.done(second);
+        assert_eq!(taken.await, Ok(()));
+        let told = core_payload::system_error(&refusal);
+        assert_eq!(refused.await, Err(NoReceipt::Refused(refusal.code, told)));
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_when_the_pump_ends_or_comes_later_waits_for_nothing() {
+        let room = WaitingRoom::default();
+        let (_, before) = room.draw();
+        room.close();
+        let (_, after) = room.draw();
+        assert_eq!((before.await, after.await), (Err(NoReceipt::Unknown), Err(NoReceipt::Unknown)));
     }
 }

@@ -151,10 +151,18 @@ fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
 }
 
 fn unconnected(d: &mut Draft<'_>, stray: Unconnected) {
-    let Unconnected { listener, refused, waits } = stray;
+    let Unconnected { listener, refused, waits, replies_to, ticket } = stray;
+    // Its lease may be forgotten, or of an earlier run: what was taken is taken.
+    let comes_again = replies_to.is_some_and(|delivery| d.was_taken(&delivery, &listener));
+    if let Some(ticket) = ticket.filter(|_| comes_again) {
+        return d.effect(Effect::Done { ticket });
+    }
     let refusal = refuse_outside_calls(d, None, &listener, refused);
     if let Some((delivery, id)) = waits {
         journaling::answer(d, &listener, delivery, id, Some(&core_payload::system_error(&refusal)));
+    }
+    if let Some(ticket) = ticket {
+        d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
     }
 }
 

@@ -17,7 +17,7 @@ use crate::words::approval::ApprovalId;
 use crate::words::client;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use crate::words::ports::{Document, Seed};
+use crate::words::ports::{Document, Lease, Seed};
 use crate::words::record::{Header, Kind, Mark, Role};
 use crate::words::time::Millis;
 
@@ -254,6 +254,16 @@ impl<'a> Draft<'a> {
     /// Takes what a refusal costs its sender; `withheld` says where it would have been recorded.
     pub(super) fn toll(&mut self, sender: &Name, withheld: Option<ThreadId>) {
         self.out.toll = Some(Toll { sender: sender.clone(), at: self.at, withheld });
+    }
+
+    /// Whether the log has a reply of that listener to that delivery, as far back as that is known.
+    pub(super) fn was_taken(&self, delivery: &str, listener: &Name) -> bool {
+        self.state.replies.has(delivery, listener)
+    }
+
+    /// Remembers that this delivery's reply is taken.
+    pub(super) fn took(&mut self, lease: &Lease) {
+        self.out.replied = Some((lease.token.clone(), lease.listener.clone()));
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {

@@ -12,7 +12,7 @@ use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{CallBack, Document, Lease, Seed};
+use crate::words::ports::{CallBack, Document, Lease, Seed, Token};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
@@ -244,14 +244,14 @@ pub enum Effect {
         /// What it gets.
         receipt: Receipt,
     },
-    /// The asker's message is refused.
+    /// The asker's message, or what the listener said, is refused.
     Refused {
         /// Where it waits.
         ticket: Ticket,
         /// What it is told.
         refusal: Box<Refusal>,
     },
-    /// The asker's order was carried out.
+    /// The asker's order was carried out, or what the listener said was taken.
     Done {
         /// Where it waits.
         ticket: Ticket,
@@ -316,4 +316,7 @@ pub struct Decision {
     pub effects: Vec<Effect>,
     /// What a refusal took from its sender's bucket.
     pub toll: Option<Toll>,
+    /// The delivery whose reply was taken, and whose it is, where a receipt is waited for: so that the reply
+    /// is known when it comes again.
+    pub replied: Option<(Token, Name)>,
 }

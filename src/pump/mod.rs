@@ -22,6 +22,7 @@ mod looping;
 pub mod pausing;
 mod primitives;
 mod purse;
+pub mod replies;
 pub mod replying;
 mod reserving;
 pub mod run;

@@ -1,12 +1,11 @@
 //! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
 //! whose outcome will be that answer; a final closes the call.
 
-use std::cmp::Ordering;
-
 use super::approving::hold_if_due;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
 use super::draft::{Draft, Fact};
+use super::event::Effect;
 use super::failing::{self, failed};
 use super::gathering;
 use super::journaling;
@@ -22,7 +21,7 @@ use crate::rules::{admit, core_payload};
 use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown};
-use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, What};
+use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, Ticket, What};
 use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::words::limits;
 use crate::words::ports::Lease;
@@ -83,10 +82,10 @@ impl Turn<'_> {
 }
 
 pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
-    let Judged { lease, said, claimed } = judged;
+    let Judged { lease, said, claimed, ticket } = judged;
     let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
     else {
-        return stale(d, &lease, said);
+        return stale(d, &lease, said, ticket);
     };
     let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
     let turn = Turn {
@@ -105,6 +104,10 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
     if let Some(claimed) = claimed {
         false_sender(d, &turn, claimed);
     }
+    if ticket.is_some() && said.is_reply() {
+        d.took(&lease);
+    }
+    let mut refused = None;
     match said {
         Said::Items(items) if items.is_empty() => empty(d, &turn),
         Said::Items(items) => reply(d, &turn, items),
@@ -119,11 +122,22 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
             failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
         }
         Said::Again { code, words } => again(d, &turn, &code, words),
-        Said::Notice { code, words } => notice(d, &turn, &code, words),
+        Said::Notice { code, words } => refused = notice(d, &turn, &code, words),
         Said::Progress { .. } => {}
         Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
         Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
     }
+    receipt(d, ticket, refused);
+}
+
+/// Whoever waits for a receipt gets it once what was decided so far is on disk: items that are refused in a
+/// reply that is taken have answers of their own.
+fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>) {
+    let Some(ticket) = ticket else { return };
+    d.effect(match refused {
+        None => Effect::Done { ticket },
+        Some(refusal) => Effect::Refused { ticket, refusal: Box::new(refusal) },
+    });
 }
 
 /// Records why the output was of no use: that answers the reply, and the next turn shows it. Where there is none, the
@@ -139,20 +153,21 @@ fn again(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
 
 /// Keeps a notice for the next turn. The one that passes the limit is answered in its place by a word
 /// on the limit, and what comes after that leaves no trace: a call's inbox is kept in memory and shown
-/// whole.
-fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) {
+/// whole. Why a notice is not kept is returned.
+fn notice(d: &mut Draft<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
     let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
-    let body = match kept.cmp(&limits::NOTICES) {
-        Ordering::Less => core_payload::said_of_itself(code, &Refusal::new(Code::ListenerFailed, words)),
-        Ordering::Equal => {
-            let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
-            let refusal = Refusal::new(Code::TooManyItems, words)
-                .mended_by("end the turn, then say the rest in the next");
-            core_payload::system_error(&refusal)
-        }
-        Ordering::Greater => return,
-    };
-    tell_later(d, turn, body);
+    if kept < limits::NOTICES {
+        let own = Refusal::new(Code::ListenerFailed, words);
+        tell_later(d, turn, core_payload::said_of_itself(code, &own));
+        return None;
+    }
+    let words = "64 notices wait for the next turn, the most that may; those after them are not kept";
+    let refusal =
+        Refusal::new(Code::TooManyItems, words).mended_by("end the turn, then say the rest in the next");
+    if kept == limits::NOTICES {
+        tell_later(d, turn, core_payload::system_error(&refusal));
+    }
+    Some(refusal)
 }
 
 /// Says in the thread, and in the sender's next turn, that a false name was replaced. It comes before
@@ -173,14 +188,40 @@ fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }
 
-/// A reply for an attempt that is over is refused, and recorded outside an ended thread.
-fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
+/// A reply for an attempt that is over is refused, and recorded outside an ended thread. Where it is its own reply
+/// that ended it and a receipt is waited for, it comes again because that was lost: whatever is in it, it
+/// gets its receipt and changes nothing.
+fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
+    if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
+        return receipt(d, ticket, None);
+    }
+    let refusal = over(lease, said.waits_for().is_some());
+    // What nobody is to act upon leaves no trace.
     if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
-        return;
+        return receipt(d, ticket, Some(refusal));
     }
     let waits = said.waits_for();
+    let kept = match said {
+        Said::Items(items) => items.into_iter().find_map(|item| match item {
+            Item::Admitted(admitted) => Some(admitted.bytes().clone()),
+            Item::Refused(refused) => refused.kept,
+            Item::ForThread { payload, .. } => Some(payload),
+        }),
+        _ => None,
+    };
+    let refused = Refused { refusal, kept };
+    let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    if let Some(id) = waits {
+        let body = core_payload::system_error(&refusal);
+        journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
+    }
+    receipt(d, ticket, Some(refusal));
+}
+
+/// Why what was said under that lease is refused; `asks` says that it is no reply but waits for an answer.
+fn over(lease: &Lease, asks: bool) -> Refusal {
     let words = [
-        if waits.is_some() { "this is for call " } else { "the reply is for call " },
+        if asks { "this is for call " } else { "the reply is for call " },
         lease.call.as_str(),
         " of thread ",
         lease.thread.as_str(),
@@ -191,21 +232,7 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said) {
         ", which is over",
     ]
     .concat();
-    let kept = match said {
-        Said::Items(items) => items.into_iter().find_map(|item| match item {
-            Item::Admitted(admitted) => Some(admitted.bytes().clone()),
-            Item::Refused(refused) => refused.kept,
-            Item::ForThread { payload, .. } => Some(payload),
-        }),
-        _ => None,
-    };
-    let refusal = Refusal::new(Code::StaleLease, words).mended_by(admit::NEWEST);
-    let refused = Refused { refusal, kept };
-    let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
-    if let Some(id) = waits {
-        let body = core_payload::system_error(&refusal);
-        journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
-    }
+    Refusal::new(Code::StaleLease, words).mended_by(admit::NEWEST)
 }
 
 fn empty(d: &mut Draft<'_>, turn: &Turn<'_>) {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use self::purse::{CHILD, Purse, WrapUp, used_under};
 pub use self::timer::{Firing, Timer};
 use super::buckets::Buckets;
+use super::replies::Replies;
 use super::wall::Running;
 use crate::rules::loops::Rounds;
 use crate::words::budget::Ceiling;
@@ -40,6 +41,8 @@ pub struct State {
     pub buckets: Buckets,
     /// Whose time runs. No fold either: it is filled again from the fold with each start.
     pub running: Running,
+    /// Which deliveries a reply was taken to. No fold: the newest are read from the log with each start.
+    pub replies: Replies,
 }
 
 /// Configurations by hash.

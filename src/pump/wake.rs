@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::fold::apply_to;
+use super::replies::{self, Replied};
 use super::state::{Stand, State, Thread};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, Key, Name, ThreadId};
@@ -87,6 +88,8 @@ pub struct Recovered {
     pub since_checkpoint: usize,
     /// Whether the log ends with the word that nothing was out, so that nothing can have been lost.
     pub was_drained: bool,
+    /// The deliveries whose reply is on record, as far back as is looked.
+    pub replied: Vec<Replied>,
 }
 
 /// Goes on from what the log holds.
@@ -129,7 +132,8 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
         None => false,
     };
     let state = State { threads, ..State::default() };
-    Ok(Recovered { state, since_checkpoint: opening.records.len(), was_drained })
+    let replied = replies::on_record(reader, opening.last)?;
+    Ok(Recovered { state, since_checkpoint: opening.records.len(), was_drained, replied })
 }
 
 /// Whether the last record of all is the core's own word that nothing was out. Whoever sends writes of its

@@ -48,12 +48,13 @@ pub fn listener_word(
     limits: &Limits,
     lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
 ) -> Result<(Arc<Lease>, Word), Box<Unconnected>> {
-    let unconnected = |refusal, at, waits| {
+    let unconnected = |refusal, at, waits, replies_to| {
         let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), at)) };
-        Box::new(Unconnected { listener: sender.clone(), refused, waits })
+        Box::new(Unconnected { listener: sender.clone(), refused, waits, replies_to, ticket: None })
     };
-    let word =
-        speech.read(limits).map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset, None))?;
+    let word = speech
+        .read(limits)
+        .map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset, None, None))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
         None => {
@@ -64,7 +65,12 @@ pub fn listener_word(
                 }
                 _ => None,
             };
-            Err(unconnected(Refusal::new(Code::StaleLease, words).mended_by(NEWEST), 0, waits))
+            let replies_to = match word {
+                Word::Reply { delivery, .. } => Some(delivery),
+                _ => None,
+            };
+            let refusal = Refusal::new(Code::StaleLease, words).mended_by(NEWEST);
+            Err(unconnected(refusal, 0, waits, replies_to))
         }
     }
 }
@@ -133,7 +139,7 @@ pub fn judge_word(
             Said::Ask { id, question: question.map_err(|fault| refused_word(&fault, speech)) }
         }
     };
-    Judged { lease, said, claimed }
+    Judged { lease, said, claimed, ticket: None }
 }
 
 fn refused_word(fault: &Fault, speech: &Speech) -> Refused {

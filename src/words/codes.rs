@@ -142,7 +142,7 @@ codes! {
         try "`Authorization: Bearer TOKEN`, with the token of the run file or of `token_env`";
     BusUnreachable "bus.unreachable" false "the broker is not there, or does not answer"
         try "a nats-server that runs at that address, and a way there from here";
-    BusForbidden "bus.forbidden" false "the broker does not let the pump in, or not do what it must"
+    BusForbidden "bus.forbidden" false "the broker does not let the pump in, or does not let it do what it must"
         try "credentials that the broker's configuration has, with the rights that the pump needs";
     BusUnfit "bus.unfit" false "the broker is there and cannot be relied on: too old, without JetStream, or with another's stream in the place of ours"
         try "what the words say of it; nats-server 2.12 or newer, with JetStream";

@@ -247,6 +247,8 @@ pub struct Judged {
     /// The first name of somebody else that an item gave as its sender's. The items go on under the
     /// listener's own.
     pub claimed: Option<String>,
+    /// Where its receipt is waited for, if it is.
+    pub ticket: Option<Ticket>,
 }
 
 /// A listener's document that could not be connected to any work.
@@ -258,6 +260,10 @@ pub struct Unconnected {
     pub refused: Refused,
     /// The delivery that it names and the number of the answer that is waited for, where one is.
     pub waits: Option<(String, u64)>,
+    /// The delivery that it names, where it is a reply to one.
+    pub replies_to: Option<String>,
+    /// Where its receipt is waited for, if it is.
+    pub ticket: Option<Ticket>,
 }
 
 /// Where an asker waits for its receipt.

@@ -74,6 +74,12 @@ pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 pub const CONFIG_DEPTH: usize = 16;
 /// Most entries in any list or map of an organism file, and so most listeners.
 pub const CONFIG_ENTRIES: usize = 1024;
+/// Replies with a receipt that are known when they come again.
+pub const REPLIES: usize = 65_536;
+/// Records that a start reads for the newest of them.
+pub const REPLIES_READ: u64 = 4096;
+/// Bytes of bodies among those, after which it reads no further back.
+pub const REPLIES_READ_BYTES: usize = 8 << 20;
 /// Fewest records between two checkpoints of the fold.
 pub const CHECKPOINT_RECORDS: usize = 4096;
 /// Records for each row that a checkpoint writes, where many threads are at work.

@@ -322,6 +322,9 @@ pub enum Heard {
         listener: Name,
         /// What it said.
         speech: Speech,
+        /// Where its receipt is waited for, if it is: by a listener outside of this machine's pipes, which
+        /// cannot know otherwise that what it said is on disk.
+        ticket: Option<super::flow::Ticket>,
     },
     /// A delivery that will not be answered any more.
     Gone {
@@ -370,9 +373,9 @@ pub trait Tokens: Send + Sync {
 pub trait Askers: Send + Sync {
     /// The message is on disk. The position is known unless the receipt repeats an earlier one.
     fn receipt(&self, ticket: super::flow::Ticket, receipt: super::flow::Receipt, position: Option<Position>);
-    /// The message, or the order, was refused.
+    /// The message, the order, or what a listener said was refused.
     fn refused(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
-    /// The order was carried out.
+    /// The order was carried out, or what a listener said was taken, and is on disk.
     fn done(&self, ticket: super::flow::Ticket);
 }
 

@@ -302,3 +302,56 @@ asyncio.run(main())
     let said = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "heard", "{said:?}");
 }
+
+/// What `tools/prepare test` would run where a nats-server of that version stands first on PATH.
+#[cfg(target_arch = "x86_64")]
+fn would_install(folder: &Path, on_path: &str) -> String {
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    fake_server(&bin.join("nats-server"), on_path);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut prepare = Command::new("tools/prepare");
+    prepare.arg("test").env("PATH", path).env("NO_INSTALL", "1");
+    let ran = prepare.env("CARGO_TARGET_DIR", folder.join("target")).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// A program that says which version it is, as nats-server does.
+#[cfg(target_arch = "x86_64")]
+fn fake_server(path: &Path, version: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, format!("#!/bin/sh\necho 'nats-server: v{version}'\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, client) =
+        ("--requirement tools/pinned/nats-server.txt", "--requirement tools/pinned/python-client.txt");
+    for (on_path, is_needed) in
+        [("2.9.10", true), ("2.11.17", true), ("2.12.0", false), ("2.20.1", false), ("3.0.0", false)]
+    {
+        let printed = would_install(folder.path(), on_path);
+        assert_eq!(printed.contains(server), is_needed, "{on_path}: {printed}");
+        assert!(printed.contains(client), "{printed}");
+        let installs: Vec<&str> = printed.lines().filter(|line| line.contains(" pip ")).collect();
+        assert!(installs.iter().all(|line| line.contains("--require-hashes")), "{installs:?}");
+    }
+    let tools = folder.path().join("target/tools");
+    assert!(!tools.exists(), "it was told to print alone");
+    std::fs::create_dir_all(tools.join("python")).unwrap();
+    fake_server(&tools.join("nats-server"), "2.15.1");
+    for module in ["nats.py", "nkeys.py"] {
+        std::fs::write(tools.join("python").join(module), "").unwrap();
+    }
+    let pins = tools.join("python/pinned.txt");
+    std::fs::copy("tools/pinned/python-client.txt", &pins).unwrap();
+    let printed = would_install(folder.path(), "2.9.10");
+    assert!(!printed.contains("tools/pinned/"), "{printed}");
+    // Pins that have changed are brought anew.
+    std::fs::write(&pins, "nats-py==1.0.0").unwrap();
+    assert!(would_install(folder.path(), "2.9.10").contains(client));
+}

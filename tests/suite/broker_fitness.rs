@@ -117,7 +117,7 @@ async fn change(server: &Server, change: impl FnOnce(&mut Config)) -> Info {
 async fn streams(server: &Server) -> Vec<String> {
     let jetstream = looking(server).await;
     let mut names = Vec::new();
-    for stream in [BUS, "SYSTOLE_hello_CHECK", "OTHER"] {
+    for stream in [BUS, "OTHER"] {
         if jetstream.get_stream(stream).await.is_ok() {
             names.push(stream.to_owned());
         }
@@ -135,7 +135,7 @@ async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
     assert_eq!(made.description.as_deref(), Some("deliveries that are out, of the organism hello"));
     let said = |key: &str| made.metadata.get(key).map(String::as_str);
     assert_eq!((said("systole.organism"), said("systole.format")), (Some("hello"), Some("1")));
-    assert_eq!(streams(&server).await, [BUS], "the trial is left over");
+    assert_eq!(bus(&server).await.state.messages, 0, "the trial is left over");
     assert_eq!(broker.largest_message(), 1 << 20);
     assert_eq!(format!("{broker:?}"), format!("Broker({}, {BUS})", &server.url()["nats://".len()..]));
     // What is out stays out, and what an operator chose stays chosen.
@@ -163,7 +163,7 @@ async fn organisms_share_a_broker_and_no_stream() {
 #[tokio::test]
 async fn the_pump_needs_no_more_rights_than_these() {
     let rights = ", permissions: {publish: [\"$JS.API.INFO\", \"$JS.API.STREAM.*.SYSTOLE_hello_BUS\", \
-         \"$JS.API.STREAM.*.SYSTOLE_hello_CHECK\", \"$JS.API.STREAM.MSG.GET.SYSTOLE_hello_CHECK\", \"o.hello.>\"], \
+         \"$JS.API.STREAM.MSG.GET.SYSTOLE_hello_BUS\", \"o.hello.dlv.*\"], \
          subscribe: [\"_INBOX_pump_hello.>\"]}";
     let server = Server::with(&pump(rights));
     connect(&server.url(), password(SECRET), PATIENCE).await.unwrap();
@@ -249,9 +249,9 @@ async fn what_the_broker_forbids_is_told_at_once() {
         ("publish: {deny: \"$JS.API.>\"}", "Publish to \"$JS.API.INFO\""),
         (
             "publish: {deny: \"$JS.API.STREAM.CREATE.>\"}",
-            "Publish to \"$JS.API.STREAM.CREATE.SYSTOLE_hello_CHECK\"",
+            "Publish to \"$JS.API.STREAM.CREATE.SYSTOLE_hello_BUS\"",
         ),
-        ("publish: {deny: \"o.hello.>\"}", "Publish to \"o.hello.check\""),
+        ("publish: {deny: \"o.hello.>\"}", "Publish to \"o.hello.dlv._check\""),
         ("subscribe: {deny: \"_INBOX_pump_hello.>\"}", "Subscription to \"_INBOX_pump_hello."),
     ] {
         let server = Server::with(&pump(&format!(", permissions: {{{rights}}}")));
@@ -286,29 +286,20 @@ async fn a_broker_that_stores_against_an_expectation_is_refused() {
     let server = Server::start();
     let tried = connect(&format!("nats://{}", forgetful(&server)), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "stored a message whose expected last sequence was stale", "rewrites");
-    assert!(streams(&server).await.is_empty(), "the trial is left over");
+    assert_eq!(bus(&server).await.state.messages, 0, "the trial is left over");
 }
 
 #[tokio::test]
-async fn what_an_earlier_trial_left_is_removed_and_what_is_anothers_is_not() {
+async fn what_a_trial_that_was_cut_short_left_is_removed_and_no_delivery_with_it() {
     let server = Server::start();
-    let jetstream = looking(&server).await;
-    let metadata =
-        [("systole.organism".to_owned(), "hello".to_owned()), ("systole.format".into(), "1".into())];
-    let left = Config {
-        name: "SYSTOLE_hello_CHECK".into(),
-        subjects: vec!["o.hello.check".into()],
-        metadata: metadata.into(),
-        ..Config::default()
-    };
-    jetstream.create_stream(left.clone()).await.unwrap();
-    jetstream.publish("o.hello.check", "left".into()).await.unwrap().await.unwrap();
+    let broker = fit(&server).await;
+    for subject in ["o.hello.dlv._check", "o.hello.dlv.echo", "o.hello.dlv._check"] {
+        broker.jetstream().publish(subject, "x".into()).await.unwrap().await.unwrap();
+    }
     fit(&server).await;
-    assert_eq!(streams(&server).await, [BUS]);
-    jetstream.create_stream(Config { metadata: [].into(), ..left }).await.unwrap();
-    let tried = connect(&server.url(), None, PATIENCE).await;
-    refused(tried, Code::BusUnfit, "SYSTOLE_hello_CHECK", "another name for the organism");
-    assert_eq!(streams(&server).await, [BUS, "SYSTOLE_hello_CHECK"]);
+    let left = looking(&server).await.get_stream(BUS).await.unwrap();
+    assert_eq!(left.get_info().await.unwrap().state.messages, 1);
+    assert_eq!(left.get_last_raw_message_by_subject("o.hello.dlv.echo").await.unwrap().payload, "x");
 }
 
 #[tokio::test]
@@ -333,8 +324,8 @@ async fn a_stream_of_somebody_else_is_refused_and_left_as_it_is() {
     .await;
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "it belongs to the organism \"another\"", foreign);
-    jetstream.delete_stream(BUS).await.unwrap();
-    jetstream.create_stream(other("OTHER")).await.unwrap();
+    let server = Server::start();
+    looking(&server).await.create_stream(other("OTHER")).await.unwrap();
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "another stream takes o.hello.dlv.*", foreign);
     assert_eq!(streams(&server).await, ["OTHER"]);
@@ -346,7 +337,7 @@ async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
     fit(&server).await;
     let before = bus(&server).await.config;
     type Change = fn(&mut Config);
-    let changes: [(Change, &str); 6] = [
+    let changes: [(Change, &str); 5] = [
         (
             |config| config.subjects.push("o.hello.more".into()),
             "it takes o.hello.dlv.*, o.hello.more in place of",
@@ -355,7 +346,6 @@ async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
         (|config| config.max_age = Duration::from_secs(600), "it drops messages after 600 s"),
         (|config| config.max_messages_per_subject = 3, "it keeps 3 messages for each listener"),
         (|config| config.no_ack = true, "it does not say what it stored"),
-        (|config| config.deny_delete = true, "nothing can be deleted from it"),
     ];
     for (altering, words) in changes {
         let altered = change(&server, altering).await.config;
@@ -363,13 +353,16 @@ async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
         let refusal = refused(tried, Code::BusUnfit, words, "nats stream rm SYSTOLE_hello_BUS");
         assert!(refusal.to_string().contains("is not as it was made"), "{refusal}");
         assert_eq!(bus(&server).await.config, altered, "it was changed");
-        looking(&server).await.delete_stream(BUS).await.unwrap();
+        change(&server, |config| *config = before.clone()).await;
         fit(&server).await;
     }
-    assert_eq!(bus(&server).await.config, before);
     change(&server, |config| drop(config.metadata.insert("systole.format".into(), "2".into()))).await;
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "has format 2; this version reads up to 1", "a newer one");
+    // That cannot be taken back.
+    change(&server, |config| *config = Config { deny_delete: true, ..before }).await;
+    let tried = connect(&server.url(), None, PATIENCE).await;
+    refused(tried, Code::BusUnfit, "nothing can be deleted from it", "nats stream rm");
 }
 
 /// What the broker has no room for is said in its own words.
@@ -383,6 +376,6 @@ async fn a_broker_that_makes_no_stream_says_why() {
     let jetstream = jetstream::new(options.connect(server.url()).await.unwrap());
     jetstream.create_stream("OTHER").await.unwrap();
     let tried = connect(&server.url(), password(SECRET), PATIENCE).await;
-    let words = "refused when the stream SYSTOLE_hello_CHECK was made: maximum number of streams reached";
+    let words = "refused when the stream SYSTOLE_hello_BUS was made: maximum number of streams reached";
     refused(tried, Code::BusUnfit, words, "its own log");
 }

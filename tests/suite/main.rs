@@ -54,6 +54,7 @@ mod log_large;
 mod log_records;
 mod log_writer;
 mod organism;
+mod over_nats;
 mod paid;
 mod payloads;
 mod permissions;

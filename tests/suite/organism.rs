@@ -42,6 +42,7 @@ pub(crate) async fn start_with(
     let (mut composition, mut inline) = (file.composition, BTreeMap::new());
     change(&mut composition, &mut inline);
     Organism::start(Plan {
+        bus: None,
         composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),
@@ -212,6 +213,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
     let folder = echo();
     let file = file::load(&folder.path().join("organism.yaml")).unwrap();
     let plan = Plan {
+        bus: None,
         composition: file.composition,
         directory: folder.path().to_owned(),
         log: LogPlace::File(file.log),

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace};
+use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Unreceipted};
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, Sees,
 };
@@ -142,11 +142,14 @@ impl Cast {
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {
+            broker: None,
+            is_still: false,
             inline,
             surroundings: self.surroundings,
             pace: self.pace,
             steps: Arc::new(Unwatched),
             ear: Arc::new(Deaf),
+            receipts: Arc::new(Unreceipted),
         };
         let carriers = Carriers::start(&composition, equipment, reports).unwrap();
         Stage { carriers, reports: receiver }
@@ -218,7 +221,8 @@ impl Stage {
 
 fn line(report: Heard) -> String {
     match report {
-        Heard::Said { listener, speech } => {
+        Heard::Said { listener, speech, ticket } => {
+            assert_eq!(ticket, None, "what comes over pipes needs no receipt");
             assert_eq!(listener, name("echo"));
             ["said ", &String::from_utf8_lossy(&speech.document())].concat()
         }

@@ -21,6 +21,7 @@ const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
 pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
     let file = file::load(&folder.join("organism.yaml")).unwrap();
     Organism::start(Plan {
+        bus: None,
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

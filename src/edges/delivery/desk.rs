@@ -87,6 +87,11 @@ impl Desk {
         Desk { room, papers: Mutex::default(), arrived: Notify::new(), recalled: Notify::new() }
     }
 
+    /// How many deliveries may be on it.
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
     /// Puts a delivery on the desk.
     pub(super) fn hand(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
         let mut papers = self.papers();

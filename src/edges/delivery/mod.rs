@@ -7,14 +7,17 @@
 mod desk;
 mod ear;
 mod inline;
+mod nats;
 mod pace;
 mod post;
 mod process;
+mod receipts;
 
 pub use ear::{Deaf, Ear};
 pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
 pub use process::Surroundings;
+pub use receipts::{NoReceipt, Receipt, Receipts, Unreceipted};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use systole_kit::told::Answer;
 use tokio::sync::{mpsc, watch};
 
+use crate::edges::nats::Broker;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::words::codes::Code;
 use crate::words::composition::{Composition, Reach};
@@ -43,6 +47,12 @@ pub struct Equipment {
     pub steps: Arc<dyn Steps>,
     /// Who hears what programs say aside.
     pub ear: Arc<dyn Ear>,
+    /// Where it is waited for what becomes of a word.
+    pub receipts: Arc<dyn Receipts>,
+    /// The broker; none where nobody is reached over one, or nothing is to go out.
+    pub broker: Option<Arc<Broker>>,
+    /// Whether nothing is to go out.
+    pub is_still: bool,
 }
 
 /// A listener that nothing leads to.
@@ -71,11 +81,11 @@ impl Carriers {
         equipment: Equipment,
         reports: mpsc::Sender<Heard>,
     ) -> Result<Carriers, NoWay> {
-        let Equipment { inline, surroundings, pace, steps, ear } = equipment;
+        let Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still } = equipment;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
-        let mut work = Vec::new();
+        let mut work: Vec<Box<dyn FnOnce() -> Task>> = Vec::new();
         for listener in composition.listeners.values() {
             let name = &listener.name;
             let post = Post {
@@ -84,26 +94,33 @@ impl Carriers {
                 pace,
                 steps: steps.clone(),
                 ear: ear.clone(),
+                receipts: receipts.clone(),
                 reports: reports.clone(),
                 stop: is_stopped.clone(),
             };
-            let reach = match &listener.reach {
-                Reach::Inline => Err(inline.get(name).cloned().ok_or_else(|| NoWay::Value(name.clone()))?),
-                Reach::Process(program) => Ok(Workplace::new(
-                    program.clone(),
-                    (composition.organism.clone(), name.clone()),
-                    around.clone(),
-                )),
-                Reach::Nats => return Err(NoWay::Broker(name.clone())),
-            };
             posts.insert(name.clone(), post.clone());
-            work.push((post, reach));
+            work.push(match &listener.reach {
+                Reach::Inline => {
+                    let value = inline.get(name).cloned().ok_or_else(|| NoWay::Value(name.clone()))?;
+                    Box::new(move || inline::tend(&post, value))
+                }
+                Reach::Process(program) => {
+                    let badge = (composition.organism.clone(), name.clone());
+                    let place = Workplace::new(program.clone(), badge, around.clone());
+                    Box::new(move || process::tend(&post, place))
+                }
+                Reach::Nats => match &broker {
+                    Some(broker) => {
+                        let (broker, idle_ms) = (broker.clone(), listener.idle_ms);
+                        Box::new(move || nats::tend(&post, broker, idle_ms))
+                    }
+                    None if is_still => continue,
+                    None => return Err(NoWay::Broker(name.clone())),
+                },
+            });
         }
         // Nothing is started before everything is known to be startable.
-        let tasks = work.into_iter().map(|(post, reach)| match reach {
-            Ok(place) => process::tend(&post, place),
-            Err(listener) => inline::tend(&post, listener),
-        });
+        let tasks = work.into_iter().map(|start| start());
         let tasks = Mutex::new(tasks.collect());
         Ok(Carriers { posts, reports, stop, tasks })
     }

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::desk::Desk;
 use super::ear::Ear;
 use super::pace::Pace;
+use super::receipts::{Receipt, Receipts};
 use crate::edges::tasks::Panicked;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
@@ -22,6 +23,7 @@ pub(super) struct Post {
     pub(super) pace: Pace,
     pub(super) steps: Arc<dyn Steps>,
     pub(super) ear: Arc<dyn Ear>,
+    pub(super) receipts: Arc<dyn Receipts>,
     pub(super) reports: mpsc::Sender<Heard>,
     pub(super) stop: watch::Receiver<bool>,
 }
@@ -34,7 +36,15 @@ impl Post {
 
     /// A word of the listener.
     pub(super) async fn said(&self, speech: Speech) {
-        self.report(Heard::Said { listener: self.listener.clone(), speech }).await;
+        self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: None }).await;
+    }
+
+    /// A word of a listener that waits until what came of it is on disk. It may come again in the same bytes: the receipt
+    /// is given again, and nothing follows from it twice.
+    pub(super) async fn said_with_receipt(&self, speech: Speech) -> Receipt {
+        let (ticket, receipt) = self.receipts.draw();
+        self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) }).await;
+        receipt
     }
 
     /// A delivery that the caller has taken off the desk, and that will not be answered.
@@ -96,5 +106,50 @@ pub(super) fn called_back(why: CallBack) -> Code {
     match why {
         CallBack::Cancelled => Code::CancelledThread,
         CallBack::TimedOut => Code::ListenerTimeout,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edges::delivery::receipts::NoReceipt;
+    use crate::edges::delivery::{Deaf, Receipt};
+    use crate::words::flow::Ticket;
+    use crate::words::ports::Unwatched;
+
+    struct Drawer(mpsc::Sender<()>);
+
+    impl Receipts for Drawer {
+        fn draw(&self) -> (Ticket, Receipt) {
+            let sent = self.0.clone();
+            // It is given once the word was passed on, and not before.
+            (Ticket(7), Box::pin(async move { sent.send(()).await.map_err(|_| NoReceipt::Unknown) }))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_word_goes_on_with_the_ticket_that_is_waited_for() {
+        let ((reports, mut heard), (given, mut receipts)) = (mpsc::channel(2), mpsc::channel(1));
+        let (_running, stop) = watch::channel(false);
+        let post = Post {
+            listener: Name::operator(),
+            desk: Arc::new(Desk::new(1)),
+            pace: Pace::default(),
+            steps: Arc::new(Unwatched),
+            ear: Arc::new(Deaf),
+            receipts: Arc::new(Drawer(given)),
+            reports,
+            stop,
+        };
+        let speech = || Speech::Bytes(b"<reply/>".to_vec());
+        post.said(speech()).await;
+        assert!(receipts.try_recv().is_err(), "nothing is waited for");
+        assert_eq!(post.said_with_receipt(speech()).await.await, Ok(()));
+        assert!(receipts.try_recv().is_ok());
+        let tickets = [heard.recv().await, heard.recv().await].map(|report| match report {
+            Some(Heard::Said { ticket, .. }) => ticket,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(tickets, [None, Some(Ticket(7))]);
     }
 }

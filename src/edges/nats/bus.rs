@@ -22,7 +22,7 @@ const ORGANISM_KEY: &str = "systole.organism";
 const FORMAT_KEY: &str = "systole.format";
 
 /// Whose a stream is.
-pub(super) enum Owner {
+enum Owner {
     /// This organism's, with the format number as it says it.
     Ours(String),
     /// Somebody else's, and how that shows.
@@ -30,7 +30,7 @@ pub(super) enum Owner {
 }
 
 /// Whose a stream says that it is.
-pub(super) fn owner(config: &Config, organism: &Name) -> Owner {
+fn owner(config: &Config, organism: &Name) -> Owner {
     match (config.metadata.get(ORGANISM_KEY), config.metadata.get(FORMAT_KEY)) {
         (Some(name), Some(format)) if name == organism.as_str() => Owner::Ours(format.clone()),
         (Some(name), _) if name != organism.as_str() => {
@@ -40,13 +40,13 @@ pub(super) fn owner(config: &Config, organism: &Name) -> Owner {
     }
 }
 
-/// A stream as this organism makes it.
-pub(super) fn ours(organism: &Name, name: String, subject: String, purpose: &str) -> Config {
+/// The stream as this organism makes it.
+fn ours(organism: &Name, subjects: &Subjects) -> Config {
     let metadata = [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, FORMAT.to_string())];
     Config {
-        name,
-        subjects: vec![subject],
-        description: Some([purpose, " the organism ", organism.as_str()].concat()),
+        name: subjects.bus_stream(),
+        subjects: vec![subjects.deliveries()],
+        description: Some(["deliveries that are out, of the organism ", organism.as_str()].concat()),
         metadata: metadata.map(|(key, value)| (key.to_owned(), value)).into(),
         storage: StorageType::File,
         retention: RetentionPolicy::WorkQueue,
@@ -63,7 +63,7 @@ pub(super) async fn find_or_make(
     organism: &Name,
     subjects: &Subjects,
 ) -> Result<Option<usize>, Unusable> {
-    let wanted = ours(organism, subjects.bus_stream(), subjects.deliveries(), "deliveries that are out, of");
+    let wanted = ours(organism, subjects);
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
     let found = match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
@@ -78,7 +78,7 @@ pub(super) async fn find_or_make(
 }
 
 /// Makes a stream. Where it stands already, as we would make it, it is found.
-pub(super) async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
+async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     let what = format!("the stream {stream} was made");
     match wire.ask::<Info>(&what, &["STREAM.CREATE.", &stream].concat(), wanted).await? {
@@ -130,7 +130,9 @@ fn altered(wanted: &Config, found: &Config) -> Vec<String> {
         }),
         (found.no_ack, &|| "it does not say what it stored".to_owned()),
         (found.persist_mode == Some(PersistenceMode::Async), &|| "it says `stored` before it is".to_owned()),
-        (found.sealed || found.deny_delete, &|| "nothing can be deleted from it".to_owned()),
+        (found.sealed || found.deny_delete || found.deny_purge, &|| {
+            "nothing can be deleted from it".to_owned()
+        }),
         (found.mirror.is_some() || found.sources.is_some() || found.subject_transform.is_some(), &|| {
             "it takes messages from other streams, or writes subjects anew".to_owned()
         }),

@@ -1,19 +1,17 @@
 //! Whether a broker does what the pump relies on: it is new enough, it keeps what it takes, and it stores nothing whose
 //! expectation is stale. That last is what keeps two pumps apart, so it is tried and not believed.
 //!
-//! It leaves nothing behind: the stream of the trial is removed, whatever came of it.
+//! It leaves nothing behind: the messages of the trial are removed, whatever came of it, and no delivery is touched.
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::account::Account;
 use async_nats::jetstream::response::Response;
-use async_nats::jetstream::stream::{Info, RawMessage};
+use async_nats::jetstream::stream::RawMessage;
 use serde_json::{Value, json};
 
-use super::bus::{self, Owner};
 use super::subjects::Subjects;
 use super::unusable::Unusable;
 use super::wire::Wire;
-use crate::words::ids::Name;
 
 /// Whether the server is new enough. Older ones take settings that they then do not keep.
 pub(super) fn version(wire: &Wire) -> Result<(), Unusable> {
@@ -41,41 +39,22 @@ pub(super) async fn jetstream(wire: &Wire) -> Result<(), Unusable> {
     }
 }
 
-/// Whether a message with a stale expectation is refused and stored nowhere.
-pub(super) async fn expectation(wire: &Wire, organism: &Name, subjects: &Subjects) -> Result<(), Unusable> {
-    make(wire, organism, subjects).await?;
+/// Whether a message with a stale expectation is refused and stored nowhere. Tried on the stream of deliveries itself,
+/// under a subject that no listener has: a stream that was made for it and removed may come back with what it held.
+pub(super) async fn expectation(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
+    clear(wire, subjects).await?;
     let tried = trial(wire, subjects).await;
-    let removed = remove(wire, subjects).await;
-    tried.and(removed)
+    let cleared = clear(wire, subjects).await;
+    tried.and(cleared)
 }
 
-/// Makes the stream of the trial. One that an earlier start could not remove is ours, and goes first.
-async fn make(wire: &Wire, organism: &Name, subjects: &Subjects) -> Result<(), Unusable> {
-    let stream = subjects.check_stream();
-    let what = format!("the stream {stream} was looked for");
-    match wire.ask::<Info>(&what, &["STREAM.INFO.", &stream].concat(), &json!({})).await? {
-        Response::Ok(info) => match bus::owner(&info.config, organism) {
-            Owner::Ours(_) => remove(wire, subjects).await?,
-            Owner::Other(why) => {
-                return Err(Unusable::Foreign { address: wire.address.clone(), stream, why });
-            }
-        },
-        Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {}
-        Response::Err { error } => return Err(wire.refused(&what, &error.to_string())),
-    }
-    bus::make(wire, &bus::ours(organism, stream, subjects.check(), "a trial of the broker by"))
-        .await
-        .map(drop)
-}
-
-async fn remove(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
-    let stream = subjects.check_stream();
-    let what = format!("the stream {stream} was removed");
-    match wire.ask::<Value>(&what, &["STREAM.DELETE.", &stream].concat(), &json!({})).await? {
+/// Removes the messages of the trial, and what one that was cut short has left.
+async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
+    let what = "the messages of a trial were removed";
+    let api = ["STREAM.PURGE.", &subjects.bus_stream()].concat();
+    match wire.ask::<Value>(what, &api, &json!({ "filter": subjects.check() })).await? {
         Response::Ok(_) => Ok(()),
-        // Another start was quicker.
-        Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(()),
-        Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
+        Response::Err { error } => Err(wire.refused(what, &error.to_string())),
     }
 }
 
@@ -83,14 +62,12 @@ async fn trial(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     let (subject, what) = (subjects.check(), "a message was published to try it");
     let publish = |expected| wire.publish(what, &subject, expected);
     let no = |error: async_nats::jetstream::Error| Err(wire.refused(what, &error.to_string()));
-    // A stream that was removed a moment ago may come back with what it held: nothing is supposed of it.
-    let first = match publish(None).await? {
+    let first = match publish(Some(0)).await? {
         Response::Ok(stored) => stored.sequence,
         Response::Err { error } => return no(error),
     };
-    // What was true before; of a stream that was empty, that nothing is there.
-    let stale = first.saturating_sub(1);
-    let is_stored = match publish(Some(stale)).await? {
+    // That nothing was there is what was true before.
+    let is_stored = match publish(Some(0)).await? {
         Response::Ok(_) => true,
         Response::Err { error } => match error.error_code() {
             ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
@@ -115,7 +92,7 @@ async fn last(wire: &Wire, subjects: &Subjects) -> Result<u64, Unusable> {
         message: RawMessage,
     }
     let what = "the last message of the trial was read";
-    let api = ["STREAM.MSG.GET.", &subjects.check_stream()].concat();
+    let api = ["STREAM.MSG.GET.", &subjects.bus_stream()].concat();
     match wire.ask::<Found>(what, &api, &json!({ "last_by_subj": subjects.check() })).await? {
         Response::Ok(found) => Ok(found.message.sequence),
         Response::Err { error } => Err(wire.refused(what, &error.to_string())),

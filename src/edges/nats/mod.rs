@@ -47,9 +47,14 @@ impl Broker {
         let subjects = Subjects::of(organism);
         fitness::version(&wire)?;
         fitness::jetstream(&wire).await?;
-        fitness::expectation(&wire, organism, &subjects).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects).await?;
+        fitness::expectation(&wire, &subjects).await?;
         Ok(Broker { wire, subjects, largest })
+    }
+
+    /// What subjects are published to and taken through.
+    pub fn client(&self) -> &async_nats::Client {
+        &self.wire.client
     }
 
     /// What streams and consumers are asked through.

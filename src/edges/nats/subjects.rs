@@ -37,14 +37,30 @@ impl Subjects {
         ["o.", &self.organism, ".dlv.", &token(listener)].concat()
     }
 
-    /// The stream in which the broker is tried, and which is there only while it is.
-    pub fn check_stream(&self) -> String {
-        ["SYSTOLE_", &self.organism, "_CHECK"].concat()
+    /// Where a listener says something about a delivery, of any partition or of one.
+    pub fn said(&self, listener: &Name, partition: &str) -> String {
+        ["o.", &self.organism, ".in.", &token(listener), ".", partition].concat()
     }
 
-    /// The subject of that trial.
-    pub fn check(&self) -> String {
-        ["o.", &self.organism, ".check"].concat()
+    /// Where a listener says how far it is.
+    pub fn live(&self, listener: &Name) -> String {
+        ["o.", &self.organism, ".live.", &token(listener)].concat()
+    }
+
+    /// Where a listener is told that an answer is no longer wanted.
+    pub fn cancels(&self, listener: &Name) -> String {
+        ["o.", &self.organism, ".cancel.", &token(listener)].concat()
+    }
+
+    /// Where the broker says that whoever works on a delivery gave no sign of life.
+    pub fn silence(&self, listener: &Name) -> String {
+        let stream = self.bus_stream();
+        ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &stream, ".", &token(listener)].concat()
+    }
+
+    /// The subject under which the broker is tried. A name begins with a letter, so no listener hears of it.
+    pub(super) fn check(&self) -> String {
+        ["o.", &self.organism, ".dlv._check"].concat()
     }
 
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.

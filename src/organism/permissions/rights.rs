@@ -125,9 +125,8 @@ fn listener(organism: &Name, name: &Name) -> Party {
 }
 
 fn pump(organism: &Name) -> Party {
-    let (subject, names) = (of_organism(organism), Subjects::of(organism));
+    let (subject, bus) = (of_organism(organism), Subjects::of(organism).bus_stream());
     let inbox = Subjects::inbox(organism);
-    let bus = names.bus_stream();
     let mut publish = vec![
         right(Way::Own, subject(&["dlv.*"]), "deliveries"),
         right(Way::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
@@ -137,11 +136,10 @@ fn pump(organism: &Name) -> Party {
             "answers to what a listener asked, as the broker brings them back",
         ),
         right(Way::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
-        right(Way::Own, names.check(), "trying the broker at the start"),
         right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
         right(Way::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
-    for stream in [bus.clone(), names.check_stream(), log_stream(organism)] {
+    for stream in [bus.clone(), log_stream(organism)] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {

@@ -133,20 +133,33 @@ impl Heart {
                 let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
                 self.happened(Happening::Stopping { mode });
                 self.ended = true;
+                self.turn_away_parked();
             }
         }
     }
 
-    /// After the last word nothing is decided any more. Who asks is told; what a listener says or owes
-    /// counts as lost at the next start, as if it had come a moment later still.
+    /// After the last word nothing is decided any more. Who asks is told, and so is a listener that waits for its
+    /// receipt; what a listener says or owes counts as lost at the next start, as if it had come a moment later
+    /// still.
     fn too_late(&mut self, input: &Input) {
-        if let Input::Asked(Asked { ticket, .. })
+        if let Input::Judged(Judged { ticket: Some(ticket), .. })
+        | Input::Stray(Unconnected { ticket: Some(ticket), .. })
+        | Input::Asked(Asked { ticket, .. })
         | Input::Cancel { ticket, .. }
         | Input::End { ticket, .. }
         | Input::Ruled(Ruling { ticket, .. })
         | Input::Pause(Pause { ticket, .. }) = input
         {
             self.turn_away(*ticket);
+        }
+    }
+
+    /// What the log says comes too late for whatever waits for it.
+    fn turn_away_parked(&mut self) {
+        let mut parked: Vec<_> = std::mem::take(&mut self.parked).into_iter().collect();
+        parked.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for input in parked.iter().flat_map(|(_, inputs)| inputs) {
+            self.too_late(input);
         }
     }
 
@@ -241,11 +254,16 @@ impl Heart {
         // A call that is open is in memory: beside replies that ask for their view only a late one waits
         // for the log, which says where it is recorded, and one behind which it came.
         let thread = judged.lease.thread.clone();
-        if let Some(lookup) = self.view_wanted(&judged) {
+        let comes_again =
+            judged.ticket.is_some() && is_last && self.state.replies.has(&token.0, &judged.lease.listener);
+        if comes_again {
+            // What is in it counts for nothing, so nothing has to be read for it.
+            self.happened(Happening::Replied(judged));
+        } else if let Some(lookup) = self.view_wanted(&judged) {
             self.park(lookup, Input::Judged(judged));
         } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
             self.happened(Happening::Replied(judged));
-        } else if is_last || judged.said.waits_for().is_some() {
+        } else if is_last || judged.said.waits_for().is_some() || judged.ticket.is_some() {
             self.park(Lookup::Line(thread), Input::Judged(judged));
         }
     }

@@ -243,7 +243,9 @@ impl Heart {
     /// Tells `sys` what the pump could not do for nobody in particular.
     pub(super) fn tell_sys(&mut self, refusal: Refusal) {
         let refused = Refused { refusal, kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: Name::core(), refused, waits: None }));
+        let listener = Name::core();
+        let stray = Unconnected { listener, refused, waits: None, replies_to: None, ticket: None };
+        self.happened(Happening::Stray(stray));
     }
 
     /// The log could not be read: nobody is left waiting, and nothing is decided on half a thread. What
@@ -274,14 +276,15 @@ impl Heart {
             Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
             Some(Input::Cancel { ticket, by, .. } | Input::End { ticket, by, .. }) => (by, Some(ticket)),
             Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
-            Some(Input::Judged(judged)) => (judged.lease.listener.clone(), None),
+            Some(Input::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
             Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
             // Its thread cannot be read: what is counted for it is told in `sys`.
             Some(Input::Throttled(telling)) => return self.happened(Happening::Throttled(telling)),
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };
-        self.happened(Happening::Stray(Unconnected { listener: to, refused, waits: None }));
+        let stray = Unconnected { listener: to, refused, waits: None, replies_to: None, ticket: None };
+        self.happened(Happening::Stray(stray));
         if let Some(ticket) = ticket {
             self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }

@@ -20,6 +20,7 @@ pub use lookup::{Answered, Lookup, answer};
 
 use super::desk::Desk;
 use super::event::{Decision, Effect, Event, Happening, Work};
+use super::replies::Replied;
 use super::state::State;
 use super::wake::Recovered;
 use super::wheel::{Timers, Wheel};
@@ -100,7 +101,10 @@ pub struct Heart {
 impl Heart {
     /// A heart that goes on from what was recovered.
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
-        let Recovered { state, since_checkpoint, was_drained } = recovered;
+        let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
+        for Replied { listener, thread, call, turn, attempt } in replied {
+            state.replies.put(ports.tokens.token(&thread, &call, turn, attempt), listener);
+        }
         let mut heart = Heart {
             state,
             desk: Desk::default(),
@@ -165,10 +169,13 @@ impl Heart {
     }
 
     fn take(&mut self, decision: Decision) {
-        let Decision { facts, folded, documents, effects, toll } = decision;
+        let Decision { facts, folded, documents, effects, toll, replied } = decision;
         if let Some(toll) = toll {
             let tick = self.ticks();
             self.state.buckets.take(toll, tick);
+        }
+        if let Some((token, listener)) = replied {
+            self.state.replies.put(token, listener);
         }
         let base = self.filling.batch.records.len();
         for fact in facts {

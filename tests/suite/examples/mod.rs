@@ -2,6 +2,7 @@
 //! written down, `src/words/examples.txt`, from where `explain` and the page of codes take it.
 //! `SYSTOLE_GOLDEN=1` writes it anew; without it words that have changed are a failure.
 
+mod broker;
 mod files;
 mod limits;
 mod listeners;
@@ -132,6 +133,7 @@ async fn every_code_has_an_example_that_was_brought_about() {
     listeners::show(&mut book).await;
     limits::show(&mut book).await;
     outside::show(&mut book);
+    broker::show(&mut book).await;
     log::show(&mut book).await;
     let page = book.page();
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {

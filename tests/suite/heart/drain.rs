@@ -34,7 +34,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     let talking = async move {
         let said = || Said::Progress { words: "still here".into() };
         while pump
-            .send(Input::Judged(Judged { lease: lease.clone(), said: said(), claimed: None }))
+            .send(Input::Judged(Judged { lease: lease.clone(), said: said(), claimed: None, ticket: None }))
             .await
             .is_ok()
         {}
@@ -128,7 +128,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
             let lease = leases.find(&format!("{} 1 t1 a2", root()));
             if let Some(lease) = lease.filter(|_| !has_asked) {
                 has_asked = true;
-                let judged = Judged { lease, said: recalls(7, 0), claimed: None };
+                let judged = Judged { lease, said: recalls(7, 0), claimed: None, ticket: None };
                 pump.send(Input::Judged(judged)).await.unwrap();
             }
             if outside.answers.lock().unwrap().iter().any(|answer| answer.id == 7) {

@@ -11,6 +11,7 @@ mod keeping;
 mod memory;
 mod parking;
 mod reading;
+mod receipts;
 mod recovery;
 mod throttled;
 mod timers;
@@ -298,7 +299,7 @@ impl Rig {
 
     pub(crate) fn says_in(&mut self, thread: &ThreadId, delivery: &str, said: Said) {
         let lease = self.leases.find(&format!("{thread} {delivery}")).expect("that delivery went out");
-        self.input(Input::Judged(Judged { lease, said, claimed: None }));
+        self.input(Input::Judged(Judged { lease, said, claimed: None, ticket: None }));
     }
 
     pub(crate) fn replies(&mut self, delivery: &str, items: Vec<Item>) {

@@ -9,7 +9,7 @@ use super::*;
 use crate::pump::journal::{journals, result, started};
 use crate::pump::{call, final_, note, primitive, refused, spawn};
 
-fn clear(keep: u64) -> Item {
+pub(super) fn clear(keep: u64) -> Item {
     primitive(&format!("<clear-context keep=\"{keep}\"/>"), |body| Ok(Primitive::Clear(read_clear(body))))
 }
 
@@ -22,7 +22,7 @@ fn asks(id: u64, question: Question) -> Said {
 }
 
 /// An organism whose agent has turns without end and does several things at once.
-fn patient() -> Composition {
+pub(super) fn patient() -> Composition {
     let mut composition = composition();
     let agent = composition.listeners.get_mut("agent").unwrap();
     (agent.turns, agent.in_flight) = (1_000_000, 8);
@@ -30,7 +30,7 @@ fn patient() -> Composition {
 }
 
 /// The agent is out with its second turn, after a reply with a call and a note.
-fn talking() -> Rig {
+pub(super) fn talking() -> Rig {
     let mut rig = Rig::with(patient());
     rig.asks(1, "k", "agent", None);
     rig.settle();

@@ -102,7 +102,13 @@ fn nothing_is_recorded_after_the_last_word() {
     rig.input(Input::Stop);
     rig.input(Input::Farewell);
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, "late"), kept: None };
-    rig.input(Input::Stray(Unconnected { listener: name("tool"), refused, waits: None }));
+    rig.input(Input::Stray(Unconnected {
+        listener: name("tool"),
+        refused,
+        waits: None,
+        replies_to: None,
+        ticket: None,
+    }));
     rig.replies("1 t1 a1", vec![final_()]);
     rig.asks(2, "k2", "tool", None);
     rig.cancels(3, &root());

@@ -8,7 +8,13 @@ use systole::words::limits;
 fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
     let kept = Some(Arc::from(vec![b'x'; kept]));
     let refused = Refused { refusal: Refusal::new(Code::Malformed, "no XML"), kept };
-    stage.happens(Happening::Stray(Unconnected { listener: name("tool"), refused, waits: None }))
+    stage.happens(Happening::Stray(Unconnected {
+        listener: name("tool"),
+        refused,
+        waits: None,
+        replies_to: None,
+        ticket: None,
+    }))
 }
 
 fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<String> {
@@ -68,7 +74,13 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
         refusal: Refusal::new(Code::StaleLease, "over"),
         kept: Some(Arc::from(vec![b'x'; 100_000])),
     };
-    let what = Happening::Stray(Unconnected { listener: name("tool"), refused, waits: None });
+    let what = Happening::Stray(Unconnected {
+        listener: name("tool"),
+        refused,
+        waits: None,
+        replies_to: None,
+        ticket: None,
+    });
     let decision = decide(&stage.state, Event { at: Millis(1), tick: Millis(1), seed: Seed([0; 16]), what });
     assert_eq!(decision.documents[0].bytes.len(), limits::EXCERPT_BYTES);
 }

@@ -260,7 +260,11 @@ fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
     stage.asks("k", "tool", None);
     let lease = stage.lease(&root(), "1", 1, 1);
     stage.happens(Happening::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    let told =
-        stage.happens(Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None }));
+    let told = stage.happens(Happening::Replied(Judged {
+        lease,
+        said: Said::Items(vec![final_()]),
+        claimed: None,
+        ticket: None,
+    }));
     assert_eq!(told, ["sys 1 refusal/reply.stale-lease core -> tool"]);
 }

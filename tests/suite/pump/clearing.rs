@@ -83,8 +83,12 @@ impl Stage {
             .collect();
         let seen: Seen =
             look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
-        let judged =
-            Judged { lease: self.lease(&root(), path, turn, 1), said: Said::Items(items), claimed: None };
+        let judged = Judged {
+            lease: self.lease(&root(), path, turn, 1),
+            said: Said::Items(items),
+            claimed: None,
+            ticket: None,
+        };
         self.happens(Happening::Looked { judged, seen: Ok(seen) })
     }
 
@@ -387,7 +391,7 @@ fn a_view_that_cannot_be_read_refuses_the_item_and_nothing_else() {
     let mut stage = talkative();
     let refusal = Refusal::new(Code::DamagedThread, "the log is damaged");
     let said = Said::Items(vec![clear(0), recall("from_seq=\"1\" to_seq=\"1\""), calls("tool", "x")]);
-    let judged = Judged { lease: stage.lease(&root(), "1", 4, 1), said, claimed: None };
+    let judged = Judged { lease: stage.lease(&root(), "1", 4, 1), said, claimed: None, ticket: None };
     let told = stage.happens(Happening::Looked { judged, seen: Err(refusal) });
     assert_eq!(
         told,
@@ -419,8 +423,12 @@ fn what_came_while_the_log_was_read_is_in_no_view_of_that_turn() {
 #[test]
 fn a_reply_that_is_late_changes_no_view() {
     let mut stage = talkative();
-    let judged =
-        Judged { lease: stage.lease(&root(), "1", 3, 1), said: Said::Items(vec![clear(0)]), claimed: None };
+    let judged = Judged {
+        lease: stage.lease(&root(), "1", 3, 1),
+        said: Said::Items(vec![clear(0)]),
+        claimed: None,
+        ticket: None,
+    };
     let seen = look(&stage.log(), &mut Begun::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
     let told = stage.happens(Happening::Looked { judged, seen: Ok(seen) });
     assert!(told[0].contains("refusal/reply.stale-lease"), "{told:?}");

@@ -81,7 +81,8 @@ fn of_two_racing_ends_the_first_recorded_wins() {
         "that attempt was over already"
     );
     let lease = stage.lease(&root(), "1", 1, 1);
-    let late = Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None });
+    let late =
+        Happening::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None, ticket: None });
     assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final tool -> operator 1 t1.0"]);
 }

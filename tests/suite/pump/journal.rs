@@ -155,7 +155,7 @@ fn a_word_of_an_attempt_that_is_over_is_refused_with_an_answer_that_says_so() {
     stage.loses("1", 1, 1, Code::ListenerLost);
     let lease = stage.lease(&root(), "1", 1, 1);
     for said in [journals(8, started()), asks(8, 0)] {
-        let judged = Judged { lease: lease.clone(), said, claimed: None };
+        let judged = Judged { lease: lease.clone(), said, claimed: None, ticket: None };
         let told = stage.happens(Happening::Replied(judged));
         assert!(told[0].contains("refusal/reply.stale-lease core -> agent"), "{told:?}");
         assert_eq!(told[1], "=> answer 8 reply.stale-lease");
@@ -253,7 +253,7 @@ fn a_record_of_another_version_that_holds_no_entry_changes_nothing() {
 fn a_recall_names_the_delivery_that_asked() {
     let stage = out();
     let lease = stage.lease(&root(), "1", 1, 1);
-    let judged = Judged { lease: lease.clone(), said: asks(7, 0), claimed: None };
+    let judged = Judged { lease: lease.clone(), said: asks(7, 0), claimed: None, ticket: None };
     let event = Event {
         at: Millis(2_000_000),
         tick: Millis(1),

@@ -300,14 +300,14 @@ impl Stage {
         let attempt =
             self.state.thread(thread).and_then(|t| t.calls.get(path)).map_or(1, |c| c.attempts.max(1));
         let lease = self.lease(thread, path, turn, attempt);
-        self.happens(Happening::Replied(Judged { lease, said, claimed: None }))
+        self.happens(Happening::Replied(Judged { lease, said, claimed: None, ticket: None }))
     }
 
     /// A reply whose items give somebody else as their sender.
     pub(crate) fn lies(&mut self, path: &str, turn: u32, liar: &str, items: Vec<Item>) -> Vec<String> {
         let lease = self.lease(&root(), path, turn, 1);
         let said = Said::Items(items);
-        self.happens(Happening::Replied(Judged { lease, said, claimed: Some(liar.to_owned()) }))
+        self.happens(Happening::Replied(Judged { lease, said, claimed: Some(liar.to_owned()), ticket: None }))
     }
 
     pub(crate) fn replies(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {

@@ -13,7 +13,7 @@ use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
 use systole_kit::reply::{Item, Said, Word};
 use systole_kit::schema::Model;
-use systole_kit::told::{Answer, cancel};
+use systole_kit::told::{Answer, Receipt, cancel};
 use systole_kit::{Limits, Payload};
 
 use super::page::{Node, attributes, table, unquoted};
@@ -142,7 +142,8 @@ fn answered() -> Vec<Vec<u8>> {
     }
     let answer = |payload| Answer { delivery: text("d"), id: 1, payload }.document();
     let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();
-    documents.extend([answer(None), cancel("d")]);
+    let receipt = Receipt { delivery: text("d"), refusal: None };
+    documents.extend([answer(None), receipt.document(), cancel("d")]);
     documents
 }
 

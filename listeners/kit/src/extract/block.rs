@@ -44,20 +44,19 @@ impl Block {
         if self.is_thinking() { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
     }
 
-    /// Passes over text without signs, and shows it if it is thinking.
-    pub(super) fn plain(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
-        let is_thinking = self.is_thinking();
-        // Whether a character is whole the long way finds out.
-        if is_thinking && !chunk.last().is_some_and(u8::is_ascii) {
+    /// Shows a few words of thinking in which nothing stands that could mean anything. Models answer a few letters at a
+    /// time, and nearly all of them are such.
+    pub(super) fn pass(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+        // Whether a character is whole the long way finds out; a long chunk is worth that way in any case.
+        let is_whole = chunk.last().is_some_and(u8::is_ascii) && chunk.len() <= 64;
+        let is_plain = is_whole && !chunk.iter().any(|byte| matches!(byte, b'<' | b'`' | b'\n'));
+        if !is_plain || !self.scanner.plain(end, chunk.len()) {
             return false;
         }
-        let is_plain = self.scanner.plain(end, chunk.len());
-        if is_plain && is_thinking {
-            let to = end + chunk.len();
-            events.push(Event::Live(Live::Piece(self.shown..to)));
-            self.shown = to;
-        }
-        is_plain
+        let to = end + chunk.len();
+        events.push(Event::Live(Live::Piece(self.shown..to)));
+        self.shown = to;
+        true
     }
 
     /// Where its own end tag stands in code inside it, so that it cannot be read as markup.

@@ -29,15 +29,6 @@ pub(super) struct Fencing {
     probe: usize,
 }
 
-impl Fencing {
-    /// Passes over text without a line break that follows at once on what has been read.
-    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
-        let follows = self.probe == end;
-        self.probe += if follows { length } else { 0 };
-        follows
-    }
-}
-
 /// A fence around exactly one action, in an answer that so far holds nothing else.
 #[derive(Debug)]
 pub(super) struct Fenced {
@@ -145,6 +136,9 @@ impl Extractor {
 
     /// Tells of the first whole action that stands in code.
     pub(super) fn quoted(&mut self, code: &[u8], start: Place) {
+        if !code.contains(&b'<') {
+            return;
+        }
         let held = Held::of(code, Place::START);
         let mut ends: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
         let mut at = 0;

@@ -88,31 +88,12 @@ enum Flow {
     More,
 }
 
-/// Kinds of bytes: letters and all else that is text, and the sign of a fence that is none in a line.
-const LETTER: u8 = 1;
-const TILDE: u8 = 2;
-/// What may mean something wherever it stands.
-const SIGN: u8 = 4;
-/// What ends a tag.
-const END: u8 = 8;
-
 /// How much is read at once where nothing in it can end anything.
 const AT_ONCE: usize = 256;
 
-/// The kind of a byte; white space in a line has none.
-fn kind(byte: u8) -> u8 {
-    match byte {
-        b' ' | b'\t' | b'\r' => 0,
-        b'\n' | b'<' | b'`' => SIGN,
-        b'~' => LETTER | TILDE,
-        b'>' => LETTER | END,
-        _ => LETTER,
-    }
-}
-
-/// The kinds of bytes in a chunk. A long one is worth the way through all rooms, whatever stands in it.
-fn kinds(chunk: &[u8]) -> u8 {
-    if chunk.len() > 64 { SIGN | END } else { chunk.iter().fold(0, |kinds, byte| kinds | kind(*byte)) }
+/// Whether anything may end in a chunk. A long one is worth the way through all rooms, whatever stands in it.
+fn may_end(chunk: &[u8]) -> bool {
+    chunk.len() > 64 || chunk.contains(&b'>')
 }
 
 /// What an answer has held so far.
@@ -177,48 +158,26 @@ impl Extractor {
     /// Takes the next chunk of the text, which may end anywhere, also inside a character, and adds the events that
     /// it completes.
     pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
-        let kinds = kinds(chunk);
-        let is_plain = self.owed == 0 && kinds & SIGN == 0 && self.plain(chunk, kinds, events);
+        let end = self.held.end();
         self.held.extend(chunk);
-        if !is_plain {
-            self.owed += chunk.len();
-            if kinds & END != 0 || self.is_due() {
-                self.owed = 0;
-                std::mem::swap(&mut self.events, events);
-                self.run();
-                std::mem::swap(&mut self.events, events);
+        let is_done = match &mut self.mode {
+            // Thinking is shown while it comes.
+            Mode::Block(block) if block.is_thinking() => block.pass(end, chunk, events),
+            // All else becomes an event with the end of a tag: the rest waits until there is enough of it.
+            _ => {
+                let waits = !may_end(chunk) && self.owed + chunk.len() < AT_ONCE;
+                self.owed += chunk.len();
+                waits
             }
+        };
+        if !is_done {
+            self.owed = 0;
+            std::mem::swap(&mut self.events, events);
+            self.run();
+            std::mem::swap(&mut self.events, events);
         }
         if self.held.is_full() {
             self.held.let_go(self.needed());
-        }
-    }
-
-    /// Whether what has come is to be read now though no tag ends in it. All that becomes an event ends with one, but for
-    /// thinking, which is shown while it comes; the rest waits until there is enough to be worth the way through all rooms.
-    fn is_due(&self) -> bool {
-        self.owed >= AT_ONCE || matches!(&self.mode, Mode::Block(block) if block.is_thinking())
-    }
-
-    /// Passes over a chunk in which nothing stands that could mean anything at this point. Models answer a few
-    /// letters at a time, and nearly all of them are such.
-    fn plain(&mut self, chunk: &[u8], kinds: u8, events: &mut Vec<Event>) -> bool {
-        let end = self.held.end();
-        match &mut self.mode {
-            Mode::Prose => {
-                if self.pos != end || self.prose.first.is_none() || kinds & TILDE != 0 {
-                    return false;
-                }
-                self.pos = end + chunk.len();
-                if kinds & LETTER != 0 {
-                    self.prose.last = end + chunk.trim_ascii_end().len();
-                    self.prose.is_blank = false;
-                }
-                true
-            }
-            Mode::Block(block) => block.plain(end, chunk, events),
-            Mode::Fence(fencing) => fencing.plain(end, chunk.len()),
-            Mode::Aside(_) => false,
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Never looks at a byte twice, however many runs have no other half. Held text comes in; where the code ends goes out.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use super::held::Held;
 use super::lines::{Lists, ends_paragraph};
@@ -29,7 +29,7 @@ pub(super) struct Runs {
     /// The runs ahead, with their lengths.
     ahead: VecDeque<(usize, usize)>,
     /// Where the last run of a length stands.
-    last: HashMap<usize, usize>,
+    last: BTreeMap<usize, usize>,
     /// A line that is to be looked at as a whole, and up to where its end has been looked for.
     line: Option<(usize, usize)>,
     /// Where the paragraph has ended.

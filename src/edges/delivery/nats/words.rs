@@ -35,7 +35,9 @@ pub(super) fn kind(word: &[u8]) -> Kind {
         Root::Reply { delivery } => Kind::Reply { delivery },
         Root::Stray => Kind::Other,
         Root::Other => match Word::read(word, &Limits::default()) {
-            Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => Kind::Waits { delivery, id },
+            Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => {
+                Kind::Waits { delivery, id }
+            }
             _ => Kind::Other,
         },
     }

@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use program::Surroundings;
+pub(super) use root::{Root, root_of};
 
 use systole_kit::Limits;
 

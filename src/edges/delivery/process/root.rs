@@ -9,7 +9,7 @@ use systole_kit::{Limits, namespaces};
 
 /// What a frame is, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Root {
+pub(in crate::edges::delivery) enum Root {
     /// A `<reply>` to this delivery.
     Reply {
         /// The delivery it names.
@@ -22,7 +22,7 @@ pub(super) enum Root {
 }
 
 /// What a frame is. Nothing after its start tag is looked at.
-pub(super) fn root_of(frame: &[u8]) -> Root {
+pub(in crate::edges::delivery) fn root_of(frame: &[u8]) -> Root {
     let Some((head, name)) = start_tag(frame) else { return Root::Stray };
     if name.starts_with(['!', '?']) {
         return behind_a_prologue(frame);

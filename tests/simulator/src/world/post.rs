@@ -250,7 +250,7 @@ impl World {
         if self.plant == Some(Plant::ReplyTwice) && is_last && !was_running {
             known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
         }
-        self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None }));
+        self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None, ticket: None }));
     }
 }
 
@@ -267,5 +267,11 @@ fn take_for_another(input: &mut Input) {
 fn stray(listener: &Name) -> Input {
     let words = "the reply names a delivery that is over, or that was never yours";
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept: None };
-    Input::Stray(Unconnected { listener: listener.clone(), refused, waits: None })
+    Input::Stray(Unconnected {
+        listener: listener.clone(),
+        refused,
+        waits: None,
+        replies_to: None,
+        ticket: None,
+    })
 }

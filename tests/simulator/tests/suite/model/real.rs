@@ -236,14 +236,14 @@ impl Real {
     }
 
     fn says(&mut self, lease: Arc<Lease>, said: Said) {
-        self.happens(Happening::Replied(Judged { lease, said, claimed: None }));
+        self.happens(Happening::Replied(Judged { lease, said, claimed: None, ticket: None }));
     }
 
     /// A reply; `claimed` is the name of somebody else that it gives as its sender's.
     pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
         let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
         let claimed = claimed.map(str::to_owned);
-        self.happens(Happening::Replied(Judged { lease, said, claimed }));
+        self.happens(Happening::Replied(Judged { lease, said, claimed, ticket: None }));
     }
 
     /// A reply to another turn, or to another attempt, than is due.

@@ -1,0 +1,36 @@
+//! What is said to who starts an organism whose broker is not there, does not know the pump, or is too old.
+
+use systole::audit::columns::wrapped;
+use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::words::codes::Code;
+
+use super::Book;
+use crate::broker::Server;
+use crate::broker_fitness::pretender;
+use crate::program::PATIENCE;
+use crate::stage::name;
+
+pub(super) async fn show(book: &mut Book) {
+    let mut server = Server::with("authorization { users: [{user: pump, password: right}] }");
+    let url = server.url();
+    let wrong = Credentials::User { name: "pump".into(), password: "wrong".into() };
+    write(book, Code::BusForbidden, "a password that the broker does not know", &url, Some(&wrong)).await;
+    server.stop();
+    write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
+    let old = format!("nats://{}", pretender("2.9.10"));
+    write(book, Code::BusUnfit, "a broker of 2022", &old, None).await;
+}
+
+async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
+    let tried = Broker::connect(&name("hello"), url, credentials, PATIENCE).await;
+    let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
+    assert_eq!(refusal.code(), code, "{refusal:?}");
+    book.write(code, done, &told(&refusal, &url["nats://".len()..]));
+}
+
+fn told(refusal: &Unusable, address: &str) -> String {
+    let words = refusal.to_string().replace(address, "127.0.0.1:4222");
+    let mut page = wrapped(&[refusal.code().as_str(), ":"].concat(), 4, &words);
+    page.extend(wrapped("  try     ", 11, &refusal.mend()));
+    page.join("\n") + "\n"
+}
