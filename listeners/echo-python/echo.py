@@ -1,4 +1,4 @@
-"""A listener over NATS, with the plain client: answers an <ask> by what was asked. Arguments: the broker's address, the organism's name, its own."""
+"""A listener over NATS, with the plain client: answers an <ask> by what was asked. Arguments: the broker's address, the organism's name, its own, and the file of its key where it has one."""
 import asyncio
 import sys
 import xml.etree.ElementTree as ET
@@ -8,7 +8,7 @@ import nats.errors
 import nats.js.errors
 import nats.micro
 
-URL, ORGANISM, NAME = sys.argv[1:4]
+URL, ORGANISM, NAME, KEY = [*sys.argv[1:], None][:4]
 TALK, ENVELOPE = "{https://xml-pipeline.org/ns/talk/v1}", "{https://xml-pipeline.org/ns/envelope/v1}"
 LISTENER, STAMP = "{urn:systole:listener:v1}", "{urn:systole:stamp:v1}"
 
@@ -22,7 +22,7 @@ def reply(delivery):
 
 
 async def main():
-    client = await nats.connect(URL, inbox_prefix=b"_INBOX_" + NAME.encode())
+    client = await nats.connect(URL, inbox_prefix=b"_INBOX_" + NAME.encode(), nkeys_seed=KEY)
     await nats.micro.add_service(client, name=NAME, version="1.0.0", metadata={"accepts": "ask", "returns": "answer"})
     work = await client.jetstream().pull_subscribe_bind(NAME, f"SYSTOLE_{ORGANISM}_BUS")
     while True:

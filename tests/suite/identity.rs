@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::broker::{KEY, Server, python};
 use crate::organism::folder;
-use crate::program::{PATIENCE, systole};
+use crate::program::{PATIENCE, systole, systole_with};
 use crate::stage::name;
 
 const HOUSE: &str = "organism: {name: shop, entry: a}
@@ -493,5 +493,52 @@ async fn d6_a_stranger_is_not_let_in() {
         let tried = stranger.connect(house.server.url()).await;
         assert_eq!(tried.map(drop).unwrap_err().kind(), ConnectErrorKind::AuthorizationViolation);
         house.server.says("authentication error");
+    }
+}
+
+/// A process that ends with the test.
+struct Ends(std::process::Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // One that has ended already is as good.
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+/// All of it together: the program, the broker and a listener, each a process of its own, with the keys that were written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d6_an_organism_whose_parties_all_have_keys_answers_and_takes_no_other_ones_word() {
+    let file = "organism: {name: shop, entry: echo}
+bus: {nats: 'nats://127.0.0.1:4222', key_env: BUS_KEY}
+listeners:
+  echo: {nats: true, accepts: [ask], returns: [answer], entry: true}
+  liar: {nats: true, accepts: [ask], returns: [answer]}
+log: {path: hello.db}
+";
+    let folder = folder(&[("organism.yaml", file)]);
+    let written = systole(folder.path(), &["permissions", "--nats-config"]);
+    let house = House { server: Server::whole(&written.stdout), folder };
+    let url = house.server.url();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
+    let mut echo = python();
+    echo.arg(program).args([&url, "shop", "echo"]).arg(house.folder.path().join("keys/echo.nk"));
+    let _echo = Ends(echo.spawn().unwrap());
+    let at = format!("bus.nats={url}");
+    let ask = |seed: String| {
+        systole_with(house.folder.path(), &["ask", "Who?", "--set", &at], &[("BUS_KEY", &seed)])
+    };
+    let asked = ask(house.seed("_pump"));
+    assert_eq!((asked.code, asked.stdout.trim_end()), (Some(0), "You said: Who?"), "{asked:?}");
+    let mut liar = house.as_of("liar", "_INBOX_liar").await;
+    liar.may_not_publish("o.shop.in.echo.0").await;
+    liar.may_not_hear("o.shop.dlv.echo").await;
+    // A listener is not the pump, and somebody unknown is nobody.
+    for (seed, words) in [(house.seed("liar"), "forbids the pump"), (KEY.0.to_owned(), "does not let in")] {
+        let asked = ask(seed.clone());
+        assert_eq!(asked.code, Some(5), "{asked:?}");
+        assert!(asked.stderr.contains("bus.forbidden") && asked.stderr.contains(words), "{}", asked.stderr);
+        assert!(!asked.stderr.contains(&seed), "{}", asked.stderr);
     }
 }
