@@ -195,12 +195,10 @@ impl Pump {
 
     /// That nothing was heard since, but for these words that `someone` says now in the name that is theirs.
     async fn heard_nothing_before(&mut self, someone: &Someone, subject: &str) {
-        let client = someone.client.clone();
-        let own = subject.to_owned();
-        let asked = tokio::spawn(async move { client.request(own, "mine".into()).await.map(drop) });
-        let heard = self.hears().await;
+        let asks = someone.client.request(subject.to_owned(), "mine".into());
+        let (asked, heard) = tokio::join!(asks, self.hears());
         assert_eq!((heard.subject.as_str(), &*heard.payload), (subject, "mine".as_bytes()), "{heard:?}");
-        asked.await.unwrap().unwrap();
+        asked.unwrap();
         let live = timeout(Duration::ZERO, poll_fn(|cx| Pin::new(&mut self.live).poll_next(cx))).await;
         assert!(live.is_err(), "{live:?}");
     }
@@ -220,22 +218,22 @@ async fn d6_a_listener_does_all_of_its_own_work_with_its_own_rights() {
     let ack = delivery.reply.clone().unwrap().to_string();
     a.publish(&ack, "", "+WPI").await;
     let answer = delivery.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
-    let client = a.client.clone();
-    let reply = tokio::spawn(async move { client.request(answer, "<reply/>".into()).await });
-    let heard = pump.hears().await;
+    let (reply, heard) = tokio::join!(a.client.request(answer, "<reply/>".into()), pump.hears());
     assert_eq!((heard.subject.as_str(), &*heard.payload), ("o.shop.in.a.0", "<reply/>".as_bytes()));
-    assert_eq!(reply.await.unwrap().unwrap().payload, "<receipt/>");
+    assert_eq!(reply.unwrap().payload, "<receipt/>");
     a.publish("o.shop.live.a", "", "<progress/>").await;
     assert_eq!(next(&mut pump.live).await.subject.as_str(), "o.shop.live.a");
     a.client.request(ack, "+ACK".into()).await.unwrap();
     pump.stands(0).await;
     pump.someone.publish("o.shop.cancel.a", "", "<cancel/>").await;
     assert_eq!(next(&mut cancels).await.payload, "<cancel/>");
-    let client = pump.someone.client.clone();
-    let looked = tokio::spawn(async move { client.request("$SRV.PING", "".into()).await });
-    let answer = next(&mut asked).await.reply.unwrap();
-    a.client.publish(answer.clone(), "here".into()).await.unwrap();
-    assert_eq!(looked.await.unwrap().unwrap().payload, "here");
+    let answers = async {
+        let answer = next(&mut asked).await.reply.unwrap();
+        a.client.publish(answer.clone(), "here".into()).await.unwrap();
+        answer
+    };
+    let (looked, answer) = tokio::join!(pump.someone.client.request("$SRV.PING", "".into()), answers);
+    assert_eq!(looked.unwrap().payload, "here");
     assert!(a.refused.try_recv().is_err());
     // It may answer once, and no more.
     a.publish(&answer, "", "again").await;
