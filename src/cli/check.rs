@@ -12,7 +12,7 @@ use systole_agent::spec::{Agent, Dialect};
 
 use crate::audit::columns::{plain, wrapped};
 use crate::organism::file::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
-use crate::words::composition::{Element, Listener, Sees};
+use crate::words::composition::{Element, Listener, Reach, Sees};
 use crate::words::time::stretch;
 
 /// Checks the organism's file.
@@ -186,6 +186,9 @@ fn words(one: &Listener, agent: Option<&Agent>) -> String {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
         let turns = [" in up to ", &one.turns.to_string(), " turns"].concat();
         parts.push(["calls ", &peers.join(", "), &turns].concat());
+    }
+    if matches!(one.reach, Reach::Nats) {
+        parts.push("reached over NATS".to_owned());
     }
     if one.entry {
         parts.push("open to the outside".to_owned());

@@ -126,7 +126,7 @@ fn unknown_keys_and_keys_of_a_later_version_are_refused() {
         ("{name:", "{nam: x, name:"),
         ("{run:", "{turnz: 3, run:"),
         ("{run:", "{retry: {atempts: 3}, run:"),
-        ("{run:", "{nats: true, run:"),
+        ("{run:", "{rate: 3, run:"),
         ("search:", "Search:"),
         ("{name: hello}", "{description: x}"),
         ("accepts: [find]", "returns: [find]"),

@@ -127,7 +127,7 @@ async fn d2_a_python_listener_over_the_plain_client_answers_and_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_without_a_sign_of_life_is_told_of_and_comes_too_late() {
+async fn d7_a_worker_without_a_sign_of_life_is_told_of_and_comes_too_late() {
     let server = Server::start();
     let folder = folder(&server, ", idle: 500ms, retry: {backoff: 1ms..1ms}");
     let _running = Running::organism(folder.path());
@@ -154,7 +154,7 @@ async fn a_worker_without_a_sign_of_life_is_told_of_and_comes_too_late() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reply_that_comes_again_gets_its_receipt_again_and_is_one_record() {
+async fn d7_a_reply_that_comes_again_gets_its_receipt_again_and_is_one_record() {
     let server = Server::start();
     let folder = folder(&server, "");
     let running = Running::organism(folder.path());
@@ -173,7 +173,7 @@ async fn a_reply_that_comes_again_gets_its_receipt_again_and_is_one_record() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
+async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
     let server = Server::start();
     let folder = folder(&server, "");
     let mut running = Running::organism(folder.path());
@@ -192,7 +192,7 @@ async fn a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_is_killed_and_comes_back_loses_nothing_that_was_out() {
+async fn d7_a_broker_that_is_killed_and_comes_back_loses_nothing_that_was_out() {
     let mut server = Server::start();
     let folder = folder(&server, ", timeout: 60s");
     let _running = Running::organism(folder.path());

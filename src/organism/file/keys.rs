@@ -109,7 +109,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.run",
         "required",
-        "the program and its arguments, as a list; a listener that a Rust program brings itself has none",
+        "the program and its arguments, as a list; a listener that a Rust program brings itself, or over NATS, has none",
     ).of(Form::List),
     key(
         "listeners.NAME.schema",
