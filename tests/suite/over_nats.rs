@@ -1,6 +1,7 @@
 //! A listener that is reached over a real broker: the plain Python client, workers that die, answer late or twice, and
 //! a pump and a broker that are killed. Each process is a real one.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -8,8 +9,10 @@ use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::{self, consumer};
 use futures_core::Stream;
 
+use systole::organism::runfile::RunFile;
+
 use crate::broker::{Server, python};
-use crate::program::{PATIENCE, Ran, Running, systole};
+use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole};
 
 /// An organism of one listener that is reached over that broker.
 fn folder(server: &Server, more: &str) -> tempfile::TempDir {
@@ -78,18 +81,26 @@ impl Worker {
 
     /// Says it, and gives the receipt.
     async fn says(&self, held: &Held, words: &str) -> String {
+        let answer = ["<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</answer>"].concat();
+        self.tells(held, "reply", "", &answer).await
+    }
+
+    /// Says something about a delivery, and gives what is answered.
+    async fn tells(&self, held: &Held, element: &str, attributes: &str, inside: &str) -> String {
         let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
-        let reply = [
-            "<reply xmlns=\"urn:systole:listener:v1\" delivery=\"",
-            &held.token,
-            "\"><answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">",
-            words,
-            "</answer></reply>",
-        ]
-        .concat();
-        let request = async_nats::Request::new().payload(reply.into()).timeout(Some(PATIENCE));
-        let receipt = self.client.send_request(subject, request).await.unwrap();
-        String::from_utf8(receipt.payload.to_vec()).unwrap()
+        let word = held.word(element, attributes, inside);
+        let request = async_nats::Request::new().payload(word.into()).timeout(Some(PATIENCE));
+        let answer = self.client.send_request(subject, request).await.unwrap();
+        String::from_utf8(answer.payload.to_vec()).unwrap()
+    }
+}
+
+impl Held {
+    /// A document of the listener protocol about it.
+    fn word(&self, element: &str, attributes: &str, inside: &str) -> String {
+        let start =
+            ["<", element, " xmlns=\"urn:systole:listener:v1\" delivery=\"", &self.token, "\" "].concat();
+        [&start, attributes, ">", inside, "</", element, ">"].concat()
     }
 }
 
@@ -207,6 +218,136 @@ async fn d7_a_broker_that_is_killed_and_comes_back_loses_nothing_that_was_out() 
     let _echo = echo(&server);
     answered(&asked.end(), "You said: before");
     answered(&systole(folder.path(), &["ask", "after"]), "You said: after");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d2_a_worker_asks_keeps_a_journal_and_is_heard_while_it_works() {
+    let server = Server::start();
+    let folder = folder(&server, "");
+    let _running = Running::organism(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "What do I see?");
+    let held = worker.pulls().await;
+
+    let view = worker.tells(&held, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
+    assert!(view.contains(" id=\"1\"") && view.contains(">What do I see?</"), "{view}");
+    let unknown = worker.tells(&held, "ask", "id=\"2\"", "<schema name=\"nothing\"/>").await;
+    assert!(unknown.contains(" id=\"2\"") && unknown.contains("<system-error"), "{unknown}");
+    let started = [
+        "id=\"3\" kind=\"model-started\" model=\"own\" prompt=\"",
+        &"a".repeat(64),
+        "\" reserve-tokens=\"9\"",
+    ];
+    let kept = worker.tells(&held, "journal", &started.concat(), "").await;
+    assert!(kept.ends_with("/>") && kept.contains(" id=\"3\""), "{kept}");
+    let result = "id=\"4\" kind=\"model-result\" of=\"3\" stop=\"end\" in=\"5\" out=\"2\"";
+    let kept = worker.tells(&held, "journal", result, "words").await;
+    assert!(kept.ends_with("/>") && kept.contains(" id=\"4\""), "{kept}");
+    let noticed = worker.tells(&held, "notice", "code=\"own.word\"", "a word aside").await;
+    assert!(noticed.starts_with("<receipt ") && noticed.ends_with("/>"), "{noticed}");
+
+    let run = run_file(folder.path());
+    let mut events = Events::open(&run, "?voice=true", &[]);
+    worker.client.publish("o.shop.live.echo", held.word("progress", "", "half way").into()).await.unwrap();
+    let spoken = std::iter::from_fn(|| events.heard()).find(|(_, name, _)| name == "spoken");
+    assert_eq!(spoken.unwrap().2["words"], "half way");
+
+    worker.says(&held, "that").await;
+    answered(&asked.end(), "that");
+    let wanted = [
+        "message/request",
+        "refusal/route.not-a-peer",
+        "journal/model-started",
+        "journal/model-result",
+        "message/inbox",
+        "message/final",
+    ];
+    assert_eq!(told(folder.path()), wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_call_that_is_cancelled_is_called_back_and_nobody_is_heard_any_more() {
+    let server = Server::start();
+    let folder = folder(&server, "");
+    let _running = Running::organism(folder.path());
+    let worker = Worker::of(&server).await;
+    let mut cancels = worker.client.subscribe("o.shop.cancel.echo").await.unwrap();
+    let asked = asks(folder.path(), "hi");
+    let held = worker.pulls().await;
+    assert_eq!(systole(folder.path(), &["cancel", "@last"]).code, Some(0));
+    let cancel = next(&mut cancels).await;
+    assert_eq!(
+        std::str::from_utf8(&cancel.payload).unwrap(),
+        held.word("cancel", "", "").replace(" ></cancel>", "/>")
+    );
+    let late = worker.says(&held, "late").await;
+    assert!(late.contains("<system-error"), "{late}");
+    assert_eq!(asked.end().code, Some(1));
+    let mut stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
+    assert_eq!(stream.info().await.unwrap().state.messages, 0, "nothing is left to be done");
+}
+
+/// Threads that are worked on at once.
+const THREADS: usize = 100;
+
+/// Sends a message into each of the threads, opening them where there are none, and gives their ids.
+fn round(run: &RunFile, threads: &[String], round: usize) -> Vec<String> {
+    let send = |number: usize| {
+        let thread = threads.get(number).map_or("new", String::as_str);
+        let body = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{number} {round}</ask>");
+        let sent = ask(run, "POST", &["/v1/messages?to=echo&thread=", thread].concat(), &[], &body);
+        assert_eq!(sent.status, 202, "{sent:?}");
+        sent.json["thread"].as_str().unwrap().to_owned()
+    };
+    (0..THREADS).map(send).collect()
+}
+
+/// Four workers, real processes of the Python listener, share so many messages for each thread; one of them is killed on
+/// the way. Each message has one answer, and those of a thread come in its order.
+fn four_share(rounds: usize) {
+    let server = Server::start();
+    let folder = folder(&server, ", in_flight: 64, idle: 1s, timeout: 60s, retry: {backoff: 1ms..1ms}");
+    let _running = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let mut workers: Vec<Ends> = (0..4).map(|_| echo(&server)).collect();
+    let mut events = Events::open(&run, "", &[]);
+    let (mut threads, mut said) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
+    for number in 0..rounds {
+        threads = round(&run, &threads, number);
+        if number == rounds / 3 {
+            // SIGKILL, with whatever it has in its hands.
+            drop(workers.pop());
+        }
+        let mut finals = 0;
+        while finals < THREADS {
+            let (_, _, record) = events.next().expect("more records");
+            assert_ne!(record["kind"], "outcome", "nothing fails: {record}");
+            if record["code"] == "final" {
+                finals += 1;
+                let body = record["body"].as_str().unwrap().to_owned();
+                said.entry(record["thread"].as_str().unwrap().to_owned()).or_default().push(body);
+            }
+        }
+    }
+    assert_eq!(said.len(), THREADS);
+    for (number, thread) in threads.iter().enumerate() {
+        let said = &said[thread];
+        assert_eq!(said.len(), rounds, "{thread}");
+        for (round, body) in said.iter().enumerate() {
+            assert!(body.contains(&format!(">You said: {number} {round}</")), "{thread} {round}: {body}");
+        }
+    }
+}
+
+#[test]
+fn d4_four_workers_under_one_name_answer_each_message_once_though_one_is_killed() {
+    four_share(9);
+}
+
+#[test]
+#[ignore = "ten thousand messages take a minute"]
+fn d4_four_workers_under_one_name_answer_ten_thousand_messages_once_though_one_is_killed() {
+    four_share(100);
 }
 
 #[test]
