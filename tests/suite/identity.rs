@@ -161,7 +161,8 @@ impl Pump {
         let live = someone.client.subscribe("o.shop.live.*").await.unwrap();
         let silent = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.SYSTOLE_shop_BUS.*";
         drop(someone.client.subscribe(silent).await.unwrap());
-        someone.client.flush().await.unwrap();
+        // Sent is not yet heard: an answer on the same connection says that all before it was.
+        someone.jetstream().query_account().await.unwrap();
         Pump { someone, said, live }
     }
 
@@ -456,13 +457,13 @@ async fn d6_an_auditor_reads_and_writes_nothing() {
     pump.deliver("c", "for c alone").await;
     let mut auditor = house.as_of("_auditor", "_INBOX__auditor").await;
     let mut follows = auditor.client.subscribe("o.shop.log.*").await.unwrap();
-    auditor.client.flush().await.unwrap();
-    let published = pump.someone.jetstream().publish("o.shop.log.0", "a bundle".into()).await;
-    published.unwrap().await.unwrap();
-    assert_eq!(next(&mut follows).await.payload, "a bundle");
+    // Sent is not yet heard: an answer on the same connection says that all before it was.
     let jetstream = jetstream::with_prefix(auditor.client.clone(), "JS.shop.API");
     let out = jetstream.get_stream(BUS).await.unwrap().get_info().await.unwrap();
     assert_eq!(out.state.messages, 1);
+    let published = pump.someone.jetstream().publish("o.shop.log.0", "a bundle".into()).await;
+    published.unwrap().await.unwrap();
+    assert_eq!(next(&mut follows).await.payload, "a bundle");
     let log = jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap();
     assert_eq!(log.get_raw_message(1).await.unwrap().payload, "a bundle");
     let own = [
