@@ -7,6 +7,7 @@
 mod bus;
 mod credentials;
 mod fitness;
+mod log;
 mod subjects;
 mod unusable;
 mod wire;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 
 pub use credentials::Credentials;
+pub use log::{Appended, LogStream, Stored};
 pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
 

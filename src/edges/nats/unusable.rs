@@ -44,7 +44,7 @@ pub enum Unusable {
     Foreign { address: String, stream: String, why: String },
     /// Our stream is not as we made it.
     #[error("the stream {stream} at {address} is not as it was made: {why}")]
-    Altered { address: String, stream: String, why: String },
+    Altered { address: String, stream: String, why: String, mend: &'static str },
     /// Our stream, made by a later version.
     #[error("the stream {stream} at {address} has format {found}; this version reads up to {known}")]
     Newer { address: String, stream: String, found: String, known: u32 },
@@ -96,11 +96,7 @@ impl Unusable {
             Unusable::Foreign { .. } => {
                 "another name for the organism, or another account or name for what has that stream"
             }
-            Unusable::Altered { stream, .. } => {
-                return format!(
-                    "nats stream rm {stream} while the organism is stopped: it is made again, and the log sends again what was out"
-                );
-            }
+            Unusable::Altered { stream, mend, .. } => return format!("nats stream rm {stream} {mend}"),
             Unusable::Newer { .. } => "the version of systole that made it, or a newer one",
             Unusable::Refused { .. } => "what the broker says; its own log may say more",
         };
