@@ -213,6 +213,12 @@ impl LogStream {
         self.client().subscribe(subject).await.map_err(|error| error.to_string())
     }
 
+    /// What is sent to a partition, from now on. Whether it was stored is not known from it.
+    pub async fn sent(&self, partition: u32) -> Result<Subscriber, String> {
+        let subject = self.broker.subjects.log(partition);
+        self.client().subscribe(subject).await.map_err(|error| error.to_string())
+    }
+
     fn client(&self) -> &Client {
         self.broker.client()
     }

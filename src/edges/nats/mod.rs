@@ -8,6 +8,7 @@ mod bus;
 mod credentials;
 mod fitness;
 mod log;
+mod monitor;
 mod subjects;
 mod unusable;
 mod wire;
@@ -52,6 +53,11 @@ impl Broker {
         let largest = bus::find_or_make(&wire, organism, &subjects).await?;
         fitness::expectation(&wire, &subjects).await?;
         Ok(Broker { wire, subjects, largest })
+    }
+
+    /// Whether it syncs what it takes before it says that it has it, as these pages of all its servers show.
+    pub async fn syncs(&self, pages: &[String]) -> Result<(), Unusable> {
+        monitor::syncs(&self.wire, pages, PATIENCE).await
     }
 
     /// What subjects are published to and taken through.

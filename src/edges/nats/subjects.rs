@@ -79,7 +79,7 @@ impl Subjects {
     }
 
     /// Where what is too large for one message of that log is kept.
-    pub(super) fn bucket(&self) -> String {
+    pub fn bucket(&self) -> String {
         ["SYSTOLE_", &self.organism, "_BLOBS"].concat()
     }
 

@@ -90,26 +90,23 @@ impl Lead {
 
 /// Takes the partition over: at once where nobody has it, or this copy had it before; else when whoever has it is silent.
 pub(super) async fn take_over(mut follower: Follower, mut manner: Manner) -> Result<Scribe, Unopened> {
-    let mut signs = heard(&follower.stream).await?;
+    let mut others = Others::listen(&follower).await?;
     loop {
         let tail = &follower.tail;
         let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == follower.node);
-        if !is_free && let Some(sign) = sign_of_another(&mut signs, &follower).await {
-            match &mut manner {
-                Manner::AtOnce => {
-                    let (stream, address) =
-                        (follower.stream.name().to_owned(), follower.stream.address().to_owned());
-                    return Err(Unopened::Led { stream, address, by: sign });
+        if !is_free && let Some(heard) = others.heard(tail.epoch).await {
+            match (heard, &mut manner) {
+                (Heard::Sign(by), Manner::AtOnce) => {
+                    let (stream, address) = (follower.stream.name(), follower.stream.address());
+                    return Err(Unopened::Led { stream: stream.to_owned(), address: address.to_owned(), by });
                 }
-                Manner::StandBy(tell) => tell(&sign),
+                (Heard::Sign(sign), Manner::StandBy(tell)) => tell(&sign),
+                (Heard::Bundle, _) => {}
             }
             follower.catch_up().await?;
             continue;
         }
-        // Whoever wrote last may have written since.
-        if follower.catch_up().await? && !is_free {
-            continue;
-        }
+        follower.catch_up().await?;
         let mut scribe = Scribe { epoch: follower.tail.epoch + 1, follower };
         let nothing = Batch::default();
         let sealed = scribe.seal(&nothing, Stands::Owned);
@@ -139,14 +136,42 @@ async fn heard(stream: &LogStream) -> Result<Subscriber, Unopened> {
     Ok(stream.signs_of_life(PARTITION).await.map_err(no)?)
 }
 
-/// A sign of whoever has the partition; none where it was silent for too long.
-async fn sign_of_another(signs: &mut Subscriber, follower: &Follower) -> Option<Sign> {
-    let end = Instant::now() + SILENCE;
-    loop {
-        let message = timeout_at(end, next(signs)).await.ok()??;
-        let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
-        if sign.epoch >= follower.tail.epoch && sign.node != hex(follower.node) {
-            return Some(sign);
+/// What shows that somebody has the partition.
+enum Heard {
+    Sign(Sign),
+    Bundle,
+}
+
+/// Those who have the partition or had it.
+struct Others {
+    own: String,
+    signs: Subscriber,
+    sent: Subscriber,
+}
+
+impl Others {
+    async fn listen(follower: &Follower) -> Result<Others, Unopened> {
+        let stream = &follower.stream;
+        let no = |why| Unusable::Unreachable { address: stream.address().to_owned(), why };
+        let sent = stream.sent(PARTITION).await.map_err(no)?;
+        Ok(Others { own: hex(follower.node), signs: heard(stream).await?, sent })
+    }
+
+    /// What is heard of whoever has it in that epoch or a later one; none where it was silent for too long.
+    async fn heard(&mut self, epoch: u64) -> Option<Heard> {
+        let end = Instant::now() + SILENCE;
+        loop {
+            let message = tokio::select! {
+                sign = timeout_at(end, next(&mut self.signs)) => sign.ok()??,
+                sent = next(&mut self.sent) => {
+                    sent?;
+                    return Some(Heard::Bundle);
+                }
+            };
+            let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
+            if sign.epoch >= epoch && sign.node != self.own {
+                return Some(Heard::Sign(sign));
+            }
         }
     }
 }
