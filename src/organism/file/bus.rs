@@ -73,15 +73,20 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declarati
     let section = fields(desk, node, node.span, "bus", path)?;
     // Told where it is wrong, also where no address stands beside it.
     let Some((node, path)) = section.need(desk, "nats", EXAMPLE) else {
-        section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path));
+        key_beside(desk, &section);
         return None;
     };
     Some(broker(desk, (node, &path), &section))
 }
 
+/// Reads the key that stands in the same section as an address.
+pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey> {
+    section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path))
+}
+
 /// Reads an address, and the key that stands beside it in the same section.
 pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
-    let key = section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path));
+    let key = key_beside(desk, section);
     let url = value::text(desk, node, path).and_then(|found| url(desk, &found, path));
     Declaration { url, key }
 }

@@ -175,7 +175,7 @@ pub const KEYS: &[Key] = &[
         "peers",
         "whose payloads are described to it when it asks: `none`, `peers` or `all`",
     ).of(Form::Words(&["none", "peers", "all"])),
-    key("listeners.NAME.nats", "false", "whether it is reached over the broker that `bus` names, in place of a program").of(Form::Flag),
+    key("listeners.NAME.nats", "false", "whether it is reached over the broker that `bus` or `log` names, in place of a program").of(Form::Flag),
     later("listeners.NAME.rate", "messages it may be sent in a second"),
     later("listeners.NAME.dead", "what happens to dead letters"),
     key("limits", "as its keys", "limits of the whole organism").of(MAP),

@@ -47,7 +47,13 @@ enum Word {
 
 /// Reads what the section `log` says of a broker; none where it names none.
 pub(super) fn read(desk: &mut Desk, section: &Fields<'_>) -> Option<Kept> {
+    let word = section.get("durability").map(|(node, path)| {
+        value::word(desk, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
+    });
+    let replicas = section.get("replicas").map(|(node, path)| value::count(desk, node, &path, 1, 5));
+    let pages = section.get("monitor").map(|(node, path)| monitors(desk, node, &path));
     let Some((node, path)) = section.get("nats") else {
+        bus::key_beside(desk, section);
         for key in OF_A_BROKER {
             if let Some((other, path)) = section.get(key) {
                 let told = [&path, ": the log is in a file, and no broker keeps it"].concat();
@@ -57,36 +63,34 @@ pub(super) fn read(desk: &mut Desk, section: &Fields<'_>) -> Option<Kept> {
         return None;
     };
     let broker = bus::broker(desk, (node, &path), section);
-    let word = match section.get("durability") {
-        Some((node, path)) => {
-            value::word(desk, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
-        }
-        None => Some(Word::Always),
-    };
-    let replicas = match section.get("replicas") {
-        Some((node, path)) => value::count(desk, node, &path, 1, 5).map(|n| n as usize),
-        None => Some(1),
-    };
-    let pages = section.get("monitor").map(|(node, path)| monitors(desk, node, &path));
-    let durability = match (word, pages) {
-        (Some(Word::Relaxed), None) => Some(Durability::Relaxed),
-        (Some(Word::Relaxed), Some(_)) => {
-            let told = [&section.path, ".monitor: nobody looks there with `durability: relaxed`"].concat();
-            desk.tell(Code::ConfigValue, node.span, &told, Some("one of the two"));
-            None
-        }
-        (Some(Word::Always), Some(pages)) => pages.map(Durability::Always),
-        (Some(Word::Always), None) => {
-            let told =
-                [&section.path, " has no `monitor`: that the broker syncs every commit shows nowhere else"];
-            let mend = [MONITOR, ", its monitoring page, or durability: relaxed"].concat();
-            desk.tell(Code::ConfigMissing, node.span, &told.concat(), Some(&mend));
-            None
-        }
-        (None, _) => None,
-    };
+    let durability = durability(desk, section, node.span, word.unwrap_or(Some(Word::Always)), pages);
+    let replicas = replicas.unwrap_or(Some(1)).map(|n| n as usize);
     let kept = durability.zip(replicas).map(|(durability, replicas)| LogKept { durability, replicas });
     Some(Kept { broker, kept, at: node.span })
+}
+
+fn durability(
+    desk: &mut Desk,
+    section: &Fields<'_>,
+    at: Span,
+    word: Option<Word>,
+    pages: Option<Option<Vec<String>>>,
+) -> Option<Durability> {
+    match (word?, pages) {
+        (Word::Relaxed, None) => Some(Durability::Relaxed),
+        (Word::Always, Some(pages)) => pages.map(Durability::Always),
+        (Word::Relaxed, Some(_)) => {
+            let told = [&section.path, ".monitor: nobody looks there with `durability: relaxed`"].concat();
+            desk.tell(Code::ConfigValue, at, &told, Some("one of the two"));
+            None
+        }
+        (Word::Always, None) => {
+            let told = [&section.path, " has no `monitor`, and whether the broker syncs shows nowhere else"];
+            let mend = [MONITOR, ", its monitoring page, or durability: relaxed"].concat();
+            desk.tell(Code::ConfigMissing, at, &told.concat(), Some(&mend));
+            None
+        }
+    }
 }
 
 /// One address or several: a page for each server of a cluster.
