@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use systole::edges::log::nats::{self, Manner, Opened, Unopened};
 use systole::edges::nats::{Broker, LogStream};
+use systole::pump::wake;
 use systole::words::ids::Name;
 use tokio::runtime::{Handle, Runtime};
 
@@ -37,6 +38,6 @@ pub(crate) fn open_in(runtime: &Handle, url: &str, copy: &Path, manner: Manner) 
         let shop = Name::parse("shop").unwrap();
         let broker = Broker::connect(&shop, url, None, PATIENCE).await?;
         let stream = LogStream::find_or_make(broker.into(), &shop, 1).await?;
-        nats::open(stream, copy.to_owned(), manner).await
+        nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint)).await
     })
 }

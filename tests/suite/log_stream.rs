@@ -77,6 +77,22 @@ fn d1_a_copy_that_is_made_again_is_equal() {
 }
 
 #[test]
+fn a_long_log_is_folded_while_it_is_copied_and_not_when_it_is_opened() {
+    let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&first.log()).unwrap();
+    for n in 0..50 {
+        committed(&mut log, &batch((0..100).map(|_| author.note(&root(n % 7), 10))));
+    }
+    drop(log);
+    let again = far.open(&second.log()).unwrap();
+    let left = again.reader.opening().unwrap().records.len();
+    assert!(left < 1_000, "{left} of 5000 records would be folded at every start");
+    let row = again.reader.row(&root(3)).unwrap().expect("a row was made");
+    assert_eq!(row.seq, 600);
+}
+
+#[test]
 fn d8_of_two_pumps_one_writes_and_the_other_learns_of_it() {
     let (far, folder, other) = (Far::start(), Folder::new(), Folder::new());
     let mut author = Author::default();
