@@ -38,7 +38,8 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
     let bus = bus(screen, &file)?;
-    let plan = Plan { bus, ..plan(screen, place, file)? };
+    let managed = file.managed.then(|| file.log.clone());
+    let plan = Plan { bus, managed, ..plan(screen, place, file)? };
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
 }
 
@@ -66,6 +67,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
         bus: None,
+        managed: None,
     })
 }
 
@@ -89,6 +91,12 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
             };
             screen.fail(exit, [unusable.code().as_str(), ": ", &unusable.to_string()].concat());
             screen.say(["  try: ", &unusable.mend()].concat());
+            exit
+        }
+        StartFault::Unstarted(unstarted) => {
+            let words = [unstarted.code().as_str(), ": ", &unstarted.to_string()].concat();
+            let exit = screen.fail(Exit::Unavailable, words);
+            screen.say(["  try: ", &unstarted.mend()].concat());
             exit
         }
         StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),

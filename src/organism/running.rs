@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::broker::{self, Own, Reachable};
 use super::file;
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
@@ -20,6 +21,7 @@ use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroun
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::managed::{Folder, Managed, Tell, Unstarted};
 use crate::edges::nats::{Broker, Credentials, PATIENCE, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
@@ -73,6 +75,8 @@ pub struct Plan {
     pub steps: Arc<dyn Steps>,
     /// The broker over which listeners are reached, if any are.
     pub bus: Option<Bus>,
+    /// Where the organism starts a broker of its own: the log beside which that one's folder lies.
+    pub managed: Option<PathBuf>,
 }
 
 /// Where the broker is, and what lets the pump in.
@@ -95,6 +99,9 @@ pub enum StartFault {
     /// The broker cannot be used.
     #[error(transparent)]
     Broker(#[from] Unusable),
+    /// The broker that the organism starts itself does not start.
+    #[error(transparent)]
+    Unstarted(#[from] Unstarted),
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
     Configuration {
@@ -124,6 +131,8 @@ pub struct Organism {
     writer: Arc<Writer>,
     validators: Validators,
     tasks: Vec<Task>,
+    /// The broker that was started here.
+    own: Option<(Managed, Reachable)>,
 }
 
 /// What the pump does its work through.
@@ -138,13 +147,41 @@ fn ports(
     Ports { clock, seeds, tokens, leases, carrier, askers, steps }
 }
 
-/// The broker, where a listener is reached over one.
-async fn broker(bus: Option<&Bus>, composition: &Composition) -> Result<Option<Arc<Broker>>, StartFault> {
-    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
-    let Some(bus) = bus.filter(|_| is_used) else { return Ok(None) };
-    Ok(Some(Arc::new(
-        Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await?,
-    )))
+/// The broker, where a listener is reached over one, and the server of our own, if it is that.
+async fn reach(
+    bus: Option<Bus>,
+    managed: Option<PathBuf>,
+    composition: &Composition,
+    surroundings: &Surroundings,
+    pump: &mpsc::Sender<Input>,
+) -> Result<(Option<Arc<Broker>>, Option<(Managed, Reachable)>), StartFault> {
+    if !composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats)) {
+        return Ok((None, None));
+    }
+    let (bus, own) = match managed {
+        None => (bus, None),
+        Some(log) => {
+            let pump = pump.downgrade();
+            let tell: Tell = Box::new(move |code, words| {
+                let told = |pump: mpsc::Sender<Input>| pump.try_send(Input::Broker { code, words }).is_ok();
+                pump.upgrade().is_some_and(told)
+            });
+            let path = surroundings.get(std::ffi::OsStr::new("PATH"));
+            let Own { server, bus, reachable } =
+                broker::start(composition, Folder::beside(&log), path, tell).await?;
+            (Some(bus), Some((server, reachable)))
+        }
+    };
+    let Some(bus) = bus else { return Ok((None, None)) };
+    match Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await {
+        Ok(broker) => Ok((Some(Arc::new(broker)), own)),
+        Err(unusable) => {
+            if let Some((server, _)) = own {
+                server.stop().await;
+            }
+            Err(unusable.into())
+        }
+    }
 }
 
 struct OpenLog {
@@ -224,9 +261,13 @@ impl Organism {
         let log = open_log(&plan.log)?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
-        let broker = if still { None } else { broker(plan.bus.as_ref(), &composition).await? };
         let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
+        let (broker, own) = if still {
+            (None, None)
+        } else {
+            Box::pin(reach(plan.bus, plan.managed, &composition, &plan.surroundings, &pump)).await?
+        };
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
@@ -284,6 +325,7 @@ impl Organism {
             writer,
             validators,
             tasks,
+            own,
         })
     }
 
@@ -312,6 +354,11 @@ impl Organism {
         self.front.reader()
     }
 
+    /// How the broker that was started here is reached, if one was.
+    pub fn reachable(&self) -> Option<&Reachable> {
+        self.own.as_ref().map(|(_, reachable)| reachable)
+    }
+
     /// How far the log goes, as it grows.
     pub fn tail(&self) -> watch::Receiver<Position> {
         self.front.tail()
@@ -328,6 +375,9 @@ impl Organism {
 
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
     pub async fn stop(mut self, grace: Duration) -> Ended {
+        if let Some((server, _)) = &self.own {
+            server.settle().await;
+        }
         // If the pump ended before, its word is already waiting.
         let _heard_before = self.stop.send(grace);
         let ended = match self.over {
@@ -340,6 +390,9 @@ impl Organism {
         let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.over().await;
+        }
+        if let Some((server, _)) = self.own {
+            server.stop().await;
         }
         let (validators, writer) = (self.validators, self.writer);
         let joined = tokio::task::spawn_blocking(move || {

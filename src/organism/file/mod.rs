@@ -82,6 +82,8 @@ pub struct OrganismFile {
     pub listen: SocketAddr,
     /// The address of the broker, where the file names one.
     pub bus: Option<String>,
+    /// Whether the organism starts a broker of its own instead.
+    pub managed: bool,
     /// The variable that holds what lets the pump in there.
     pub bus_key: Option<BusKey>,
     /// Where the credentials of its clients are to be found.
@@ -221,7 +223,14 @@ fn check(
         broadcasts: composed.broadcasts,
         clients: composed.clients,
     };
-    let (bus, bus_key) = declared.bus.map(|bus| (bus.url, bus.key)).unwrap_or_default();
+    let (bus, managed, bus_key) = match declared.bus {
+        Some(named) => match named.at {
+            Some(bus::At::Url(url)) => (Some(url), false, named.key),
+            Some(bus::At::Managed) => (None, true, None),
+            None => (None, false, named.key),
+        },
+        None => (None, false, None),
+    };
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -230,6 +239,7 @@ fn check(
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
         bus,
+        managed,
         bus_key,
         tokens: composed.tokens,
         warnings,
