@@ -53,6 +53,7 @@ mod log_format;
 mod log_large;
 mod log_records;
 mod log_writer;
+mod managed;
 mod organism;
 mod over_nats;
 mod paid;
