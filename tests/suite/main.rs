@@ -56,6 +56,7 @@ mod log_writer;
 mod managed;
 mod organism;
 mod over_nats;
+mod over_nats_page;
 mod paid;
 mod payloads;
 mod permissions;

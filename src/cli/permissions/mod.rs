@@ -161,7 +161,8 @@ fn described(file: &OrganismFile, parties: &[Party]) -> Value {
                    "inbox": party.inbox, "publish": all(&party.publish), "subscribe": all(&party.subscribe)})
         })
         .collect();
-    json!({"organism": file.composition.organism.as_str(), "bus": file.bus, "parties": parties})
+    let bus = file.bus.as_deref().or(file.managed.then_some("managed"));
+    json!({"organism": file.composition.organism.as_str(), "bus": bus, "parties": parties})
 }
 
 /// The same for people. Rights for one purpose stand together.

@@ -25,7 +25,7 @@ pub struct Known {
 pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
     let rest = line.split_once(" [ERR] ")?.1;
     let parts = parts(rest);
-    let at = parts.iter().position(|part| is_refusal(part))?;
+    let at = parts.iter().position(is_refusal)?;
     let (words, detail) = (parts.get(at)?, parts.get(at + 1).copied().unwrap_or_default());
     let event = |what: &str, example: String| {
         Some(Event { code: Code::BusViolation, what: what.to_owned(), example })
@@ -49,8 +49,7 @@ pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
 }
 
 fn is_refusal(part: &&str) -> bool {
-    let begins = ["Publish Violation", "Subscription Violation", "authentication error"];
-    begins.iter().any(|begin| *part == *begin)
+    ["Publish Violation", "Subscription Violation", "authentication error"].contains(part)
 }
 
 /// The parts of a line between ` - `. One that is quoted is whole, whatever stands in it.
