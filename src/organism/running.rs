@@ -162,7 +162,7 @@ async fn reach(
         None => (bus, None),
         Some(log) => {
             let pump = pump.downgrade();
-            let tell: Tell = Box::new(move |code, words| {
+            let tell: Tell = Arc::new(move |code, words| {
                 let told = |pump: mpsc::Sender<Input>| pump.try_send(Input::Broker { code, words }).is_ok();
                 pump.upgrade().is_some_and(told)
             });

@@ -121,6 +121,9 @@ impl Permissions {
                 ["for the pump: ", &key.variable, "=\"$(cat ", &pump, ")\" ", &self.place.run_command()]
                     .concat(),
             ),
+            None if file.managed => screen.say(
+                "the organism starts a broker of its own, with other keys: this one is for `bus: {nats: ADDRESS, key_env: NAME}`",
+            ),
             None => {
                 screen.say(["for the pump: bus.key_env, the variable that holds what is in ", &pump].concat())
             }

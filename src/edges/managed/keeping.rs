@@ -164,13 +164,13 @@ impl Keeper {
 
     fn obey(&mut self, order: Order) {
         let Order::Settle(settled) = order;
-        self.tally.tell(Instant::now(), true, &self.tell);
+        self.tally.tell(Instant::now(), true, &*self.tell);
         // Whoever asked and left does not wait.
         let _gone = settled.send(());
     }
 
     fn tell_due(&mut self) {
-        self.tally.tell(Instant::now(), false, &self.tell);
+        self.tally.tell(Instant::now(), false, &*self.tell);
     }
 }
 

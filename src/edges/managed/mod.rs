@@ -14,6 +14,7 @@ pub mod warden;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -33,7 +34,7 @@ const READY: Duration = Duration::from_secs(60);
 const ORDERS: usize = 2;
 
 /// Whoever is told what the broker refused, and that it died. False says that there was no room for it just now.
-pub type Tell = Box<dyn Fn(Code, String) -> bool + Send>;
+pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
 
 /// The program that is started, looked over.
 #[derive(Clone, Debug)]
@@ -76,10 +77,14 @@ impl Managed {
     ) -> Result<Managed, Unstarted> {
         let (ready, is_ready) = oneshot::channel();
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let keeper = Keeper::of(server, folder, known, tell);
-        // Whoever waits for it to be ready finds the line cut.
+        let keeper = Keeper::of(server, folder, known, tell.clone());
         let work = keeper.keep(ready, ordered);
-        let started = tasks::start_apart("broker", Kind::Broker, work, async |_| ());
+        // Whoever waits for it to be ready finds the line cut; whoever is told later reads why it is gone for good.
+        let fallen = async move |panicked: tasks::Panicked| {
+            let words = ["the keeper of the broker panicked, and starts it no more: ", &panicked.0].concat();
+            tell(Code::BusDown, words);
+        };
+        let started = tasks::start_apart("broker", Kind::Broker, work, fallen);
         let task = started.map_err(|error| Unstarted::Unstartable(system::told(&error)))?;
         let managed = Managed { orders, task };
         match tokio::time::timeout(READY, is_ready).await {

@@ -8,6 +8,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -96,20 +97,14 @@ pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
         if is_free(&file).map_err(|error| unread(&error))? {
             return Ok(());
         }
-        let holder = signer(lock).filter(|pid| has_open(*pid, &file));
-        let Some(holder) = holder else {
-            // One that has taken it signs it within a moment.
+        let Some((pid, handle)) = holder(lock, &file) else {
+            // One that has taken it signs it within a moment, and one that ends lets it go.
             std::thread::sleep(PAUSE);
             continue;
         };
-        let Ok(handle) = pidfd_open(holder, PidfdFlags::empty()) else { continue };
-        // The number may have passed to another between the look and the hand on it.
-        if !has_open(holder, &file) {
-            continue;
-        }
         let end = |signal| pidfd_send_signal(&handle, signal).is_err() || is_over(&handle);
         if !(end(Signal::TERM) || end(Signal::KILL)) {
-            return Err(Unstarted::Stuck { pid: holder.as_raw_nonzero().get().unsigned_abs() });
+            return Err(Unstarted::Stuck { pid: pid.as_raw_nonzero().get().unsigned_abs() });
         }
     }
     if is_free(&file).map_err(|error| unread(&error))? {
@@ -126,6 +121,14 @@ fn is_free(file: &File) -> std::io::Result<bool> {
         Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Who holds the lock, if that can be told for certain.
+fn holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
+    let pid = signer(lock).filter(|pid| has_open(*pid, file))?;
+    let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    // The number may have passed to another between the look and the hand on it.
+    has_open(pid, file).then_some((pid, handle))
 }
 
 /// Who says in the file that it holds it.
@@ -145,7 +148,7 @@ fn has_open(pid: Pid, file: &File) -> bool {
 }
 
 /// Waits a while for the end of a process, and says whether it came.
-fn is_over(handle: &std::os::fd::OwnedFd) -> bool {
+fn is_over(handle: &OwnedFd) -> bool {
     let limit = Timespec::try_from(LAST).ok();
     poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()).is_ok_and(|ended| ended > 0)
 }
