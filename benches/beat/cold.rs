@@ -53,6 +53,7 @@ pub(crate) fn first_delivery(folder: &Path) {
         let organism = Organism::start(Plan {
             bus: None,
             managed: None,
+            stands_by: None,
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

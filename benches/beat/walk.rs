@@ -220,6 +220,7 @@ pub(crate) async fn start_recast(
     Organism::start(Plan {
         bus: None,
         managed: None,
+        stands_by: None,
         composition: file.composition,
         directory: "config/bench".into(),
         log,

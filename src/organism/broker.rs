@@ -1,17 +1,22 @@
 //! The broker that an organism starts itself: its keys, its configuration from the rights of each party, and the server
 //! with them. What lets the pump in goes to the pump, and each listener's key lies in a file for whoever is that listener.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
 
 use super::permissions::{self, Party};
-use super::running::{Bus, StartFault};
+use super::running::StartFault;
+use crate::edges::delivery::Surroundings;
 use crate::edges::keyfiles::{self, Keyless};
 use crate::edges::managed::{Folder, Known, Managed, Server, Tell, Unstarted};
-use crate::edges::nats::Credentials;
+use crate::edges::nats::{Broker, Credentials, PATIENCE};
 use crate::edges::system::Hindered;
-use crate::words::composition::Composition;
+use crate::pump::heart::Input;
+use crate::words::composition::{Composition, Reach};
 use crate::words::ids::Name;
 
 /// What a listener shows at the broker.
@@ -36,42 +41,87 @@ pub struct Reachable {
     pub entrances: Vec<Entrance>,
 }
 
-/// A broker that was started here.
+/// A broker that was started here, with the pump's connection to it.
 pub(super) struct Own {
-    pub(super) server: Managed,
-    pub(super) bus: Bus,
-    pub(super) reachable: Reachable,
+    server: Managed,
+    broker: Arc<Broker>,
+    reachable: Reachable,
 }
 
-/// Starts it in that folder. The program is looked for on that PATH.
+impl Own {
+    /// What the carriers use.
+    pub(super) fn broker(&self) -> Arc<Broker> {
+        self.broker.clone()
+    }
+
+    /// How it is reached.
+    pub(super) fn reachable(&self) -> &Reachable {
+        &self.reachable
+    }
+
+    /// Has everything told that was only counted so far.
+    pub(super) async fn settle(&self) {
+        self.server.settle().await;
+    }
+
+    /// Ends it, once nobody uses it.
+    pub(super) async fn stop(self) {
+        drop(self.broker);
+        self.server.stop().await;
+    }
+}
+
+/// Starts it in the folder beside that log, where a listener is reached over it, and goes there as the pump. Only who has
+/// the log comes here, and so is the only one who may end a server that was left.
 pub(super) async fn start(
+    log: Option<PathBuf>,
     composition: &Composition,
-    folder: Folder,
-    path: Option<&OsString>,
-    tell: Tell,
-) -> Result<Own, StartFault> {
+    surroundings: &Surroundings,
+    pump: &mpsc::Sender<Input>,
+) -> Result<Option<Own>, StartFault> {
+    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
+    let Some(log) = log.filter(|_| is_used) else { return Ok(None) };
+    let folder = Folder::beside(&log);
     // What is not there hinders before anything is written or ended.
-    let server = Server::on(path.map(OsString::as_os_str)).await?;
+    let server = Server::on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
     let room = folder.clone();
     let listen = match tokio::task::spawn_blocking(move || Managed::make_room(&room)).await {
         Ok(room) => room?,
         Err(panic) => return Err(StartFault::Machine(panic.to_string())),
     };
-    let parties = permissions::parties(composition);
+    // The log lies in a file beside its folder.
+    let parties = permissions::parties(composition, false);
     let (known, credentials) = configured(composition, &folder, listen, &parties)?;
-    let server = Managed::start(server, &folder, known, tell).await?;
+    let server = Managed::start(server, &folder, known, telling(pump)).await?;
+    let reachable = reachable(&folder, listen, &parties);
+    let connected =
+        Broker::connect(&composition.organism, &reachable.address, Some(&credentials), PATIENCE).await;
+    match connected {
+        Ok(broker) => Ok(Some(Own { server, broker: Arc::new(broker), reachable })),
+        Err(unusable) => {
+            server.stop().await;
+            Err(unusable.into())
+        }
+    }
+}
+
+/// How the pump is told. Whoever keeps the broker does not keep the pump.
+fn telling(pump: &mpsc::Sender<Input>) -> Tell {
+    let pump = pump.downgrade();
+    Arc::new(move |code, words| {
+        let told = |pump: mpsc::Sender<Input>| pump.try_send(Input::Broker { code, words }).is_ok();
+        pump.upgrade().is_some_and(told)
+    })
+}
+
+fn reachable(folder: &Folder, listen: SocketAddr, parties: &[Party]) -> Reachable {
     let listeners = parties.iter().filter_map(|party| Some((party.listener.clone()?, party)));
     let entrances = listeners.map(|(listener, party)| {
         let key = keyfiles::path(&folder.keys(), &party.key);
         Entrance { listener, key, inbox: party.inbox.clone() }
     });
     let address = format!("nats://{listen}");
-    let reachable = Reachable {
-        address: address.clone(),
-        address_file: folder.address_file(),
-        entrances: entrances.collect(),
-    };
-    Ok(Own { server, bus: Bus { url: address, credentials: Some(credentials) }, reachable })
+    Reachable { address, address_file: folder.address_file(), entrances: entrances.collect() }
 }
 
 /// Makes keys where there are none, and writes the configuration.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::broker::{self, Own, Reachable};
-use super::file;
+use super::file::{self, Durability, LogKept};
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
 use super::spoken::Voice;
@@ -19,10 +19,12 @@ use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
 use crate::edges::leases::{HmacTokens, LeaseTable};
+pub use crate::edges::log::nats::Sign;
+use crate::edges::log::nats::{self, Lead, Manner, Unopened};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
-use crate::edges::managed::{Folder, Managed, Tell, Unstarted};
-use crate::edges::nats::{Broker, Credentials, PATIENCE, Unusable};
+use crate::edges::managed::Unstarted;
+use crate::edges::nats::{Broker, Credentials, LogStream, PATIENCE, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
@@ -55,6 +57,13 @@ pub enum LogPlace {
     File(PathBuf),
     /// In memory: gone with the process. For tests, and for whoever wants no file.
     Memory(Memory),
+    /// In a stream of the broker, with a copy in that file.
+    Stream {
+        /// The copy.
+        copy: PathBuf,
+        /// How it is kept there.
+        kept: LogKept,
+    },
 }
 
 /// What to run.
@@ -73,10 +82,13 @@ pub struct Plan {
     pub surroundings: Surroundings,
     /// Who watches steps.
     pub steps: Arc<dyn Steps>,
-    /// The broker over which listeners are reached, if any are.
+    /// The broker over which listeners are reached, if any are, and that keeps the log, if one does.
     pub bus: Option<Bus>,
     /// Where the organism starts a broker of its own: the log beside which that one's folder lies.
     pub managed: Option<PathBuf>,
+    /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
+    /// a log is not opened.
+    pub stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
 }
 
 /// Where the broker is, and what lets the pump in.
@@ -102,6 +114,16 @@ pub enum StartFault {
     /// The broker that the organism starts itself does not start.
     #[error(transparent)]
     Unstarted(#[from] Unstarted),
+    /// Another pump writes the log.
+    #[error("the log {stream} at {address} is written by {by}")]
+    Led {
+        /// The stream.
+        stream: String,
+        /// Where the broker is.
+        address: String,
+        /// Who.
+        by: Sign,
+    },
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
     Configuration {
@@ -129,10 +151,11 @@ pub struct Organism {
     over: Option<Ended>,
     carriers: Arc<Carriers>,
     writer: Arc<Writer>,
+    lead: Option<Lead>,
     validators: Validators,
     tasks: Vec<Task>,
     /// The broker that was started here.
-    own: Option<(Managed, Reachable)>,
+    own: Option<Own>,
 }
 
 /// What the pump does its work through.
@@ -147,60 +170,63 @@ fn ports(
     Ports { clock, seeds, tokens, leases, carrier, askers, steps }
 }
 
-/// The broker, where a listener is reached over one, and the server of our own, if it is that.
-async fn reach(
-    bus: Option<Bus>,
-    managed: Option<PathBuf>,
-    composition: &Composition,
-    surroundings: &Surroundings,
-    pump: &mpsc::Sender<Input>,
-) -> Result<(Option<Arc<Broker>>, Option<(Managed, Reachable)>), StartFault> {
-    if !composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats)) {
-        return Ok((None, None));
-    }
-    let (bus, own) = match managed {
-        None => (bus, None),
-        Some(log) => {
-            let pump = pump.downgrade();
-            let tell: Tell = Arc::new(move |code, words| {
-                let told = |pump: mpsc::Sender<Input>| pump.try_send(Input::Broker { code, words }).is_ok();
-                pump.upgrade().is_some_and(told)
-            });
-            let path = surroundings.get(std::ffi::OsStr::new("PATH"));
-            let Own { server, bus, reachable } =
-                broker::start(composition, Folder::beside(&log), path, tell).await?;
-            (Some(bus), Some((server, reachable)))
-        }
-    };
-    let Some(bus) = bus else { return Ok((None, None)) };
-    match Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await {
-        Ok(broker) => Ok((Some(Arc::new(broker)), own)),
-        Err(unusable) => {
-            if let Some((server, _)) = own {
-                server.stop().await;
-            }
-            Err(unusable.into())
+impl From<Unopened> for StartFault {
+    fn from(unopened: Unopened) -> StartFault {
+        match unopened {
+            Unopened::Log(fault) => StartFault::Log(fault),
+            Unopened::Broker(unusable) => StartFault::Broker(unusable),
+            Unopened::Led { stream, address, by } => StartFault::Led { stream, address, by },
         }
     }
+}
+
+/// The broker, where the log is there or a listener is reached over it.
+async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
+    let composition = &plan.composition;
+    let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
+    let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
+    let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
+    Ok(Some(Arc::new(
+        Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await?,
+    )))
 }
 
 struct OpenLog {
     writer: Box<dyn LogWriter>,
     reader: Arc<dyn LogReader>,
     secret: [u8; 32],
+    /// Whether it is still ours to write, where that may change.
+    lead: Option<Lead>,
 }
 
-fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
+async fn open_log(
+    place: LogPlace,
+    broker: Option<&Arc<Broker>>,
+    organism: &Name,
+    stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
+) -> Result<OpenLog, StartFault> {
     match place {
         LogPlace::File(path) => {
-            let opened = sqlite::open(path)?;
+            let opened = sqlite::open(&path)?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0 })
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None })
+        }
+        LogPlace::Stream { copy, kept } => {
+            let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
+            let broker = broker.ok_or_else(nobody)?;
+            if let Durability::Always(pages) = &kept.durability {
+                broker.syncs(pages).await?;
+            }
+            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
+            let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
+            let opened = nats::open(stream, copy, manner).await?;
+            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
         }
         LogPlace::Memory(memory) => {
             let secret =
                 crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
-            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
+            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory), secret, lead: None })
         }
     }
 }
@@ -258,16 +284,16 @@ impl Organism {
     }
 
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
-        let log = open_log(&plan.log)?;
+        let broker = connected(&plan, still).await?;
+        let log = open_log(plan.log, broker.as_ref(), &plan.composition.organism, plan.stands_by).await?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
-        let (broker, own) = if still {
-            (None, None)
-        } else {
-            Box::pin(reach(plan.bus, plan.managed, &composition, &plan.surroundings, &pump)).await?
-        };
+        // Behind the log: who has that is the only one who may end a server that was left.
+        let managed = plan.managed.filter(|_| !still);
+        let own = Box::pin(broker::start(managed, &composition, &plan.surroundings, &pump)).await?;
+        let broker = own.as_ref().map(Own::broker).or(broker.filter(|_| !still));
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
@@ -323,6 +349,7 @@ impl Organism {
             over: None,
             carriers,
             writer,
+            lead: log.lead,
             validators,
             tasks,
             own,
@@ -356,7 +383,7 @@ impl Organism {
 
     /// How the broker that was started here is reached, if one was.
     pub fn reachable(&self) -> Option<&Reachable> {
-        self.own.as_ref().map(|(_, reachable)| reachable)
+        self.own.as_ref().map(Own::reachable)
     }
 
     /// How far the log goes, as it grows.
@@ -373,10 +400,26 @@ impl Organism {
         self.over.insert(ended).clone()
     }
 
+    /// Waits until another pump has taken the log over; for ever where none can. Gives who, in words.
+    pub fn ousted(&self) -> impl Future<Output = String> + use<> {
+        let lead = self.lead();
+        async move {
+            match lead {
+                Some(lead) => lead.is_lost().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Whether the log is still this organism's to write; none where it cannot become another's.
+    pub fn lead(&self) -> Option<Lead> {
+        self.lead.clone()
+    }
+
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
     pub async fn stop(mut self, grace: Duration) -> Ended {
-        if let Some((server, _)) = &self.own {
-            server.settle().await;
+        if let Some(own) = &self.own {
+            own.settle().await;
         }
         // If the pump ended before, its word is already waiting.
         let _heard_before = self.stop.send(grace);
@@ -391,8 +434,8 @@ impl Organism {
         for task in self.tasks {
             task.over().await;
         }
-        if let Some((server, _)) = self.own {
-            server.stop().await;
+        if let Some(own) = self.own {
+            own.stop().await;
         }
         let (validators, writer) = (self.validators, self.writer);
         let joined = tokio::task::spawn_blocking(move || {

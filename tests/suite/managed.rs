@@ -17,7 +17,7 @@ use crate::program::{Ran, Running, systole, systole_with};
 use crate::stage::{alive, until};
 
 /// An organism of two listeners over a broker of its own.
-fn house() -> tempfile::TempDir {
+pub(crate) fn house() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = "organism: {name: shop, entry: echo}\nbus: {nats: managed}\nlisteners:\n  \
                 echo: {nats: true, accepts: [ask], returns: [answer], entry: true}\n  \
@@ -35,7 +35,7 @@ fn text(folder: &Path, file: &str) -> String {
     std::fs::read_to_string(of_broker(folder, file)).unwrap().trim().to_owned()
 }
 
-fn start(folder: &Path) -> Running {
+pub(crate) fn start(folder: &Path) -> Running {
     let mut running = Running::organism_with(folder, &[("PATH", &path())]);
     running.shows("echo is ready");
     running
@@ -56,7 +56,7 @@ fn echo(folder: &Path) -> Ends {
 }
 
 /// A client with the key of `echo`.
-async fn client(folder: &Path) -> Client {
+pub(crate) async fn client(folder: &Path) -> Client {
     let options = ConnectOptions::with_nkey(text(folder, "keys/echo.nk")).custom_inbox_prefix("_INBOX_echo");
     options.connect(text(folder, "address")).await.unwrap()
 }

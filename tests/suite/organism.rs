@@ -44,6 +44,7 @@ pub(crate) async fn start_with(
     Organism::start(Plan {
         bus: None,
         managed: None,
+        stands_by: None,
         composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),
@@ -216,6 +217,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
     let plan = Plan {
         bus: None,
         managed: None,
+        stands_by: None,
         composition: file.composition,
         directory: folder.path().to_owned(),
         log: LogPlace::File(file.log),

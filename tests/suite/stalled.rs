@@ -23,6 +23,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
     Organism::start(Plan {
         bus: None,
         managed: None,
+        stands_by: None,
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

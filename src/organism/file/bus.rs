@@ -33,6 +33,8 @@ pub(super) enum At {
 pub struct BusKey {
     /// Its name.
     pub variable: String,
+    /// The key of the file that names it, as `bus.key_env`.
+    pub key: String,
     /// Where the file names it.
     pub place: Place,
 }
@@ -40,13 +42,14 @@ pub struct BusKey {
 /// Why the pump cannot show the broker who it is. The seed stands in none of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{file}:{line}: the variable {variable}, which bus.key_env names, {what}: set it to the seed of the pump's nkey, \
+    "{file}:{line}: the variable {variable}, which {key} names, {what}: set it to the seed of the pump's nkey, \
      which begins with SU, or name another"
 )]
 pub struct Keyless {
     file: String,
     line: usize,
     variable: String,
+    key: String,
     what: &'static str,
 }
 
@@ -64,12 +67,12 @@ impl BusKey {
 
     fn without(&self, what: &'static str) -> Keyless {
         let (file, line) = (self.place.file.clone(), self.place.line);
-        Keyless { file, line, variable: self.variable.clone(), what }
+        Keyless { file, line, variable: self.variable.clone(), key: self.key.clone(), what }
     }
 }
 
 /// What may stand there.
-const FORMS: &str = "nats://HOST:PORT, tls://HOST:PORT, or managed";
+const FORMS: &str = "nats://HOST:PORT, or tls://HOST:PORT";
 /// What stands in place of an address where the organism starts a broker of its own.
 const MANAGED: &str = "managed";
 const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
@@ -80,22 +83,42 @@ const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
 pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declaration> {
     spare(desk, node);
     let section = fields(desk, node, node.span, "bus", path)?;
-    let key = section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path));
-    let (node, path) = section.need(desk, "nats", EXAMPLE)?;
-    let found = value::text(desk, node, &path)?;
-    if found.value != MANAGED {
-        return Some(Declaration { at: url(desk, &found, &path).map(At::Url), key });
+    // Told where it is wrong, also where no address stands beside it.
+    let Some((node, path)) = section.need(desk, "nats", EXAMPLE) else {
+        key_beside(desk, &section);
+        return None;
+    };
+    match &node.value {
+        Value::Text { text, .. } if text == MANAGED => Some(managed(desk, node.span, &section)),
+        _ => Some(broker(desk, (node, &path), &section)),
     }
-    if let Some((other, other_path)) = section.get("key_env") {
-        let told = [&other_path, ": a broker of the organism's own has keys that are made for it"].concat();
-        let second = (found.at, "started with the organism");
+}
+
+/// A broker of the organism's own makes the keys that it needs.
+fn managed(desk: &mut Desk, at: Span, section: &Fields<'_>) -> Declaration {
+    key_beside(desk, section);
+    if let Some((other, path)) = section.get("key_env") {
+        let told = [&path, ": a broker of the organism's own has keys that are made for it"].concat();
+        let second = (at, "started with the organism");
         desk.tell_seeing(Code::ConfigValue, other.span, &told, Some("one of the two"), second);
     }
-    Some(Declaration { at: Some(At::Managed), key: None })
+    Declaration { at: Some(At::Managed), key: None }
+}
+
+/// Reads the key that stands in the same section as an address.
+pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey> {
+    section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path))
+}
+
+/// Reads an address, and the key that stands beside it in the same section.
+pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
+    let key = key_beside(desk, section);
+    let url = value::text(desk, node, path).and_then(|found| url(desk, &found, path));
+    Declaration { at: url.map(At::Url), key }
 }
 
 /// Hides what stands where people expect that a secret may stand.
-fn spare(desk: &mut Desk, node: &Node) {
+pub(super) fn spare(desk: &mut Desk, node: &Node) {
     let Value::Map(entries) = &node.value else { return };
     for entry in entries {
         if let (false, Value::Text { text, .. }) =
@@ -117,12 +140,17 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
         return None;
     }
     variable(desk, &found.value, found.at, path);
-    Some(BusKey { variable: found.value, place: desk.place(found.at) })
+    Some(BusKey { variable: found.value, key: path.to_owned(), place: desk.place(found.at) })
 }
 
 /// An address that a client of NATS can go to.
 fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String> {
     let written = found.value.as_str();
+    if written == MANAGED {
+        let told = [path, ": a broker of the organism's own lies beside the log, and keeps none"].concat();
+        desk.tell(Code::ConfigValue, found.at, &told, Some("the address of a server that runs"));
+        return None;
+    }
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| written.strip_prefix(scheme));
     let Some(rest) = rest else {
         let told = [path, ": `", written, "` is no address of a NATS server"].concat();
@@ -166,7 +194,7 @@ pub(super) fn reached(desk: &mut Desk, own: &Fields<'_>) -> Option<Span> {
 
 /// Tells of listeners that nobody can reach.
 pub(super) fn check(desk: &mut Desk, declared: &Declared) {
-    if declared.bus.is_some() {
+    if declared.bus.is_some() || declared.log_kept.is_some() {
         return;
     }
     let reached = |party: &&Party| party.nats.is_some();
