@@ -275,12 +275,12 @@ fn recovered(
 impl Organism {
     /// Opens the log, goes on from what it holds, and starts every listener.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
-        Organism::begin(plan, false).await
+        Box::pin(Organism::begin(plan, false)).await
     }
 
     /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
     pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
-        Organism::begin(plan, true).await
+        Box::pin(Organism::begin(plan, true)).await
     }
 
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {

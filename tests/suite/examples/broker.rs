@@ -55,6 +55,8 @@ async fn violated() -> Vec<Record> {
     let mut running = start(folder.path());
     let echo = client(folder.path()).await;
     echo.publish("o.shop.in.other.0", "x".into()).await.unwrap();
+    // What is waited for next holds up this thread, on which it would be sent.
+    echo.flush().await.unwrap();
     running.shows("bus.violation");
     running.interrupt();
     records(folder.path())
