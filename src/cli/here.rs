@@ -60,6 +60,7 @@ pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFil
 
 fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<Plan, Exit> {
     let bus = bus(screen, &file, still)?;
+    let managed = file.managed.then(|| file.log.clone());
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
@@ -80,6 +81,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
         bus,
+        managed,
         stands_by: None,
     })
 }
@@ -105,6 +107,12 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
             };
             screen.fail(exit, [unusable.code().as_str(), ": ", &unusable.to_string()].concat());
             screen.say(["  try: ", &unusable.mend()].concat());
+            exit
+        }
+        StartFault::Unstarted(unstarted) => {
+            let words = [unstarted.code().as_str(), ": ", &unstarted.to_string()].concat();
+            let exit = screen.fail(Exit::Unavailable, words);
+            screen.say(["  try: ", &unstarted.mend()].concat());
             exit
         }
         StartFault::Led { .. } => {

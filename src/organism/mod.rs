@@ -4,6 +4,7 @@
 //! messages. In comes a path, out comes a checked composition, or every mistake in the file.
 
 pub mod bench;
+pub mod broker;
 pub mod file;
 pub mod front;
 pub mod keyring;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::broker::{self, Own, Reachable};
 use super::file::{self, Durability, LogKept};
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
@@ -22,6 +23,7 @@ pub use crate::edges::log::nats::Sign;
 use crate::edges::log::nats::{self, Lead, Manner, Unopened};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::managed::Unstarted;
 use crate::edges::nats::{Broker, Credentials, LogStream, PATIENCE, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
@@ -82,6 +84,8 @@ pub struct Plan {
     pub steps: Arc<dyn Steps>,
     /// The broker over which listeners are reached, if any are, and that keeps the log, if one does.
     pub bus: Option<Bus>,
+    /// Where the organism starts a broker of its own: the log beside which that one's folder lies.
+    pub managed: Option<PathBuf>,
     /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
     /// a log is not opened.
     pub stands_by: Option<StandsBy>,
@@ -110,6 +114,9 @@ pub enum StartFault {
     /// The broker cannot be used.
     #[error(transparent)]
     Broker(#[from] Unusable),
+    /// The broker that the organism starts itself does not start.
+    #[error(transparent)]
+    Unstarted(#[from] Unstarted),
     /// Another pump writes the log.
     #[error("the log {stream} at {address} is written by {by}")]
     Led {
@@ -150,6 +157,8 @@ pub struct Organism {
     lead: Option<Lead>,
     validators: Validators,
     tasks: Vec<Task>,
+    /// The broker that was started here.
+    own: Option<Own>,
 }
 
 /// What the pump does its work through.
@@ -175,7 +184,7 @@ impl From<Unopened> for StartFault {
 }
 
 /// The broker, where the log is there or a listener is reached over it.
-async fn broker(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
+async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
     let composition = &plan.composition;
     let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
     let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
@@ -269,22 +278,25 @@ fn recovered(
 impl Organism {
     /// Opens the log, goes on from what it holds, and starts every listener.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
-        Organism::begin(plan, false).await
+        Box::pin(Organism::begin(plan, false)).await
     }
 
     /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
     pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
-        Organism::begin(plan, true).await
+        Box::pin(Organism::begin(plan, true)).await
     }
 
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
-        let broker = broker(&plan, still).await?;
+        let broker = connected(&plan, still).await?;
         let log = open_log(plan.log, broker.as_ref(), &plan.composition.organism, plan.stands_by).await?;
-        let broker = broker.filter(|_| !still);
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
+        // Behind the log: who has that is the only one who may end a server that was left.
+        let managed = plan.managed.filter(|_| !still);
+        let own = Box::pin(broker::start(managed, &composition, &plan.surroundings, &pump)).await?;
+        let broker = own.as_ref().map(Own::broker).or(broker.filter(|_| !still));
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
@@ -343,6 +355,7 @@ impl Organism {
             lead: log.lead,
             validators,
             tasks,
+            own,
         })
     }
 
@@ -369,6 +382,11 @@ impl Organism {
     /// The log, to read.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
         self.front.reader()
+    }
+
+    /// How the broker that was started here is reached, if one was.
+    pub fn reachable(&self) -> Option<&Reachable> {
+        self.own.as_ref().map(Own::reachable)
     }
 
     /// How far the log goes, as it grows.
@@ -403,6 +421,9 @@ impl Organism {
 
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
     pub async fn stop(mut self, grace: Duration) -> Ended {
+        if let Some(own) = &self.own {
+            own.settle().await;
+        }
         // If the pump ended before, its word is already waiting.
         let _heard_before = self.stop.send(grace);
         let ended = match self.over {
@@ -415,6 +436,9 @@ impl Organism {
         let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.over().await;
+        }
+        if let Some(own) = self.own {
+            own.stop().await;
         }
         let (validators, writer) = (self.validators, self.writer);
         let joined = tokio::task::spawn_blocking(move || {

@@ -38,6 +38,14 @@ fn program() -> PathBuf {
     if brought.exists() { brought } else { PathBuf::from("nats-server") }
 }
 
+/// PATH with that server on it, before any other.
+pub(crate) fn path() -> String {
+    let path = std::env::var("PATH").unwrap();
+    let brought = program();
+    let folder = brought.parent().unwrap().to_str().unwrap();
+    if folder.is_empty() { path } else { [folder, ":", &path].concat() }
+}
+
 /// Python with the plain NATS client, as the author of a listener has it.
 pub(crate) fn python() -> Command {
     let mut python = Command::new("python3");

@@ -30,7 +30,7 @@ fn folder(server: &Server, more: &str) -> tempfile::TempDir {
 }
 
 /// A process that ends with the test.
-struct Ends(Child);
+pub(crate) struct Ends(pub(crate) Child);
 
 impl Drop for Ends {
     fn drop(&mut self) {
@@ -115,7 +115,7 @@ fn asks(folder: &Path, words: &str) -> Running {
     Running::start(folder, &["ask", words])
 }
 
-fn answered(ran: &Ran, words: &str) {
+pub(crate) fn answered(ran: &Ran, words: &str) {
     assert_eq!((ran.code, ran.stdout.trim_end()), (Some(0), words), "{ran:?}");
 }
 

@@ -23,7 +23,7 @@ const FOREIGN: [(&str, &[&str]); 9] = [
     ("rusqlite", &["src/edges/log/"]),
     ("dashmap", &["src/edges/"]),
     ("async_nats", &["src/edges/nats/", "src/edges/log/nats", "src/edges/delivery/nats"]),
-    ("nkeys", &["src/cli/permissions"]),
+    ("nkeys", &["src/edges/keyfiles"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.
