@@ -2,9 +2,11 @@
 
 use systole::audit::columns::wrapped;
 use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::rules::{admit, core_payload};
 use systole::words::codes::Code;
+use systole::words::ports::Speech;
 
-use super::Book;
+use super::{Book, words};
 use crate::broker::Server;
 use crate::broker_fitness::pretender;
 use crate::program::PATIENCE;
@@ -19,6 +21,14 @@ pub(super) async fn show(book: &mut Book) {
     write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
     let old = format!("nats://{}", pretender("2.9.10"));
     write(book, Code::BusUnfit, "a broker of 2022", &old, None).await;
+}
+
+/// What a listener is told whose word came on the subject of progress.
+pub(super) fn show_refusal(book: &mut Book) {
+    let speech = Speech::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
+    let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
+    let text = words(Code::WrongSubject, &core_payload::system_error(&refusal));
+    book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
 }
 
 async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
