@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What becomes of what comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,18 +169,23 @@ impl Shared {
 
     /// Waits until a piece may go on; false where it never will.
     fn is_let_on(&self) -> bool {
-        let began = Instant::now();
         let mut state = self.lock();
         loop {
-            let rest = match state.way {
+            let waits = match state.way {
                 _ if state.is_over => return false,
                 Way::Pass => return true,
                 Way::Cut => return false,
                 Way::Stall => crate::program::PATIENCE,
-                Way::Slow(delay) if began.elapsed() >= delay => return true,
-                Way::Slow(delay) => delay.saturating_sub(began.elapsed()),
+                Way::Slow(delay) => delay,
             };
-            state = self.changed.wait_timeout(state, rest).unwrap().0;
+            let way = state.way;
+            let waited =
+                self.changed.wait_timeout_while(state, waits, |state| !state.is_over && state.way == way);
+            let (now, end) = waited.unwrap();
+            if end.timed_out() && way != Way::Stall {
+                return true;
+            }
+            state = now;
         }
     }
 }

@@ -35,7 +35,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The pause before the broker is asked again for what it did not give.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether stream and consumer are there, while anything is out.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Starts the task that brings a listener its deliveries over the broker.
 pub(super) fn tend(post: &Post, broker: Arc<Broker>, idle_ms: Option<u64>) -> Task {
