@@ -30,6 +30,7 @@ mod demo;
 mod disk;
 mod examples;
 mod exits;
+mod far;
 mod file_agents;
 mod file_schema;
 mod first_listeners;

@@ -7,6 +7,8 @@
 mod bus;
 mod credentials;
 mod fitness;
+mod log;
+mod monitor;
 mod subjects;
 mod unusable;
 mod wire;
@@ -18,6 +20,7 @@ use async_nats::jetstream::Context;
 use tokio::sync::watch;
 
 pub use credentials::Credentials;
+pub use log::{Appended, LogStream, Stored};
 pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
 pub use wire::Link;
@@ -63,6 +66,11 @@ impl Broker {
     /// Whether the connection stands, and how often it broke.
     pub fn link(&self) -> watch::Receiver<Link> {
         self.wire.link.clone()
+    }
+
+    /// Whether it syncs what it takes before it says that it has it, as these pages of all its servers show.
+    pub async fn syncs(&self, pages: &[String]) -> Result<(), Unusable> {
+        monitor::syncs(&self.wire, pages, PATIENCE).await
     }
 
     /// What subjects are published to and taken through.

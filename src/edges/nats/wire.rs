@@ -41,13 +41,27 @@ pub struct Link {
     pub breaks: u64,
 }
 
+/// What the broker forbade last.
+#[derive(Clone, Default)]
+struct Forbidden {
+    times: u64,
+    words: String,
+}
+
+impl Forbidden {
+    /// Whether nothing that is asked can be answered: then the broker says so once, and never again.
+    fn concerns_all(&self) -> bool {
+        self.words.to_lowercase().contains("subscription")
+    }
+}
+
 /// A connection that was made, and what the broker forbade on it.
 pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
-    forbidden: watch::Receiver<Option<String>>,
+    forbidden: watch::Receiver<Forbidden>,
     pub(super) link: watch::Receiver<Link>,
 }
 
@@ -61,7 +75,7 @@ impl Wire {
     ) -> Result<Wire, Unusable> {
         let server = server(url)?;
         let address = address(&server);
-        let (forbid, forbidden) = watch::channel(None);
+        let (forbid, forbidden) = watch::channel(Forbidden::default());
         let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(["systole pump ", organism.as_str()].concat())
@@ -75,7 +89,8 @@ impl Wire {
                     Event::ServerError(ServerError::Other(words))
                         if words.to_lowercase().contains("permissions violation") =>
                     {
-                        forbid.send_replace(Some(line(&words)));
+                        let words = line(&words);
+                        forbid.send_modify(|last| *last = Forbidden { times: last.times + 1, words });
                     }
                     Event::Connected => links.send_modify(|link| link.stands = true),
                     Event::Disconnected => links.send_modify(|link| {
@@ -124,13 +139,14 @@ impl Wire {
         &self,
         what: &str,
         subject: &str,
+        payload: Vec<u8>,
         expected: Option<u64>,
     ) -> Result<Response<PublishAck>, Unusable> {
         let mut headers = HeaderMap::new();
         if let Some(expected) = expected {
             headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
         }
-        let request = Request::new().headers(headers).payload("systole".into());
+        let request = Request::new().headers(headers).payload(payload.into());
         let asked = self.client.send_request(subject.to_owned(), request);
         let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
         match said.await? {
@@ -146,13 +162,13 @@ impl Wire {
     }
 
     /// What comes first: the answer, the word that it is forbidden, or the end of the patience.
-    async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
+    pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
         let mut forbidden = self.forbidden.clone();
-        // What was forbidden before was something else.
-        forbidden.mark_unchanged();
+        let before = forbidden.borrow_and_update().times;
         let no = async {
-            match forbidden.changed().await {
-                Ok(()) => forbidden.borrow().clone().unwrap_or_default(),
+            let last = forbidden.wait_for(|last| last.concerns_all() || last.times > before).await;
+            match last.map(|last| last.words.clone()) {
+                Ok(words) => words,
                 // Nobody is left who could say so.
                 Err(_) => std::future::pending().await,
             }
