@@ -153,6 +153,29 @@ async fn d7_a_worker_that_is_cut_off_is_told_of_and_another_has_its_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d7_a_worker_that_dies_while_the_pump_is_cut_off_is_found_out_afterwards() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", idle: 500ms, timeout: 60s, retry: {backoff: 1ms..1ms}");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let mut advisories =
+        worker.client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>").await.unwrap();
+    let asked = asks(folder.path(), "hi");
+    let lost = worker.pulls().await;
+    worker.tells(&lost, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
+    proxy.goes(Way::Cut);
+    // The broker says it once, and the pump is not there.
+    next(&mut advisories).await;
+    proxy.goes(Way::Pass);
+    let held = worker.pulls().await;
+    assert_ne!(lost.token, held.token);
+    assert!(worker.says(&held, "again").await.ends_with("/>"));
+    answered(&asked.end(), "again");
+    assert_eq!(told(folder.path()), ["message/request", "attempt/listener.lost", "message/final"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d7_a_broker_that_is_held_for_seven_seconds_loses_nothing_and_costs_no_attempt() {
     let server = Server::start();
     let folder = folder_at(&server.url(), ", in_flight: 2, timeout: 60s");

@@ -27,7 +27,7 @@ use crate::words::codes::Code;
 use crate::words::ports::{Speech, Token};
 use crate::words::time::spoken;
 use aside::Aside;
-use outbox::{Outbox, Sent};
+use outbox::{Look, Outbox, Sent};
 use words::Asking;
 
 /// How long a worker may go without a sign of life, where the file does not say.
@@ -125,7 +125,7 @@ struct Line {
     /// The delivery that is being sent.
     sending: Beside<(Token, Sent)>,
     /// Whether stream and consumer are there.
-    looking: Beside<Result<bool, String>>,
+    looking: Beside<Result<Look, String>>,
     /// Whether it was said that the broker cannot be reached.
     is_cut: bool,
 }
@@ -174,11 +174,7 @@ impl Line {
                     None => Some(UNSUBSCRIBED.to_owned()),
                 },
                 (token, sent) = done(&mut self.sending) => self.sent(token, sent, post).await,
-                there = done(&mut self.looking) => match there {
-                    Ok(true) => { self.reached(post).await; None }
-                    Ok(false) => None,
-                    Err(words) => Some(words),
-                },
+                looked = done(&mut self.looking) => self.looked(looked, post).await,
                 // Whether it is still the broker that it was, and whether it kept what it had.
                 Ok(()) = self.link.changed() => { self.look_now(); None }
                 _ = self.look.tick() => {
@@ -198,7 +194,7 @@ impl Line {
     fn look_now(&mut self) {
         if self.looking.is_none() && self.link.borrow().stands {
             let outbox = self.outbox.clone();
-            self.looking = Some(Box::pin(async move { outbox.is_there().await }));
+            self.looking = Some(Box::pin(async move { outbox.look().await }));
         }
     }
 
@@ -320,11 +316,30 @@ impl Line {
         }
     }
 
+    /// What a look at stream and consumer showed; words where the listener cannot be served any further.
+    async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
+        match looked {
+            Ok(Look::There(lying)) => {
+                self.reached(post).await;
+                for token in lying {
+                    self.outbox.over(&token);
+                    gone(Token(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
+                }
+                None
+            }
+            Ok(Look::Unanswered) => None,
+            Err(words) => Some(words),
+        }
+    }
+
+    fn no_sign_of_life(&self) -> String {
+        let limit = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
+        ["its worker gave no sign of life for ", &spoken(limit)].concat()
+    }
+
     /// The broker says that the worker of a delivery gave no sign of life.
     async fn silent(&mut self, advisory: &[u8], post: &Post) {
         let Some(token) = self.outbox.silent(advisory) else { return };
-        let limit = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
-        let words = ["its worker gave no sign of life for ", &spoken(limit)].concat();
-        gone(Token(token), Code::ListenerLost, words, post).await;
+        gone(Token(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
     }
 }

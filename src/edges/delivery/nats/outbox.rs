@@ -46,6 +46,14 @@ pub(super) enum Sent {
     DoubtfulAndCut(String),
 }
 
+/// What a look at stream and consumer shows.
+pub(super) enum Look {
+    /// Both are there, and these deliveries are with nobody any more.
+    There(Vec<Arc<str>>),
+    /// The broker said nothing about it.
+    Unanswered,
+}
+
 /// What came of one try.
 enum Tried {
     At(u64),
@@ -277,18 +285,33 @@ impl Outbox {
     }
 
     /// Whether the stream and the consumer are still those that were made; the words of an error say which is not.
-    /// False where the broker said nothing about it.
-    pub(super) async fn is_there(&self) -> Result<bool, String> {
-        let name = part(&self.listener);
+    pub(super) async fn look(&self) -> Result<Look, String> {
+        let (name, out) = (part(&self.listener), self.places().clone());
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
-            Ok(Ok(info)) if info.created == self.consumer.created => Ok(true),
+            Ok(Ok(info)) if info.created == self.consumer.created => {
+                let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
+                Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
+            }
             Ok(Ok(_)) => Err(["the consumer ", &name, " was made by somebody else"].concat()),
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
                 Err(["the consumer ", &name, " is gone"].concat())
             }
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::StreamNotFound => Err(self.no_stream()),
-            _ => Ok(false),
+            _ => Ok(Look::Unanswered),
         }
+    }
+
+    /// Of deliveries none of which waits for a worker or is with one, those that lie in the stream: their workers gave no
+    /// sign of life, and the pump was not there when the broker said so, which it does once.
+    async fn left_lying(&self, out: HashMap<Arc<str>, u64>) -> Vec<Arc<str>> {
+        let mut lying = Vec::new();
+        for (token, place) in out {
+            // One that was acknowledged is there no more, and its reply may be on its way.
+            if self.stream.get_raw_message(place).await.is_ok() {
+                lying.push(token);
+            }
+        }
+        lying
     }
 
     fn no_stream(&self) -> String {
