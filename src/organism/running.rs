@@ -212,7 +212,7 @@ async fn open_log(
             }
             let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
             let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
-            let opened = nats::open(stream, copy, manner).await?;
+            let opened = nats::open(stream, copy, manner, Box::new(wake::checkpoint)).await?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
             Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
         }

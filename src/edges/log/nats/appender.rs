@@ -78,7 +78,7 @@ impl LogWriter for Appender {
             Written::Lost(words) => {
                 self.scribe.follower.copy.drop_prepared();
                 self.lead.lose(&words);
-                Commit::Conflict(words)
+                Commit::Conflict(self.lead.lost().unwrap_or(words))
             }
         }
     }

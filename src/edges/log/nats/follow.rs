@@ -8,11 +8,12 @@ use std::sync::Arc;
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Message, Node, Stands};
 use crate::edges::clock::random_bytes;
-use crate::edges::log::sqlite::{self, Copy, Followed};
+use crate::edges::log::sqlite::{self, Copy, Followed, Reader};
 use crate::edges::nats::{LogStream, Stored, Unusable};
 use crate::edges::system;
 use crate::words::ids::Digest;
-use crate::words::ports::{Batch, Commit, LogFault, Position};
+use crate::words::limits;
+use crate::words::ports::{Batch, Commit, LogFault, LogReader, Position};
 
 /// Where the partition stands, as far as it was followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +41,14 @@ pub(super) struct Follower {
     pub(super) stream: Arc<LogStream>,
     pub(super) node: Node,
     pub(super) tail: Tail,
+    reader: Reader,
+    fold: Fold,
+    /// The position up to which the copy has rows.
+    folded: Position,
 }
+
+/// Makes the rows of a copy, with which opening it need not fold all of it.
+pub type Fold = Box<dyn Fn(&dyn LogReader) -> Result<Batch, LogFault> + Send>;
 
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +70,12 @@ impl From<Unfollowed> for super::Unopened {
 
 impl Follower {
     /// Goes on from what the copy holds. A copy of something else is refused.
-    pub(super) fn of(mut copy: sqlite::Appender, stream: LogStream) -> Result<Follower, LogFault> {
+    pub(super) fn of(
+        mut copy: sqlite::Appender,
+        reader: Reader,
+        stream: LogStream,
+        fold: Fold,
+    ) -> Result<Follower, LogFault> {
         let source = [stream.name(), " of ", stream.organism().as_str()].concat();
         let known = match copy.followed()? {
             Some(known) if known.source == source => known,
@@ -81,7 +94,8 @@ impl Follower {
             }
         };
         let tail = Tail { followed: known.followed, epoch: 0, by: None, stands: Stands::Free };
-        Ok(Follower { copy, stream: Arc::new(stream), node: Node(known.node), tail })
+        let (stream, node, folded) = (Arc::new(stream), Node(known.node), copy.checkpoint()?);
+        Ok(Follower { copy, stream, node, tail, reader, fold, folded })
     }
 
     /// Takes everything that the stream holds and the copy does not; says whether there was anything.
@@ -155,11 +169,31 @@ impl Follower {
         match kept {
             Commit::Committed(_) => {
                 self.stand(at, hash, &head);
-                Ok(())
+                Ok(self.write_rows()?)
             }
             Commit::Conflict(why) => Err(self.damaged(at, &why).into()),
             Commit::Unknown(why) | Commit::NotNow(why) => {
                 Err(LogFault::Io { path: self.copy.path().display().to_string(), why }.into())
+            }
+        }
+    }
+
+    /// Writes rows as often as whoever writes the log does, so that neither a take-over nor a copy that is made again has
+    /// more to fold than a restart.
+    fn write_rows(&mut self) -> Result<(), LogFault> {
+        let last = self.copy.last();
+        if last.0 - self.folded.0.min(last.0) < limits::CHECKPOINT_RECORDS as u64 {
+            return Ok(());
+        }
+        let batch = (self.fold)(&self.reader)?;
+        let kept = self.copy.prepare(&batch).map_or_else(|commit| commit, |_| self.copy.keep(None));
+        match kept {
+            Commit::Committed(_) => {
+                self.folded = last;
+                Ok(())
+            }
+            Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
+                Err(LogFault::Io { path: self.copy.path().display().to_string(), why })
             }
         }
     }

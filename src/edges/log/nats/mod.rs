@@ -18,6 +18,7 @@ use crate::edges::nats::{LogStream, Unusable};
 use crate::words::ports::LogFault;
 
 pub use appender::Appender;
+pub use follow::Fold;
 pub use lead::{Lead, Sign};
 
 /// The only partition there is so far.
@@ -65,10 +66,10 @@ pub enum Manner {
 }
 
 /// Opens the log for writing: brings the copy up to date, and takes the partition over.
-pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner) -> Result<Opened, Unopened> {
+pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner, fold: Fold) -> Result<Opened, Unopened> {
     let sqlite::Opened { writer, reader, secret } = sqlite::open_copy(&copy)?;
     let secret = Secret(stream.shared_secret(secret.0).await?);
-    let mut follower = follow::Follower::of(writer, stream)?;
+    let mut follower = follow::Follower::of(writer, reader.clone(), stream, fold)?;
     follower.catch_up().await?;
     let scribe = lead::take_over(follower, manner).await?;
     let lead = lead::show(&scribe).await?;

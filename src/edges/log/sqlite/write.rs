@@ -199,6 +199,14 @@ impl Appender {
         copy::begin(connection, copy).map_err(|e| fault(&self.pool.path, None, &e))
     }
 
+    /// The position up to which opening need not fold anything.
+    pub fn checkpoint(&self) -> Result<Position, LogFault> {
+        let closed =
+            || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
+        let connection = self.connection.as_ref().ok_or_else(closed)?;
+        verify::ends(connection, &self.pool.path).map(|(_, checkpoint)| checkpoint)
+    }
+
     /// Where the file lies.
     pub fn path(&self) -> &Path {
         &self.pool.path
