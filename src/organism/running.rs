@@ -32,7 +32,9 @@ use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
+use crate::rules::admit;
 use crate::words::composition::{Composition, Reach};
+use crate::words::flow::Unconnected;
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
@@ -526,6 +528,10 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
             let taken = match report {
                 Heard::Said { listener, speech, ticket } => {
                     door.hand(Raw::Said { listener, speech, ticket }).await
+                }
+                Heard::Misplaced { listener, speech, ticket } => {
+                    let stray = Unconnected { ticket, ..admit::misplaced(&listener, &speech) };
+                    pump.send(Input::Stray(stray)).await.is_ok()
                 }
                 Heard::Gone { token, code, words } => {
                     pump.send(Input::Gone { token, code, words }).await.is_ok()

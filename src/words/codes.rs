@@ -90,6 +90,8 @@ codes! {
         try "fewer items at once, the rest in the next turn";
     FalseSender "reply.false-sender" false "an item gave another's name as its sender's; it went on under the true one"
         try "an envelope without `<from>`";
+    WrongSubject "reply.wrong-subject" true "a word came on a subject where it does not belong"
+        try "the subject that the delivery's Systole-Reply header names; that of progress takes `<progress>` alone";
     ListenerFailed "listener.failed" false "the listener said, or its exit code said, that it failed"
         try "what the listener says on stderr; `systole why THREAD` shows it";
     ListenerTimeout "listener.timeout" false "no reply came before the deadline"

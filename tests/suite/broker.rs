@@ -147,6 +147,12 @@ impl Server {
         child.wait().unwrap();
     }
 
+    /// Takes away everything that it has stored, once it does not run.
+    pub(crate) fn loses_everything(&mut self) {
+        assert!(self.child.is_none(), "it still runs");
+        std::fs::remove_dir_all(self.folder.path().join("store")).unwrap();
+    }
+
     /// Ends it as its operator does.
     pub(crate) fn stop(&mut self) {
         self.signal(Signal::TERM);

@@ -3,11 +3,13 @@
 use systole::audit::columns::wrapped;
 use systole::edges::managed;
 use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::rules::{admit, core_payload};
 use systole::words::codes::Code;
+use systole::words::ports::Speech;
 use systole::words::record::Record;
 
-use super::Book;
 use super::outside::records;
+use super::{Book, words};
 use crate::broker::Server;
 use crate::broker_fitness::pretender;
 use crate::managed::{client, house, start};
@@ -29,6 +31,14 @@ pub(super) async fn show(book: &mut Book) {
     book.write(Code::BusDown, done, &page(absent.code(), &absent.to_string(), &absent.mend()));
     let done = "the listener echo says something in the name of another";
     book.take(&violated().await, Code::BusViolation, done);
+}
+
+/// What a listener is told whose word came on the subject of progress.
+pub(super) fn show_refusal(book: &mut Book) {
+    let speech = Speech::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
+    let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
+    let text = words(Code::WrongSubject, &core_payload::system_error(&refusal));
+    book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
 }
 
 async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
