@@ -55,6 +55,7 @@ mod log_records;
 mod log_writer;
 mod organism;
 mod over_nats;
+mod over_nats_kit;
 mod paid;
 mod payloads;
 mod permissions;
