@@ -1,214 +1,23 @@
 //! The kit's worker over a real broker that holds everybody to their rights: workers in this process and in others, with
 //! the organism as a process of its own.
 
-use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use async_nats::ConnectOptions;
+use rustix::process::Signal;
+use systole_kit::Payload;
 use systole_kit::ask::Question;
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::nats::{News, Unserved, Worker};
-use systole_kit::reply::Said;
-use systole_kit::stdio::Turn;
-use systole_kit::{Payload, Payload as Answer};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
-use crate::broker::{Server, python};
-use crate::organism::folder;
-use crate::program::{Events, PATIENCE, Ran, Running, ask, lines, run_file, systole, systole_with};
+use crate::program::{Events, PATIENCE, run_file};
+use crate::workers::{House, KIND, Serving, TALK, answer, final_of, gate};
 
 #[path = "../../listeners/kit/examples/echo_nats.rs"]
 mod echo_nats;
-
-const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
-/// Says to a process of this suite that it is a worker, and of what kind.
-const KIND: &str = "SYSTOLE_TEST_WORKER";
-
-/// A broker with the written configuration, the keys, and an organism that runs over it.
-pub(crate) struct House {
-    pub(crate) server: Server,
-    pub(crate) folder: tempfile::TempDir,
-    pub(crate) running: Option<Running>,
-}
-
-fn file(url: &str, more: &str) -> String {
-    [
-        "organism: {name: shop, entry: echo}\nbus: {nats: '",
-        url,
-        "', key_env: BUS_KEY}\nlisteners:\n  echo: {nats: true, accepts: [ask], returns: [answer], entry: true",
-        more,
-        "}\n  other: {nats: true, accepts: [ask], returns: [answer]}\n",
-        "log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
-    ]
-    .concat()
-}
-
-impl House {
-    /// Opens it, with more keys for the listener `echo`.
-    pub(crate) fn open(more: &str) -> House {
-        let folder = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", more))]);
-        let written = systole(folder.path(), &["permissions", "--nats-config"]);
-        assert_eq!(written.code, Some(0), "{written:?}");
-        let server = Server::whole(&written.stdout);
-        std::fs::write(folder.path().join("organism.yaml"), file(&server.url(), more)).unwrap();
-        let mut house = House { server, folder, running: None };
-        house.starts();
-        house
-    }
-
-    fn starts(&mut self) {
-        let mut running = Running::organism_with(self.path(), &[("BUS_KEY", &self.seed("_pump"))]);
-        running.shows("echo is ready");
-        self.running = Some(running);
-    }
-
-    /// Ends the organism as kill -9 does.
-    fn kills_organism(&mut self) {
-        drop(self.running.take());
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn key(&self, name: &str) -> std::path::PathBuf {
-        self.path().join("keys").join([name, ".nk"].concat())
-    }
-
-    pub(crate) fn seed(&self, name: &str) -> String {
-        std::fs::read_to_string(self.key(name)).unwrap().trim().to_owned()
-    }
-
-    fn systole(&self, arguments: &[&str]) -> Ran {
-        systole_with(self.path(), arguments, &[("BUS_KEY", &self.seed("_pump"))])
-    }
-
-    /// Somebody with that key.
-    pub(crate) async fn client(&self, key: &str, inbox: &str) -> async_nats::Client {
-        let options = ConnectOptions::with_nkey(self.seed(key)).custom_inbox_prefix(inbox);
-        options.connect(self.server.url()).await.unwrap()
-    }
-
-    /// Asks a service, as the pump may.
-    async fn service(&self, subject: &'static str) -> serde_json::Value {
-        let pump = self.client("_pump", "_INBOX_pump_shop").await;
-        let answer = pump.request(subject, "".into()).await.unwrap();
-        serde_json::from_slice(&answer.payload).unwrap()
-    }
-
-    fn worker(&self) -> Worker {
-        Worker::new(&self.server.url(), "shop", "echo").key_file(self.key("echo"))
-    }
-
-    /// A worker in a process of its own.
-    fn process(&self, kind: &str) -> Process {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--ignored", "--nocapture", "over_nats_kit::process_that_works"]);
-        command
-            .env(KIND, kind)
-            .env("SYSTOLE_NATS", self.server.url())
-            .env("SYSTOLE_KEY_FILE", self.key("echo"));
-        command.env("SYSTOLE_ORGANISM", "shop").env("SYSTOLE_LISTENER", "echo");
-        Process::of(command)
-    }
-
-    /// The Python listener as it stands.
-    fn python(&self) -> Process {
-        let mut python = python();
-        python.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py"));
-        python.args([&self.server.url(), "shop", "echo"]).arg(self.key("echo"));
-        Process::of(python)
-    }
-
-    /// Sends a question and waits for nothing but that it is taken; gives its thread.
-    pub(crate) fn sends(&self, words: &str) -> String {
-        let body = ["<ask xmlns=\"", TALK, "\">", words, "</ask>"].concat();
-        let sent = ask(&run_file(self.path()), "POST", "/v1/messages?to=echo", &[], &body);
-        assert_eq!(sent.status, 202, "{sent:?}");
-        sent.json["thread"].as_str().unwrap().to_owned()
-    }
-
-    fn events(&self) -> Events {
-        Events::open(&run_file(self.path()), "", &[])
-    }
-
-    /// The kinds and codes of the newest thread's records, in their order.
-    pub(crate) fn told(&self) -> Vec<String> {
-        self.told_of("@last")
-    }
-
-    fn told_of(&self, thread: &str) -> Vec<String> {
-        let ran = self.systole(&["log", thread, "--json"]);
-        let line = |line: &str| {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            [record["kind"].as_str().unwrap(), "/", record["code"].as_str().unwrap_or("")].concat()
-        };
-        ran.stdout.lines().map(line).collect()
-    }
-}
-
-/// The next final on a stream of events, with what it says.
-pub(crate) fn final_of(events: &mut Events) -> String {
-    loop {
-        let (_, _, record) = events.next().expect("more records");
-        assert_ne!(record["kind"], "outcome", "nothing fails: {record}");
-        if record["code"] == "final" {
-            return record["body"].as_str().unwrap().to_owned();
-        }
-    }
-}
-
-/// A process that ends with the test.
-struct Process {
-    child: Child,
-    stderr: Receiver<String>,
-}
-
-impl Process {
-    fn of(mut command: Command) -> Process {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let stderr = lines(child.stderr.take().unwrap());
-        Process { child, stderr }
-    }
-
-    /// Waits for a line on stderr that contains this.
-    fn says(&self, wanted: &str) {
-        let mut heard = String::new();
-        while let Ok(line) = self.stderr.recv_timeout(PATIENCE) {
-            if line.contains(wanted) {
-                return;
-            }
-            heard.push_str(&line);
-        }
-        panic!("wanted {wanted:?} on stderr, heard {heard}");
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    /// Tells it to stop, and waits until it has.
-    fn stops(mut self) {
-        let process = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // One that has ended already is as good.
-        let _ended = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
 
 /// What a process of this suite does that is a worker.
 #[test]
@@ -225,83 +34,6 @@ fn process_that_works() {
         _ => return,
     };
     assert_eq!(ended, ExitCode::SUCCESS);
-}
-
-/// A worker in this process, until it is told to stop.
-struct Serving {
-    stop: Option<oneshot::Sender<()>>,
-    ended: JoinHandle<Result<(), Unserved>>,
-    news: Arc<Mutex<Vec<News>>>,
-}
-
-impl Serving {
-    fn of<A: Into<Said> + 'static>(
-        worker: Worker,
-        answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
-    ) -> Serving {
-        let news = Arc::new(Mutex::new(Vec::new()));
-        let told = news.clone();
-        let worker = worker.tell(move |one| told.lock().unwrap().push(one.clone()));
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serving = worker.serve(answer, async {
-            // Who stops a worker and who forgets it are the same to it.
-            let _either = stopped.await;
-        });
-        #[expect(clippy::disallowed_methods, reason = "a test has no organism to start tasks in")]
-        let ended = tokio::spawn(serving);
-        Serving { stop: Some(stop), ended, news }
-    }
-
-    fn is_to_stop(&mut self) {
-        self.stop.take().unwrap().send(()).unwrap();
-    }
-
-    async fn stops(mut self) -> Vec<News> {
-        if self.stop.is_some() {
-            self.is_to_stop();
-        }
-        tokio::time::timeout(PATIENCE, self.ended).await.expect("it does not end").unwrap().unwrap();
-        let news = self.news.lock().unwrap().clone();
-        news
-    }
-}
-
-fn answer(words: &str) -> Answer {
-    Payload::write(TALK, "answer", |inside| inside.text(words))
-}
-
-/// A gate in an author's function: it says when somebody stands there, and lets in one for each word.
-struct Gate {
-    came: Mutex<Receiver<String>>,
-    open: SyncSender<()>,
-}
-
-struct Door {
-    came: SyncSender<String>,
-    open: Mutex<Receiver<()>>,
-}
-
-fn gate() -> (Gate, Door) {
-    // More than any test here sends.
-    let ((came, comes), (open, opened)) = (sync_channel(100), sync_channel(100));
-    (Gate { came: Mutex::new(comes), open }, Door { came, open: Mutex::new(opened) })
-}
-
-impl Gate {
-    fn comes(&self) -> String {
-        self.came.lock().unwrap().recv_timeout(PATIENCE).expect("nobody came")
-    }
-
-    fn opens(&self) {
-        self.open.send(()).unwrap();
-    }
-}
-
-impl Door {
-    fn pass(&self, turn: &Turn<'_>) {
-        self.came.send(turn.request().text()).unwrap();
-        self.open.lock().unwrap().recv_timeout(PATIENCE).expect("nobody opens");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -408,13 +140,12 @@ async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
         answer("late and in time")
     });
     let mut events = house.events();
-    house.sends("hi");
+    let thread = house.sends("hi");
     gate.comes();
-    // The broker's own clock says that more than the idle time has passed: what nobody renews is told of in that time.
-    tokio::time::timeout(Duration::from_millis(1_500), std::future::pending::<()>()).await.unwrap_err();
+    house.idles().await;
     gate.opens();
     assert!(final_of(&mut events).contains(">late and in time<"));
-    assert_eq!(house.told(), ["message/request", "message/final"]);
+    assert_eq!(house.told_of(&thread), ["message/request", "message/final"]);
     worker.stops().await;
 }
 
@@ -479,24 +210,31 @@ async fn d2_a_worker_that_is_to_stop_finishes_what_it_has_and_takes_nothing_more
     next.stops().await;
 }
 
-/// The broker may answer a pull of somebody who is about to stop: that delivery is worked on too.
+/// A delivery may come while the worker is told to stop: it is worked on too. The process is held until both are there.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_delivery_that_meets_a_worker_on_its_way_out_is_answered_in_its_first_attempt() {
-    let house = House::open(", in_flight: 16, idle: 30s");
+    let house = House::open(", idle: 5s");
+    let pump = async_nats::jetstream::new(house.client("_pump", "_INBOX_pump_shop").await);
+    let bus = pump.get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut events = house.events();
-    let mut worker = Serving::of(house.worker().slots(4), |_| answer("here"));
-    // All four slots pull again after these.
-    (0..8).for_each(|number| drop(house.sends(&number.to_string())));
-    (0..8).for_each(|_| drop(final_of(&mut events)));
-    worker.is_to_stop();
-    let threads: Vec<String> = (0..8).map(|number| house.sends(&number.to_string())).collect();
-    worker.stops().await;
-    let next = Serving::of(house.worker(), |_| answer("here"));
-    (0..8).for_each(|_| drop(final_of(&mut events)));
-    for thread in &threads {
-        assert_eq!(house.told_of(thread), ["message/request", "message/final"]);
+    // Which of the two it hears first is chance.
+    for _ in 0..8 {
+        let worker = house.process("echo");
+        let consumer = async || bus.consumer_info("echo").await.unwrap();
+        while consumer().await.num_waiting == 0 {
+            tokio::task::yield_now().await;
+        }
+        worker.signal(Signal::STOP);
+        let thread = house.sends("hi");
+        while consumer().await.num_ack_pending == 0 {
+            tokio::task::yield_now().await;
+        }
+        worker.signal(Signal::TERM);
+        worker.signal(Signal::CONT);
+        worker.ends();
+        assert!(final_of(&mut events).contains(">You said: hi<"));
+        assert_eq!(house.told_of(&thread), ["message/request", "message/final"]);
     }
-    next.stops().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
