@@ -236,6 +236,7 @@ impl Organism {
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (Pace::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let reached = broker.as_ref().map(Arc::downgrade);
         let equipment =
             Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
@@ -271,6 +272,7 @@ impl Organism {
             ways: Arc::downgrade(&ways),
             seats: seats.downgrade(),
             voice,
+            broker: reached,
         };
         Ok(Organism {
             front,

@@ -427,3 +427,44 @@ async fn what_is_said_of_a_worker_and_cannot_be_ends_it_before_it_begins() {
     let many = of(to("echo").accepts(TALK, &many)).await;
     assert_eq!(many, told("accepts and returns: 65 are more than 64, the most that are shown"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d2_ps_counts_the_workers_of_each_name_and_why_says_who_is_missing() {
+    let house = House::open("");
+    let thread = house.sends("Is anybody there?");
+    let ps = house.systole(&["ps"]);
+    assert!(ps.stderr.contains("workers over NATS: echo 0, other 0\n"), "{ps:?}");
+    for asked in [&["why"][..], &["why", &thread]] {
+        let why = house.systole(asked);
+        assert!(
+            why.stderr.contains("echo: no worker of that name answers at the broker; start one\n"),
+            "{why:?}"
+        );
+        assert!(!why.stderr.contains("other: "), "nobody waits for it: {why:?}");
+    }
+    let (gate, door) = gate();
+    let worker = Serving::of(house.worker(), move |turn| {
+        door.pass(turn);
+        answer("yes")
+    });
+    gate.comes();
+    let why = house.systole(&["why", &thread]);
+    assert!(!why.stderr.contains("echo: no worker"), "{why:?}");
+    let (python, other) = (house.python(), house.process("echo"));
+    other.says("connected");
+    let counted = |wanted: u64| {
+        let ps = house.systole(&["ps", "--json"]);
+        let ps: serde_json::Value = serde_json::from_str(&ps.stdout).unwrap();
+        ps["workers"]["echo"] == wanted
+    };
+    // The one in Python takes its time to come.
+    while !counted(3) {
+        tokio::task::yield_now().await;
+    }
+    python.kill();
+    while !counted(2) {
+        tokio::task::yield_now().await;
+    }
+    gate.opens();
+    worker.stops().await;
+}

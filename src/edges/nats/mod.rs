@@ -7,6 +7,7 @@
 mod bus;
 mod credentials;
 mod fitness;
+mod found;
 mod subjects;
 mod unusable;
 mod wire;
