@@ -12,7 +12,7 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
-use crate::organism::running::{Bus, LogPlace, Organism, Plan, StartFault};
+use crate::organism::running::{Bus, LogPlace, Organism, Plan, Sign, StartFault};
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
 use crate::words::composition::Reach;
@@ -37,18 +37,29 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
-    let bus = bus(screen, &file)?;
-    let plan = Plan { bus, ..plan(screen, place, file)? };
+    let plan = plan(screen, place, file, false)?;
+    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+}
+
+/// The same, where another pump that has the log is waited for.
+pub(super) async fn start_or_stand_by(
+    screen: Screen,
+    place: &Place,
+    file: OrganismFile,
+    stands_by: Box<dyn FnMut(&Sign) + Send>,
+) -> Result<Organism, Exit> {
+    let plan = Plan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
 }
 
 /// Starts it for an order alone: it sends nothing.
 pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
-    let plan = plan(screen, place, file)?;
+    let plan = plan(screen, place, file, true)?;
     Organism::start_still(plan).await.map_err(|fault| start_fault(screen, &fault))
 }
 
-fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit> {
+fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<Plan, Exit> {
+    let bus = bus(screen, &file, still)?;
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
@@ -60,19 +71,24 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile) -> Result<Plan, Exit>
     Ok(Plan {
         composition: file.composition,
         directory: place.directory(),
-        log: LogPlace::File(file.log),
+        log: match file.log_kept {
+            Some(kept) => LogPlace::Stream { copy: file.log, kept },
+            None => LogPlace::File(file.log),
+        },
         inline,
         validators: std::thread::available_parallelism().map_or(1, usize::from),
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
-        bus: None,
+        bus,
+        stands_by: None,
     })
 }
 
 /// The broker, with what lets the pump in. Where nobody is reached over it nobody goes there, and no key is needed.
-fn bus(screen: Screen, file: &OrganismFile) -> Result<Option<Bus>, Exit> {
-    let is_reached = file.composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats));
-    let Some(url) = file.bus.clone().filter(|_| is_reached) else { return Ok(None) };
+fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, Exit> {
+    let reaches = || file.composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats));
+    let is_used = file.log_kept.is_some() || (!still && reaches());
+    let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
     let credentials = key.transpose().map_err(|keyless| screen.fail(Exit::Configuration, keyless))?;
     Ok(Some(Bus { url, credentials }))
@@ -89,6 +105,11 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
             };
             screen.fail(exit, [unusable.code().as_str(), ": ", &unusable.to_string()].concat());
             screen.say(["  try: ", &unusable.mend()].concat());
+            exit
+        }
+        StartFault::Led { .. } => {
+            let exit = screen.fail(Exit::Unavailable, fault);
+            screen.say("  try: the same there, or systole run here, which stands by");
             exit
         }
         StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),

@@ -1,6 +1,8 @@
 //! `systole run`: the organism and its door, until a signal. Shows the log as it grows, and drains in
 //! the order of the flow: the door first, the log last.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::pin;
 
 use clap::Args;
@@ -20,7 +22,7 @@ use crate::edges::tasks::Task;
 use crate::organism::file::{OrganismFile, counted};
 use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
-use crate::organism::running::Organism;
+use crate::organism::running::{Organism, Sign};
 use crate::words::ports::LogFault;
 
 /// Runs the organism until it is stopped.
@@ -36,10 +38,18 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
-        here::with_runtime(screen, async { self.whole(screen).await.unwrap_or_else(|exit| exit) })
+        here::with_runtime(screen, async {
+            loop {
+                match self.whole(screen).await {
+                    // Everything of before is gone, as after a restart.
+                    Ok(Left::Ousted) => {}
+                    Ok(Left::Over(exit)) | Err(exit) => return exit,
+                }
+            }
+        })
     }
 
-    async fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+    async fn whole(&self, screen: Screen) -> Result<Left, Exit> {
         let file = self.place.organism(screen)?;
         if !file.warnings.is_empty() {
             // A line of talk; whoever reads JSON reads stdout.
@@ -51,10 +61,25 @@ impl Run {
         let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = keyring(screen, &file, credential.clone())?;
-        let listener = bind(screen, &file).await?;
-        let log = file.log.clone();
-        let before = here::start(screen, &self.place, file);
-        let organism = Box::pin(before).await?;
+        let (log, listen) = (file.log.clone(), file.listen);
+        let (organism, listener) = if file.log_kept.is_some() {
+            let starting = here::start_or_stand_by(screen, &self.place, file, Box::new(told_once(screen)));
+            let organism = tokio::select! {
+                organism = Box::pin(starting) => organism?,
+                exit = signals.next() => return Ok(Left::Over(exit)),
+            };
+            // Whoever stands by has no door: nobody would be let in.
+            match bind(screen, listen, &log).await {
+                Ok(listener) => (organism, listener),
+                Err(exit) => {
+                    organism.stop(std::time::Duration::ZERO).await;
+                    return Err(exit);
+                }
+            }
+        } else {
+            let listener = bind(screen, listen, &log).await?;
+            (Box::pin(here::start(screen, &self.place, file)).await?, listener)
+        };
         let address = listener.local_addr().map_err(machine("the address that is listened on"))?;
         let run_file = RunFile { pid: std::process::id(), address, token: credential };
         let door = HttpDoor::open(listener, organism.front().clone(), keyring);
@@ -102,17 +127,36 @@ fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<
     })
 }
 
-async fn bind(screen: Screen, file: &OrganismFile) -> Result<TcpListener, Exit> {
-    http::bind(file.listen).await.map_err(|unopened| {
+async fn bind(screen: Screen, listen: SocketAddr, log: &Path) -> Result<TcpListener, Exit> {
+    http::bind(listen).await.map_err(|unopened| {
         // The likeliest one to listen there is an organism on this very log; that is the better word.
-        if let (Unopened::InUse(address), Some(run)) = (&unopened, RunFile::of(&file.log))
+        if let (Unopened::InUse(address), Some(run)) = (&unopened, RunFile::of(log))
             && run.address == *address
         {
-            let path = file.log.display().to_string();
+            let path = log.display().to_string();
             return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
         }
         screen.fail(Exit::Unavailable, unopened)
     })
+}
+
+/// How a run was left.
+enum Left {
+    /// For good.
+    Over(Exit),
+    /// Another pump has the log; this one stands by from here on.
+    Ousted,
+}
+
+/// Tells of each pump that has the log, once.
+fn told_once(screen: Screen) -> impl FnMut(&Sign) + Send {
+    let mut told = None;
+    move |sign| {
+        if told.as_ref() != Some(sign) {
+            screen.say(["stands by: ", &sign.to_string(), " has the log"].concat());
+            told = Some(sign.clone());
+        }
+    }
 }
 
 struct Running {
@@ -121,13 +165,15 @@ struct Running {
     posted: Posted,
 }
 
-/// Shows the log until a signal comes or the pump breaks, then stops.
-async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Exit {
+/// Shows the log until a signal comes, the pump breaks or another one has the log, then stops.
+async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
     let front = running.organism.front().clone();
     let mut follower = Follower::after(&front, front.began(), None);
     let mut live = Watcher { screen, live: Live::new(screen) };
+    let mut ousted = pin!(running.organism.ousted());
     let exit = loop {
         tokio::select! {
+            _ = &mut ousted => break None,
             page = follower.next() => match page {
                 Ok(Some(records)) => live.show(&records),
                 // The pump ended; the other branch says why.
@@ -138,37 +184,61 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> E
             exit = signals.next() => break Some(exit),
         }
     };
+    let by = running.organism.lead().and_then(|lead| lead.lost());
+    match &by {
+        Some(words) => screen.say([words, ": what is under way here is dropped"].concat()),
+        None => screen.say("stopping: replies may land for 5 s; a second signal stops at once"),
+    }
     let mut stopping = pin!(stop(screen, running));
-    screen.say("stopping: replies may land for 5 s; a second signal stops at once");
     let mut shows = true;
     loop {
         tokio::select! {
-            failed = &mut stopping => return failed.or(exit).unwrap_or(Exit::Log),
+            stopped = &mut stopping => return match stopped {
+                Stopped::Ousted => exit.map_or(Left::Ousted, Left::Over),
+                Stopped::Well => Left::Over(exit.unwrap_or(Exit::Log)),
+                Stopped::Failed(failed) => Left::Over(failed),
+            },
             page = follower.next(), if shows => match page {
                 Ok(Some(records)) => live.show(&records),
                 _ => shows = false,
             },
             _ = signals.next() => {
                 screen.say("stopped at once; what was out is taken up again at the next start");
-                return Exit::Stopped;
+                return Left::Over(Exit::Stopped);
             }
         }
     }
 }
 
-/// Stops in the order of the flow. Gives an exit if that did not go well.
-async fn stop(screen: Screen, running: Running) -> Option<Exit> {
+/// How stopping went.
+enum Stopped {
+    Well,
+    Failed(Exit),
+    /// Another pump had the log by then, so nothing was left to write.
+    Ousted,
+}
+
+/// Stops in the order of the flow.
+async fn stop(screen: Screen, running: Running) -> Stopped {
     let Running { organism, door, posted } = running;
     drop(posted);
     let inside: Task = door.close().await;
-    let ended = organism.stop(here::GRACE).await;
+    let lead = organism.lead();
+    let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
+    let grace = if is_ousted() { std::time::Duration::ZERO } else { here::GRACE };
+    let ended = organism.stop(grace).await;
     // Whoever follows the log has its end; one that does not take it is not waited for.
     let _left = tokio::time::timeout(std::time::Duration::from_millis(500), inside.over()).await;
-    let failed = here::ended(screen, &ended);
-    if failed.is_none() {
-        screen.say("stopped");
+    if is_ousted() {
+        return Stopped::Ousted;
     }
-    failed
+    match here::ended(screen, &ended) {
+        Some(failed) => Stopped::Failed(failed),
+        None => {
+            screen.say("stopped");
+            Stopped::Well
+        }
+    }
 }
 
 struct Watcher {

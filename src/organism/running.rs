@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::file;
+use super::file::{self, Durability, LogKept};
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
 use super::spoken::Voice;
@@ -18,9 +18,11 @@ use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
 use crate::edges::leases::{HmacTokens, LeaseTable};
+pub use crate::edges::log::nats::Sign;
+use crate::edges::log::nats::{self, Lead, Manner, Unopened};
 use crate::edges::log::writer::{Outcome, Writer};
 use crate::edges::log::{memory::Memory, sqlite};
-use crate::edges::nats::{Broker, Credentials, PATIENCE, Unusable};
+use crate::edges::nats::{Broker, Credentials, LogStream, PATIENCE, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
@@ -53,6 +55,13 @@ pub enum LogPlace {
     File(PathBuf),
     /// In memory: gone with the process. For tests, and for whoever wants no file.
     Memory(Memory),
+    /// In a stream of the broker, with a copy in that file.
+    Stream {
+        /// The copy.
+        copy: PathBuf,
+        /// How it is kept there.
+        kept: LogKept,
+    },
 }
 
 /// What to run.
@@ -71,8 +80,11 @@ pub struct Plan {
     pub surroundings: Surroundings,
     /// Who watches steps.
     pub steps: Arc<dyn Steps>,
-    /// The broker over which listeners are reached, if any are.
+    /// The broker over which listeners are reached, if any are, and that keeps the log, if one does.
     pub bus: Option<Bus>,
+    /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
+    /// a log is not opened.
+    pub stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
 }
 
 /// Where the broker is, and what lets the pump in.
@@ -95,6 +107,16 @@ pub enum StartFault {
     /// The broker cannot be used.
     #[error(transparent)]
     Broker(#[from] Unusable),
+    /// Another pump writes the log.
+    #[error("the log {stream} at {address} is written by {by}")]
+    Led {
+        /// The stream.
+        stream: String,
+        /// Where the broker is.
+        address: String,
+        /// Who.
+        by: Sign,
+    },
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
     Configuration {
@@ -122,6 +144,7 @@ pub struct Organism {
     over: Option<Ended>,
     carriers: Arc<Carriers>,
     writer: Arc<Writer>,
+    lead: Option<Lead>,
     validators: Validators,
     tasks: Vec<Task>,
 }
@@ -138,10 +161,22 @@ fn ports(
     Ports { clock, seeds, tokens, leases, carrier, askers, steps }
 }
 
-/// The broker, where a listener is reached over one.
-async fn broker(bus: Option<&Bus>, composition: &Composition) -> Result<Option<Arc<Broker>>, StartFault> {
-    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
-    let Some(bus) = bus.filter(|_| is_used) else { return Ok(None) };
+impl From<Unopened> for StartFault {
+    fn from(unopened: Unopened) -> StartFault {
+        match unopened {
+            Unopened::Log(fault) => StartFault::Log(fault),
+            Unopened::Broker(unusable) => StartFault::Broker(unusable),
+            Unopened::Led { stream, address, by } => StartFault::Led { stream, address, by },
+        }
+    }
+}
+
+/// The broker, where the log is there or a listener is reached over it.
+async fn broker(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
+    let composition = &plan.composition;
+    let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
+    let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
+    let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
     Ok(Some(Arc::new(
         Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await?,
     )))
@@ -151,19 +186,38 @@ struct OpenLog {
     writer: Box<dyn LogWriter>,
     reader: Arc<dyn LogReader>,
     secret: [u8; 32],
+    /// Whether it is still ours to write, where that may change.
+    lead: Option<Lead>,
 }
 
-fn open_log(place: &LogPlace) -> Result<OpenLog, StartFault> {
+async fn open_log(
+    place: LogPlace,
+    broker: Option<&Arc<Broker>>,
+    organism: &Name,
+    stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
+) -> Result<OpenLog, StartFault> {
     match place {
         LogPlace::File(path) => {
-            let opened = sqlite::open(path)?;
+            let opened = sqlite::open(&path)?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0 })
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None })
+        }
+        LogPlace::Stream { copy, kept } => {
+            let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
+            let broker = broker.ok_or_else(nobody)?;
+            if let Durability::Always(pages) = &kept.durability {
+                broker.syncs(pages).await?;
+            }
+            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
+            let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
+            let opened = nats::open(stream, copy, manner, Box::new(wake::checkpoint)).await?;
+            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
         }
         LogPlace::Memory(memory) => {
             let secret =
                 crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
-            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory.clone()), secret })
+            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory), secret, lead: None })
         }
     }
 }
@@ -221,10 +275,11 @@ impl Organism {
     }
 
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
-        let log = open_log(&plan.log)?;
+        let broker = broker(&plan, still).await?;
+        let log = open_log(plan.log, broker.as_ref(), &plan.composition.organism, plan.stands_by).await?;
+        let broker = broker.filter(|_| !still);
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
-        let broker = if still { None } else { broker(plan.bus.as_ref(), &composition).await? };
         let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
         let (reports, heard) = mpsc::channel(REPORTS);
@@ -284,6 +339,7 @@ impl Organism {
             over: None,
             carriers,
             writer,
+            lead: log.lead,
             validators,
             tasks,
         })
@@ -326,6 +382,22 @@ impl Organism {
             None => word(&mut self.ended).await,
         };
         self.over.insert(ended).clone()
+    }
+
+    /// Waits until another pump has taken the log over; for ever where none can. Gives who, in words.
+    pub fn ousted(&self) -> impl Future<Output = String> + use<> {
+        let lead = self.lead();
+        async move {
+            match lead {
+                Some(lead) => lead.is_lost().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Whether the log is still this organism's to write; none where it cannot become another's.
+    pub fn lead(&self) -> Option<Lead> {
+        self.lead.clone()
     }
 
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.

@@ -8,7 +8,7 @@ use super::replies::{self, Replied};
 use super::state::{Stand, State, Thread};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, Key, Name, ThreadId};
-use crate::words::ports::{LogFault, LogReader, Position, Step, Steps};
+use crate::words::ports::{Batch, LogFault, LogReader, Opening, Position, Step, Steps, Unwatched};
 use crate::words::record::Record;
 
 /// Records read at once while a thread is folded.
@@ -92,8 +92,38 @@ pub struct Recovered {
     pub replied: Vec<Replied>,
 }
 
+/// The rows with which whoever opens the log next need only fold what comes after them: for one that is written
+/// elsewhere, and only followed here.
+pub fn checkpoint(reader: &dyn LogReader) -> Result<Batch, LogFault> {
+    let (_, threads) = folded(reader, &Unwatched)?;
+    let mut rows: Vec<_> = threads.values().map(Thread::to_row).collect();
+    rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
+    Ok(Batch { rows, checkpoint: true, ..Batch::default() })
+}
+
 /// Goes on from what the log holds.
 pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, LogFault> {
+    let (opening, mut threads) = folded(reader, steps)?;
+    let sys = ThreadId::sys();
+    if !threads.contains_key(&sys)
+        && let Some(thread) = wake(reader, &sys)?
+    {
+        threads.insert(sys, thread);
+    }
+    let was_drained = match threads.get(&ThreadId::sys()) {
+        Some(sys) => was_drained(reader, sys, opening.last)?,
+        None => false,
+    };
+    let state = State { threads, ..State::default() };
+    let replied = replies::on_record(reader, opening.last)?;
+    Ok(Recovered { state, since_checkpoint: opening.records.len(), was_drained, replied })
+}
+
+/// What opening reads, and the threads that it is about.
+fn folded(
+    reader: &dyn LogReader,
+    steps: &dyn Steps,
+) -> Result<(Opening, HashMap<ThreadId, Thread>), LogFault> {
     let opening = reader.opening()?;
     let mut threads: HashMap<ThreadId, Thread> = HashMap::new();
     for row in &opening.rows {
@@ -121,19 +151,7 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
             steps.passed(Step::Recovering);
         }
     }
-    let sys = ThreadId::sys();
-    if !threads.contains_key(&sys)
-        && let Some(thread) = wake(reader, &sys)?
-    {
-        threads.insert(sys, thread);
-    }
-    let was_drained = match threads.get(&ThreadId::sys()) {
-        Some(sys) => was_drained(reader, sys, opening.last)?,
-        None => false,
-    };
-    let state = State { threads, ..State::default() };
-    let replied = replies::on_record(reader, opening.last)?;
-    Ok(Recovered { state, since_checkpoint: opening.records.len(), was_drained, replied })
+    Ok((opening, threads))
 }
 
 /// Whether the last record of all is the core's own word that nothing was out. Whoever sends writes of its

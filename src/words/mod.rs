@@ -8,6 +8,7 @@ pub mod budget;
 pub mod client;
 pub mod codes;
 pub mod composition;
+pub mod fields;
 pub mod flow;
 pub mod ids;
 pub mod limits;

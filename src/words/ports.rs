@@ -88,6 +88,10 @@ pub trait LogWriter: Send {
     fn commit(&mut self, batch: &Batch) -> Commit;
     /// After `Commit::Unknown`: reopens the log and looks whether that batch is stored.
     fn read_back(&mut self, batch: &Batch) -> ReadBack;
+    /// Whether a commit may wait for another machine: then nobody else's thread makes one.
+    fn is_far(&self) -> bool {
+        false
+    }
 }
 
 /// A fault of the log: ours or the machine's, never a sender's.

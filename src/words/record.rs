@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::codes::Code;
+use super::fields::{Fields, field, number_field};
 use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
@@ -285,33 +286,6 @@ pub struct Record {
     pub head: Digest,
 }
 
-/// The decimal digits of a number, at the end of a buffer that has room for the longest.
-fn digits(buffer: &mut [u8; 20], number: u64) -> &[u8] {
-    let (mut at, mut left) = (buffer.len(), number);
-    loop {
-        at -= 1;
-        if let Some(place) = buffer.get_mut(at) {
-            *place = b'0' + u8::try_from(left % 10).unwrap_or(0);
-        }
-        left /= 10;
-        if left == 0 {
-            return buffer.get(at..).unwrap_or_default();
-        }
-    }
-}
-
-fn field(out: &mut Vec<u8>, value: &[u8]) {
-    out.extend_from_slice(digits(&mut [0; 20], value.len() as u64));
-    out.push(b':');
-    out.extend_from_slice(value);
-    out.push(b'\n');
-}
-
-fn number_field(out: &mut Vec<u8>, number: Option<u64>) {
-    let mut buffer = [0; 20];
-    field(out, number.map_or(&[], |n| digits(&mut buffer, n)));
-}
-
 impl Header {
     /// The header as it is hashed: length-prefixed fields in their fixed order. It is made for every
     /// record that is written or verified, so nothing in it is formatted or allocated on its own.
@@ -337,6 +311,39 @@ impl Header {
         number_field(&mut out, Some(body_length as u64));
         field(&mut out, b"");
         out
+    }
+
+    /// Reads the header as it is hashed, and the length of the body. In words what does not fit: the bytes may
+    /// have come from anywhere.
+    pub fn read(bytes: &[u8]) -> Result<(Header, u64), String> {
+        let mut fields = Fields::new(bytes);
+        if fields.next()? != b"systole record v1" {
+            return Err("it is no record of this version".to_owned());
+        }
+        let header = Header {
+            thread: fields.parsed("thread", ThreadId::parse)?,
+            seq: fields.number("seq")?,
+            id: fields.parsed("id", MessageId::parse)?,
+            kind: fields.known("kind", Kind::parse)?,
+            from: fields.parsed("from", Name::parse)?,
+            to: fields.maybe("to", Name::parse)?,
+            call: fields.maybe("call", CallPath::parse)?,
+            turn: fields.maybe("turn", str::parse)?,
+            ordinal: fields.maybe("ordinal", str::parse)?,
+            cause: fields.maybe("cause", MessageId::parse)?,
+            key: fields.maybe("key", Key::parse)?,
+            origin: fields.maybe("origin", Digest::parse)?,
+            time: fields.known("time", Millis::parse)?,
+            config: fields.parsed("config", Digest::parse)?,
+            code: fields.maybe("code", |text| Mark::parse(text).ok_or("not known to this version"))?,
+        };
+        let body_length = fields.number("body length")?;
+        // Holes come with a later step.
+        if !fields.next()?.is_empty() {
+            return Err("holes: not known to this version".to_owned());
+        }
+        fields.end()?;
+        Ok((header, body_length))
     }
 
     /// Seals the record: computes its leaf and the head after it.
@@ -405,6 +412,22 @@ mod tests {
         assert_eq!(lines[6..10], ["0:", "1:3", "1:1", "1:0"]);
         assert_eq!(lines[13], "24:2026-11-20T07:00:00.007Z");
         assert_eq!(lines[15..], ["4:note", "1:5", "0:", ""]);
+    }
+
+    #[test]
+    fn a_header_reads_back_and_nothing_of_it_may_be_missing() {
+        let mut full = header();
+        full.to = Some(Name::core());
+        full.key = Some(Key::parse("k-1").unwrap());
+        (full.cause, full.origin) = (Some(MessageId([3; 16])), Some(Digest([4; 32])));
+        for header in [header(), full] {
+            let bytes = header.bytes(5);
+            assert_eq!(Header::read(&bytes), Ok((header, 5)));
+            for end in 0..bytes.len() {
+                assert!(Header::read(bytes.get(..end).unwrap()).is_err(), "cut after {end}");
+            }
+            assert!(Header::read(&[&bytes[..], b"0:\n"].concat()).is_err(), "with more behind it");
+        }
     }
 
     #[test]

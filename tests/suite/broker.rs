@@ -173,11 +173,16 @@ impl Server {
         async_nats::connect(self.url()).await.unwrap()
     }
 
+    /// Where its monitoring is, which `http: "127.0.0.1:-1"` in the configuration opens.
+    pub(crate) fn monitor(&self) -> String {
+        let said = self.heard.lines().find(|line| line.contains("Starting http monitor on "));
+        said.unwrap().rsplit_once(' ').unwrap().1.to_owned()
+    }
+
     /// A page of its monitoring, which `http: "127.0.0.1:-1"` in the configuration opens.
     pub(crate) fn shows(&mut self, page: &str) -> serde_json::Value {
-        let said = self.heard.lines().find(|line| line.contains("Starting http monitor on "));
-        let address = said.unwrap().rsplit_once(' ').unwrap().1.to_owned();
-        let text = ureq::get(format!("http://{address}{page}")).call().unwrap().body_mut().read_to_string();
+        let address = ["http://", &self.monitor(), page].concat();
+        let text = ureq::get(address).call().unwrap().body_mut().read_to_string();
         serde_json::from_str(&text.unwrap()).unwrap()
     }
 }

@@ -9,6 +9,7 @@ use systole::words::ids::{CallPath, Digest, ThreadId};
 use systole::words::ports::{Batch, Commit, Document, LogReader, LogWriter, Position, ReadBack, Row};
 use systole::words::record::{Header, Record};
 
+use crate::far::Far;
 use crate::log_records::{Author, Folder, batch, key, name, root};
 
 /// A log under test: its two sides, and what must outlive them.
@@ -16,17 +17,27 @@ struct Log {
     writer: Box<dyn LogWriter>,
     reader: Box<dyn LogReader>,
     _folder: Option<Folder>,
+    _broker: Option<Far>,
 }
 
 fn memory() -> Log {
     let memory = Memory::new();
-    Log { writer: Box::new(memory.clone()), reader: Box::new(memory), _folder: None }
+    Log { writer: Box::new(memory.clone()), reader: Box::new(memory), _folder: None, _broker: None }
 }
 
 fn file() -> Log {
     let folder = Folder::new();
     let opened = sqlite::open(&folder.log()).unwrap();
-    Log { writer: Box::new(opened.writer), reader: Box::new(opened.reader), _folder: Some(folder) }
+    let (writer, reader) = (Box::new(opened.writer), Box::new(opened.reader));
+    Log { writer, reader, _folder: Some(folder), _broker: None }
+}
+
+/// In a stream of a real broker.
+fn stream() -> Log {
+    let (far, folder) = (Far::start(), Folder::new());
+    let opened = far.open(&folder.log()).unwrap();
+    let (writer, reader) = (Box::new(opened.writer), Box::new(opened.reader));
+    Log { writer, reader, _folder: Some(folder), _broker: Some(far) }
 }
 
 /// Runs one rule of the contract over every log.
@@ -34,6 +45,7 @@ macro_rules! contract {
     ($($(#[$doc:meta])* $rule:ident)*) => {
         mod memory { $(#[test] fn $rule() { super::$rule(super::memory()); })* }
         mod file { $(#[test] fn $rule() { super::$rule(super::file()); })* }
+        mod stream { $(#[test] fn $rule() { super::$rule(super::stream()); })* }
     };
 }
 
@@ -260,7 +272,7 @@ fn many_readers_see_only_whole_batches(mut log: Log) {
     let mut author = Author::default();
     let batches: Vec<Batch> =
         (0..BATCHES).map(|_| batch([author.note(&root(1), 100), author.note(&root(2), 100)])).collect();
-    let Log { writer, reader, _folder } = &mut log;
+    let Log { writer, reader, .. } = &mut log;
     let reader: &dyn LogReader = &**reader;
     std::thread::scope(|threads| {
         for _ in 0..6 {

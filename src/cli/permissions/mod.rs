@@ -49,7 +49,7 @@ impl Permissions {
 
     fn tell(&self, screen: Screen) -> Result<Exit, Exit> {
         let file = self.place.organism(screen)?;
-        let parties = permissions::parties(&file.composition);
+        let parties = permissions::parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
             let exit =

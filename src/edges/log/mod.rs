@@ -5,6 +5,7 @@
 //! forgets an error of the machine: what is not certainly stored is never called committed.
 
 pub mod memory;
+pub mod nats;
 pub mod sqlite;
 pub mod writer;
 

@@ -74,6 +74,7 @@ impl Shared {
 pub struct Writer {
     batches: SyncSender<Errand>,
     shared: Arc<Shared>,
+    is_far: bool,
     // Nothing is ever sent: that it is gone is the signal, and waiting for it can be a pause.
     stop: SyncSender<()>,
     thread: JoinHandle<()>,
@@ -85,10 +86,11 @@ impl Writer {
         let (batches, waiting) = sync_channel(WAITING);
         // Nothing is sent, so no room is needed.
         let (stop, stopped) = sync_channel(0);
+        let is_far = log.is_far();
         let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
         let mut desk = Desk { shared: shared.clone(), report, stopped };
         let thread = thread::Builder::new().name("log-writer".into()).spawn(move || desk.work(waiting))?;
-        Ok(Writer { batches, shared, stop, thread })
+        Ok(Writer { batches, shared, is_far, stop, thread })
     }
 
     /// Hands over the next batch, or gives it back: full where two already wait, disconnected where the
@@ -98,10 +100,10 @@ impl Writer {
     }
 
     /// Commits on the caller's thread, which waits for the disk, and gives the position. None if the
-    /// thread has to settle it after all, and will report it: because it has work that comes first, or
-    /// because the commit did not go well.
+    /// thread has to settle it after all, and will report it: because it has work that comes first, because
+    /// the log is far away, or because the commit did not go well.
     pub fn commit_here(&self, batch: Batch) -> Result<Option<Position>, TrySendError<Batch>> {
-        if self.shared.waiting.load(Ordering::Acquire) > 0 {
+        if self.is_far || self.shared.waiting.load(Ordering::Acquire) > 0 {
             return self.hand(batch).map(|()| None);
         }
         match self.shared.commit(&batch) {

@@ -42,12 +42,10 @@ fn owner(config: &Config, organism: &Name) -> Owner {
 
 /// The stream as this organism makes it.
 fn ours(organism: &Name, subjects: &Subjects) -> Config {
-    let metadata = [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, FORMAT.to_string())];
     Config {
         name: subjects.bus_stream(),
         subjects: vec![subjects.deliveries()],
         description: Some(["deliveries that are out, of the organism ", organism.as_str()].concat()),
-        metadata: metadata.map(|(key, value)| (key.to_owned(), value)).into(),
         storage: StorageType::File,
         retention: RetentionPolicy::WorkQueue,
         // A full stream refuses what is new: what was taken is never dropped for it.
@@ -64,17 +62,35 @@ pub(super) async fn find_or_make(
     subjects: &Subjects,
 ) -> Result<Option<usize>, Unusable> {
     let wanted = ours(organism, subjects);
+    let made_again = "while the organism is stopped: it is made again, and the log sends again what was out";
+    let found = found_or_made(wire, organism, &wanted).await?;
+    judge(wire, organism, &wanted, &found.config, altered, made_again)?;
+    Ok(largest(&found.config))
+}
+
+/// Most bytes of a message, where the stream says so.
+pub(super) fn largest(config: &Config) -> Option<usize> {
+    usize::try_from(config.max_message_size).ok().filter(|bytes| *bytes > 0)
+}
+
+/// What a stream says of itself; it is made where there is none.
+pub(super) async fn found_or_made(wire: &Wire, organism: &Name, wanted: &Config) -> Result<Info, Unusable> {
+    let wanted = Config { metadata: metadata(organism), ..wanted.clone() };
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
-    let found = match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
-        Response::Ok(info) => info,
+    match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
+        Response::Ok(info) => Ok(info),
         Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
-            make(wire, &wanted).await?
+            make(wire, &wanted).await
         }
-        Response::Err { error } => return Err(wire.refused(&what, &error.to_string())),
-    };
-    judge(wire, organism, &wanted, &found.config)?;
-    Ok(usize::try_from(found.config.max_message_size).ok().filter(|bytes| *bytes > 0))
+        Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
+    }
+}
+
+fn metadata(organism: &Name) -> std::collections::HashMap<String, String> {
+    [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, FORMAT.to_string())]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into()
 }
 
 /// Makes a stream. Where it stands already, as we would make it, it is found.
@@ -98,14 +114,21 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
 }
 
 /// Holds a stream that is there against what we would make.
-fn judge(wire: &Wire, organism: &Name, wanted: &Config, found: &Config) -> Result<(), Unusable> {
+pub(super) fn judge(
+    wire: &Wire,
+    organism: &Name,
+    wanted: &Config,
+    found: &Config,
+    altered: fn(&Config, &Config) -> Vec<String>,
+    mend: &'static str,
+) -> Result<(), Unusable> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     match owner(found, organism) {
         Owner::Other(why) => Err(Unusable::Foreign { address, stream, why }),
         Owner::Ours(format) => match format.parse::<u32>() {
             Ok(FORMAT) => match altered(wanted, found) {
                 changes if changes.is_empty() => Ok(()),
-                changes => Err(Unusable::Altered { address, stream, why: line(&changes.join(", ")) }),
+                changes => Err(Unusable::Altered { address, stream, why: line(&changes.join(", ")), mend }),
             },
             _ => Err(Unusable::Newer { address, stream, found: line(&format), known: FORMAT }),
         },

@@ -60,7 +60,7 @@ async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
 
 async fn trial(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
     let (subject, what) = (subjects.check(), "a message was published to try it");
-    let publish = |expected| wire.publish(what, &subject, expected);
+    let publish = |expected| wire.publish(what, &subject, "systole".into(), expected);
     let no = |error: async_nats::jetstream::Error| Err(wire.refused(what, &error.to_string()));
     let first = match publish(Some(0)).await? {
         Response::Ok(stored) => stored.sequence,

@@ -8,6 +8,8 @@ mod bus;
 mod credentials;
 mod fitness;
 mod found;
+mod log;
+mod monitor;
 mod subjects;
 mod unusable;
 mod wire;
@@ -18,6 +20,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 
 pub use credentials::Credentials;
+pub use log::{Appended, LogStream, Stored};
 pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
 
@@ -51,6 +54,11 @@ impl Broker {
         let largest = bus::find_or_make(&wire, organism, &subjects).await?;
         fitness::expectation(&wire, &subjects).await?;
         Ok(Broker { wire, subjects, largest })
+    }
+
+    /// Whether it syncs what it takes before it says that it has it, as these pages of all its servers show.
+    pub async fn syncs(&self, pages: &[String]) -> Result<(), Unusable> {
+        monitor::syncs(&self.wire, pages, PATIENCE).await
     }
 
     /// What subjects are published to and taken through.

@@ -63,6 +63,36 @@ impl Subjects {
         ["o.", &self.organism, ".dlv._check"].concat()
     }
 
+    /// The stream that the log lies in, where it is kept at the broker.
+    pub fn log_stream(&self) -> String {
+        ["SYSTOLE_", &self.organism, "_LOG"].concat()
+    }
+
+    /// Every subject of that log.
+    pub(super) fn logs(&self) -> String {
+        ["o.", &self.organism, ".log.*"].concat()
+    }
+
+    /// The subject of one partition of that log.
+    pub(super) fn log(&self, partition: u32) -> String {
+        ["o.", &self.organism, ".log.", &partition.to_string()].concat()
+    }
+
+    /// Where what is too large for one message of that log is kept.
+    pub fn bucket(&self) -> String {
+        ["SYSTOLE_", &self.organism, "_BLOBS"].concat()
+    }
+
+    /// Where the pump that has a partition shows that it lives.
+    pub fn life(&self, partition: u32) -> String {
+        ["o.", &self.organism, ".life.", &partition.to_string()].concat()
+    }
+
+    /// The subject under which pumps share what delivery tokens are made from; no listener hears of it.
+    pub(super) fn secret(&self) -> String {
+        ["o.", &self.organism, ".dlv._secret"].concat()
+    }
+
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
     pub fn inbox(organism: &Name) -> String {
         ["_INBOX_pump_", &token(organism)].concat()

@@ -44,10 +44,16 @@ pub enum Unusable {
     Foreign { address: String, stream: String, why: String },
     /// Our stream is not as we made it.
     #[error("the stream {stream} at {address} is not as it was made: {why}")]
-    Altered { address: String, stream: String, why: String },
+    Altered { address: String, stream: String, why: String, mend: &'static str },
     /// Our stream, made by a later version.
     #[error("the stream {stream} at {address} has format {found}; this version reads up to {known}")]
     Newer { address: String, stream: String, found: String, known: u32 },
+    /// Nobody can see whether it syncs what it takes.
+    #[error("whether the broker syncs every commit cannot be seen at http://{page}: {why}")]
+    Unseen { page: String, why: String },
+    /// It says that it has what a power cut may take.
+    #[error("the broker whose page is http://{page} says that it has a commit before that is on disk")]
+    Unsynced { page: String },
     /// The broker says no, with a reason of its own.
     #[error("the broker at {address} refused when {what}: {why}")]
     Refused { address: String, what: String, why: String },
@@ -58,7 +64,9 @@ impl Unusable {
     pub fn code(&self) -> Code {
         match self {
             Unusable::Address { .. } | Unusable::Credentials { .. } => Code::ConfigValue,
-            Unusable::Unreachable { .. } | Unusable::Silent { .. } => Code::BusUnreachable,
+            Unusable::Unreachable { .. } | Unusable::Silent { .. } | Unusable::Unseen { .. } => {
+                Code::BusUnreachable
+            }
             Unusable::Unauthorized { .. } | Unusable::Forbidden { .. } => Code::BusForbidden,
             Unusable::Old { .. }
             | Unusable::NoJetStream { .. }
@@ -66,6 +74,7 @@ impl Unusable {
             | Unusable::Foreign { .. }
             | Unusable::Altered { .. }
             | Unusable::Newer { .. }
+            | Unusable::Unsynced { .. }
             | Unusable::Refused { .. } => Code::BusUnfit,
         }
     }
@@ -96,10 +105,12 @@ impl Unusable {
             Unusable::Foreign { .. } => {
                 "another name for the organism, or another account or name for what has that stream"
             }
-            Unusable::Altered { stream, .. } => {
-                return format!(
-                    "nats stream rm {stream} while the organism is stopped: it is made again, and the log sends again what was out"
-                );
+            Unusable::Altered { stream, mend, .. } => return format!("nats stream rm {stream} {mend}"),
+            Unusable::Unseen { .. } => {
+                "http: \"127.0.0.1:8222\" in the configuration of every server, and log.monitor with the addresses of all; or log.durability: relaxed"
+            }
+            Unusable::Unsynced { .. } => {
+                "sync_interval: always, under jetstream in the broker's configuration; or log.durability: relaxed, if commits may be lost with its power"
             }
             Unusable::Newer { .. } => "the version of systole that made it, or a newer one",
             Unusable::Refused { .. } => "what the broker says; its own log may say more",

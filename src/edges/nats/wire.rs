@@ -26,13 +26,27 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
+/// What the broker forbade last.
+#[derive(Clone, Default)]
+struct Forbidden {
+    times: u64,
+    words: String,
+}
+
+impl Forbidden {
+    /// Whether nothing that is asked can be answered: then the broker says so once, and never again.
+    fn concerns_all(&self) -> bool {
+        self.words.to_lowercase().contains("subscription")
+    }
+}
+
 /// A connection that stands, and what the broker forbade on it.
 pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
-    forbidden: watch::Receiver<Option<String>>,
+    forbidden: watch::Receiver<Forbidden>,
 }
 
 impl Wire {
@@ -45,7 +59,7 @@ impl Wire {
     ) -> Result<Wire, Unusable> {
         let server = server(url)?;
         let address = address(&server);
-        let (forbid, forbidden) = watch::channel(None);
+        let (forbid, forbidden) = watch::channel(Forbidden::default());
         let options = ConnectOptions::new()
             .name(["systole pump ", organism.as_str()].concat())
             .custom_inbox_prefix(Subjects::inbox(organism))
@@ -55,7 +69,8 @@ impl Wire {
                 if let Event::ServerError(ServerError::Other(words)) = event
                     && words.to_lowercase().contains("permissions violation")
                 {
-                    forbid.send_replace(Some(line(&words)));
+                    forbid
+                        .send_modify(|last| *last = Forbidden { times: last.times + 1, words: line(&words) });
                 }
                 std::future::ready(())
             });
@@ -97,13 +112,14 @@ impl Wire {
         &self,
         what: &str,
         subject: &str,
+        payload: Vec<u8>,
         expected: Option<u64>,
     ) -> Result<Response<PublishAck>, Unusable> {
         let mut headers = HeaderMap::new();
         if let Some(expected) = expected {
             headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
         }
-        let request = Request::new().headers(headers).payload("systole".into());
+        let request = Request::new().headers(headers).payload(payload.into());
         let asked = self.client.send_request(subject.to_owned(), request);
         let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
         match said.await? {
@@ -119,11 +135,12 @@ impl Wire {
     }
 
     /// What comes first: the answer, the word that it is forbidden, or the end of the patience.
-    async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
+    pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
         let mut forbidden = self.forbidden.clone();
+        let before = forbidden.borrow_and_update().times;
         let no = async {
-            match forbidden.wait_for(Option::is_some).await {
-                Ok(words) => words.clone().unwrap_or_default(),
+            match forbidden.wait_for(|last| last.concerns_all() || last.times > before).await {
+                Ok(last) => last.words.clone(),
                 // Nobody is left who could say so.
                 Err(_) => std::future::pending().await,
             }

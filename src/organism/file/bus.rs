@@ -25,6 +25,8 @@ pub(super) struct Declaration {
 pub struct BusKey {
     /// Its name.
     pub variable: String,
+    /// The key of the file that names it, as `bus.key_env`.
+    pub key: String,
     /// Where the file names it.
     pub place: Place,
 }
@@ -32,13 +34,14 @@ pub struct BusKey {
 /// Why the pump cannot show the broker who it is. The seed stands in none of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{file}:{line}: the variable {variable}, which bus.key_env names, {what}: set it to the seed of the pump's nkey, \
+    "{file}:{line}: the variable {variable}, which {key} names, {what}: set it to the seed of the pump's nkey, \
      which begins with SU, or name another"
 )]
 pub struct Keyless {
     file: String,
     line: usize,
     variable: String,
+    key: String,
     what: &'static str,
 }
 
@@ -56,7 +59,7 @@ impl BusKey {
 
     fn without(&self, what: &'static str) -> Keyless {
         let (file, line) = (self.place.file.clone(), self.place.line);
-        Keyless { file, line, variable: self.variable.clone(), what }
+        Keyless { file, line, variable: self.variable.clone(), key: self.key.clone(), what }
     }
 }
 
@@ -68,14 +71,28 @@ const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
 pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declaration> {
     spare(desk, node);
     let section = fields(desk, node, node.span, "bus", path)?;
-    let key = section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path));
-    let (node, path) = section.need(desk, "nats", EXAMPLE)?;
-    let found = value::text(desk, node, &path)?;
-    Some(Declaration { url: url(desk, &found, &path), key })
+    // Told where it is wrong, also where no address stands beside it.
+    let Some((node, path)) = section.need(desk, "nats", EXAMPLE) else {
+        key_beside(desk, &section);
+        return None;
+    };
+    Some(broker(desk, (node, &path), &section))
+}
+
+/// Reads the key that stands in the same section as an address.
+pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey> {
+    section.get("key_env").and_then(|(node, path)| key_env(desk, node, &path))
+}
+
+/// Reads an address, and the key that stands beside it in the same section.
+pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
+    let key = key_beside(desk, section);
+    let url = value::text(desk, node, path).and_then(|found| url(desk, &found, path));
+    Declaration { url, key }
 }
 
 /// Hides what stands where people expect that a secret may stand.
-fn spare(desk: &mut Desk, node: &Node) {
+pub(super) fn spare(desk: &mut Desk, node: &Node) {
     let Value::Map(entries) = &node.value else { return };
     for entry in entries {
         if let (false, Value::Text { text, .. }) =
@@ -97,7 +114,7 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
         return None;
     }
     variable(desk, &found.value, found.at, path);
-    Some(BusKey { variable: found.value, place: desk.place(found.at) })
+    Some(BusKey { variable: found.value, key: path.to_owned(), place: desk.place(found.at) })
 }
 
 /// An address that a client of NATS can go to.
@@ -151,7 +168,7 @@ pub(super) fn reached(desk: &mut Desk, own: &Fields<'_>) -> Option<Span> {
 
 /// Tells of listeners that nobody can reach.
 pub(super) fn check(desk: &mut Desk, declared: &Declared) {
-    if declared.bus.is_some() {
+    if declared.bus.is_some() || declared.log_kept.is_some() {
         return;
     }
     let reached = |party: &&Party| party.nats.is_some();

@@ -16,6 +16,7 @@ use super::budgets;
 use super::bus;
 use super::clients;
 use super::desk::Desk;
+use super::log_kept;
 use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
 use super::models;
 use super::payloads;
@@ -57,6 +58,8 @@ pub(super) struct Declared {
     pub(super) schemas: Vec<At<String>>,
     /// Where the file names a broker.
     pub(super) bus: Option<bus::Declaration>,
+    pub(super) bus_at: Option<Span>,
+    pub(super) log_kept: Option<log_kept::Kept>,
 }
 
 /// One listener or agent as it is declared.
@@ -113,6 +116,8 @@ pub(super) fn read(desk: &mut Desk, root: &Node) -> Option<Declared> {
         payloads: None,
         schemas: Vec::new(),
         bus: None,
+        bus_at: None,
+        log_kept: None,
     };
     if let Some((node, path)) = top.need(desk, "organism", SMALLEST)
         && let Some(section) = fields(desk, node, node.span, "organism", &path)
@@ -190,7 +195,7 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
         declared.models = models::read(desk, node, &path);
     }
     if let Some((node, path)) = top.get("bus") {
-        declared.bus = bus::read(desk, node, &path);
+        (declared.bus, declared.bus_at) = (bus::read(desk, node, &path), Some(node.span));
     }
     if let Some((node, path)) = top.get("clients") {
         declared.clients = clients::read(desk, node, &path);
@@ -214,10 +219,13 @@ fn house(desk: &mut Desk, top: &Fields<'_>, declared: &mut Declared) {
     }
     if let Some((node, path)) = top.get("log")
         && let Some(section) = fields(desk, node, node.span, "log", &path)
-        && let Some((node, path)) = section.get("path")
-        && let Some(found) = value::text(desk, node, &path)
     {
-        (declared.log, declared.log_at) = (found.value, Some(found.at));
+        declared.log_kept = log_kept::read(desk, &section);
+        if let Some((node, path)) = section.get("path")
+            && let Some(found) = value::text(desk, node, &path)
+        {
+            (declared.log, declared.log_at) = (found.value, Some(found.at));
+        }
     }
     if let Some((node, path)) = top.get("console")
         && let Some(section) = fields(desk, node, node.span, "console", &path)

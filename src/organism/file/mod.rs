@@ -20,6 +20,7 @@ mod eject;
 mod folder;
 mod grown;
 mod keys;
+mod log_kept;
 mod log_path;
 mod lookup;
 mod meaning;
@@ -63,6 +64,7 @@ pub use eject::{Ejected, NotEjected, eject};
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD};
 pub use grown::grown;
 pub use keys::{Form, KEYS, Key};
+pub use log_kept::{Durability, LogKept};
 pub use schemas::PAYLOADS;
 
 /// An organism's file, read and checked: what the pump runs, and what the house around it needs.
@@ -76,8 +78,10 @@ pub struct OrganismFile {
     pub models: Vec<Model>,
     /// What the organism is for, in its composer's words.
     pub description: Option<String>,
-    /// Where the log lies: beside the file, unless the file gives an absolute path.
+    /// Where the log, or the copy of one in NATS, lies: beside the file, unless the file gives an absolute path.
     pub log: PathBuf,
+    /// How the log is kept at the broker, where it is.
+    pub log_kept: Option<LogKept>,
     /// Where the HTTP door listens.
     pub listen: SocketAddr,
     /// The address of the broker, where the file names one.
@@ -198,6 +202,7 @@ fn check(
         log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
     }
     bus::check(&mut desk, &declared);
+    log_kept::check(&mut desk, declared.bus_at, declared.log_kept.as_ref());
     let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
     // What was taken once is read back as it is.
     if !is_stored && desk.is_clean() {
@@ -221,7 +226,11 @@ fn check(
         broadcasts: composed.broadcasts,
         clients: composed.clients,
     };
-    let (bus, bus_key) = declared.bus.map(|bus| (bus.url, bus.key)).unwrap_or_default();
+    let (broker, log_kept) = match declared.log_kept {
+        Some(kept) => (Some(kept.broker), kept.kept),
+        None => (declared.bus, None),
+    };
+    let (bus, bus_key) = broker.map(|bus| (bus.url, bus.key)).unwrap_or_default();
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -231,6 +240,7 @@ fn check(
         listen: declared.listen,
         bus,
         bus_key,
+        log_kept,
         tokens: composed.tokens,
         warnings,
     })

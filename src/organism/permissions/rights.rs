@@ -70,12 +70,12 @@ fn right(way: Way, subject: String, words: &'static str) -> Right {
     Right { subject, words, way, there: None }
 }
 
-/// The parties of an organism, the pump first; none where no listener is reached over NATS.
-pub fn parties(composition: &Composition) -> Vec<Party> {
+/// The parties of an organism, the pump first; none where no listener is reached over NATS and no log is there.
+pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
     let organism = &composition.organism;
     let listeners = composition.listeners.values().filter(|one| matches!(one.reach, Reach::Nats));
     let listeners: Vec<Party> = listeners.map(|one| listener(organism, &one.name)).collect();
-    if listeners.is_empty() {
+    if listeners.is_empty() && !has_log {
         return Vec::new();
     }
     let mut parties = vec![pump(organism)];
@@ -136,10 +136,17 @@ fn pump(organism: &Name) -> Party {
             "answers to what a listener asked, as the broker brings them back",
         ),
         right(Way::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
+        right(Way::Own, subject(&["life.*"]), "showing other pumps of the organism that it lives"),
+        right(
+            Way::Own,
+            ["$O.", &Subjects::of(organism).bucket(), ".>"].concat(),
+            "what is too large for one message of that log",
+        ),
         right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
         right(Way::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
-    for stream in [bus.clone(), log_stream(organism)] {
+    let apart = ["OBJ_", &Subjects::of(organism).bucket()].concat();
+    for stream in [bus.clone(), log_stream(organism), apart] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
@@ -158,6 +165,8 @@ fn pump(organism: &Name) -> Party {
             right(Way::Own, subject(&["in.>"]), "what listeners say"),
             right(Way::Own, subject(&["live.*"]), "their progress"),
             right(Way::Own, silent, "that a listener gave no sign of life"),
+            right(Way::Own, subject(&["life.*"]), "whether another pump lives"),
+            right(Way::Own, subject(&["log.*"]), "what another pump adds to the log"),
             right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
         ],
         inbox,
@@ -193,7 +202,7 @@ fn auditor(organism: &Name) -> Party {
 }
 
 fn log_stream(organism: &Name) -> String {
-    ["SYSTOLE_", &token(organism), "_LOG"].concat()
+    Subjects::of(organism).log_stream()
 }
 
 #[cfg(test)]

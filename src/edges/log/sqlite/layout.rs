@@ -17,6 +17,8 @@ use crate::words::record::FORMAT;
 
 /// What SQLite keeps in its header to say whose file it is: "syst".
 pub(super) const APPLICATION_ID: u32 = 0x7379_7374;
+/// The same for the copy of a log that is kept elsewhere: "sysc". Nobody takes one for a log to write on.
+pub(super) const COPY_ID: u32 = 0x7379_7363;
 
 /// Bytes of a page. A record with a body of 1 KB fills a third of the default 4,096 badly: seven fit
 /// into 8,192, and larger pages make a commit of one record write more than they save.
@@ -75,6 +77,49 @@ CREATE VIEW line AS
   LEFT JOIN large l ON l.pos = r.pos LEFT JOIN document d ON d.id = l.document;
 ";
 
+/// How far a copy goes: which copy it is, of what, and its last bundle there.
+const FOLLOWED: &str = "
+CREATE TABLE followed (
+  id INTEGER PRIMARY KEY CHECK (id = 1), node BLOB NOT NULL, source TEXT NOT NULL,
+  sequence INTEGER NOT NULL, bundle BLOB NOT NULL
+) STRICT;
+";
+
+/// Whether a file is the log, or a copy of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sort {
+    /// The log itself.
+    Log,
+    /// A copy that can be made again.
+    Copy,
+}
+
+impl Sort {
+    /// What an `application_id` says.
+    pub(super) fn of(application: u32) -> Option<Sort> {
+        match application {
+            APPLICATION_ID => Some(Sort::Log),
+            COPY_ID => Some(Sort::Copy),
+            _ => None,
+        }
+    }
+
+    const fn application(self) -> u32 {
+        match self {
+            Sort::Log => APPLICATION_ID,
+            Sort::Copy => COPY_ID,
+        }
+    }
+
+    /// When a commit is on disk. A copy needs no sync: what it lacks after a power cut is read again.
+    const fn synchronous(self) -> &'static str {
+        match self {
+            Sort::Log => "FULL",
+            Sort::Copy => "NORMAL",
+        }
+    }
+}
+
 /// The path with an ending added to its last part: `organism.db` becomes `organism.db.lock`.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
@@ -85,7 +130,7 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 /// Makes an empty log. It is made under another name and renamed, so that a crash in between leaves
 /// no half-made log behind that later opening would have to guess about. Only who holds the lock of
 /// `path` may call this.
-pub(super) fn create(path: &Path) -> Result<(), LogFault> {
+pub(super) fn create(path: &Path, sort: Sort) -> Result<(), LogFault> {
     let draft = beside(path, ".new");
     for ending in ["", "-wal", "-shm", "-journal"] {
         match fs::remove_file(beside(&draft, ending)) {
@@ -93,7 +138,7 @@ pub(super) fn create(path: &Path) -> Result<(), LogFault> {
             _ => {}
         }
     }
-    lay(&draft).map_err(|e| fault(&draft, None, &e))?;
+    lay(&draft, sort).map_err(|e| fault(&draft, None, &e))?;
     fs::rename(&draft, path).map_err(|e| io_fault(path, &e))?;
     sync_folder(path)
 }
@@ -104,7 +149,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), LogFault> {
     fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| io_fault(folder, &e))
 }
 
-fn lay(draft: &Path) -> rusqlite::Result<()> {
+fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
@@ -113,20 +158,23 @@ fn lay(draft: &Path) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "application_id", sort.application())?;
     connection.pragma_update(None, "user_version", FORMAT)?;
     connection.execute_batch(&[TABLES, LARGE, LINE].concat())?;
+    if sort == Sort::Copy {
+        connection.execute_batch(FOLLOWED)?;
+    }
     connection.execute_batch("COMMIT")?;
     // Closing the last connection folds the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)
 }
 
 /// Opens an existing log for the one writer.
-pub(super) fn connect_writing(path: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn connect_writing(path: &Path, sort: Sort) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     guard(&connection)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "synchronous", sort.synchronous())?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     // Negative: in KB. The pages of the indexes that commits touch at random stay here.
     connection.pragma_update(None, "cache_size", -32_768)?;

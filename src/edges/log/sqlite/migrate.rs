@@ -9,14 +9,14 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::fault;
-use super::layout::{LARGE, LINE, connect_writing};
+use super::layout::{LARGE, LINE, Sort, connect_writing};
 use crate::words::ports::LogFault;
 use crate::words::record::FORMAT;
 
 /// Brings a log to the newest format.
-pub(super) fn forward(path: &Path) -> Result<(), LogFault> {
+pub(super) fn forward(path: &Path, sort: Sort) -> Result<(), LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
-    let connection = connect_writing(path).map_err(ill)?;
+    let connection = connect_writing(path, sort).map_err(ill)?;
     let found = number(&connection).map_err(ill)?;
     if found < FORMAT {
         let steps = [LARGE, "DROP VIEW IF EXISTS line;", LINE].concat();

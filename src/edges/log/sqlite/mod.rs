@@ -5,6 +5,7 @@
 //! never change a byte. An error of the disk is never tried again as if it had not happened.
 
 mod column;
+mod copy;
 mod layout;
 mod lock;
 mod migrate;
@@ -21,8 +22,9 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
+pub use copy::{Copy, Followed};
 pub use lock::holder;
-pub use open::{Opened, format, open, open_reading};
+pub use open::{Opened, format, open, open_copy, open_reading};
 pub use read::Reader;
 pub use secret::Secret;
 pub use verify::{Summary, verify_all};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use super::layout::{APPLICATION_ID, create};
+use super::layout::{Sort, create};
 use super::lock::Lock;
 use super::pool::{Manner, Pool, connect};
 use super::read::Reader;
@@ -38,12 +38,21 @@ pub struct Opened {
 
 /// Opens a log for writing, making it if there is none.
 pub fn open(path: &Path) -> Result<Opened, LogFault> {
+    opened(path, Sort::Log)
+}
+
+/// Opens the copy of a log that is kept elsewhere, making it if there is none.
+pub fn open_copy(path: &Path) -> Result<Opened, LogFault> {
+    opened(path, Sort::Copy)
+}
+
+fn opened(path: &Path, sort: Sort) -> Result<Opened, LogFault> {
     let path = canonical(path)?;
     let lock = if exists(&path)? {
         // A lock file that is there is taken first and not yet written to: what a running organism
         // writes meanwhile must not look like damage.
         let early = Lock::if_there(&path)?;
-        look(&path)?;
+        look_for(&path, sort)?;
         verify_tail(&path)?;
         match early {
             Some(lock) => lock.sign()?,
@@ -53,17 +62,17 @@ pub fn open(path: &Path) -> Result<Opened, LogFault> {
         let lock = Lock::make(&path)?.sign()?;
         // Somebody may have made it, run and ended since we looked.
         if exists(&path)? {
-            look(&path)?;
+            look_for(&path, sort)?;
             verify_tail(&path)?;
         } else {
-            create(&path)?;
+            create(&path, sort)?;
         }
         lock
     };
-    migrate::forward(&path)?;
+    migrate::forward(&path, sort)?;
     let secret = Secret::of(&path)?;
     let pool = Arc::new(Pool::new(path, Manner::Live));
-    let writer = Appender::new(Arc::clone(&pool), lock)?;
+    let writer = Appender::new(Arc::clone(&pool), lock, sort)?;
     Ok(Opened { writer, reader: Reader::new(pool), secret })
 }
 
@@ -111,8 +120,18 @@ fn exists(path: &Path) -> Result<bool, LogFault> {
     path.try_exists().map_err(|e| io_fault(path, &e))
 }
 
+/// The same as `look`, and whether it is what somebody wants to write.
+fn look_for(path: &Path, wanted: Sort) -> Result<(), LogFault> {
+    let why = match (look(path)?, wanted) {
+        (Sort::Copy, Sort::Log) => "it is the copy of a log that is kept in NATS, where log.nats says it is",
+        (Sort::Log, Sort::Copy) => "it is a log itself, and the copy of one in NATS needs a path of its own",
+        (Sort::Log, Sort::Log) | (Sort::Copy, Sort::Copy) => return Ok(()),
+    };
+    Err(LogFault::Foreign { path: path.display().to_string(), why: why.to_owned() })
+}
+
 /// Looks at the first bytes of a file, as bytes: is it a log of ours, and of a format we know?
-pub(super) fn look(path: &Path) -> Result<(), LogFault> {
+pub(super) fn look(path: &Path) -> Result<Sort, LogFault> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
     read.map_err(|e| io_fault(path, &e))?;
@@ -129,15 +148,15 @@ pub(super) fn look(path: &Path) -> Result<(), LogFault> {
     }
     // Where SQLite keeps `user_version` and `application_id`.
     let (format, application) = (number(60)?, number(68)?);
-    if application != APPLICATION_ID {
+    let Some(sort) = Sort::of(application) else {
         return Err(foreign("it is the database of another program"));
-    }
+    };
     match format {
         0 => Err(foreign("it has no format number")),
         found if found > FORMAT => {
             Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT })
         }
-        _ => Ok(()),
+        _ => Ok(sort),
     }
 }
 

@@ -11,15 +11,17 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
-use super::layout::connect_writing;
+use super::copy;
+use super::layout::{Sort, connect_writing};
 use super::lock::Lock;
 use super::pool::Pool;
+use super::read::Reader;
 use super::recent::Recent;
 use super::{fault, verify};
 use crate::edges::log::{Breach, Rule};
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::limits;
-use crate::words::ports::{Batch, Commit, LogFault, LogWriter, Position, ReadBack, Row};
+use crate::words::ports::{Batch, Commit, LogFault, LogReader as _, LogWriter, Position, ReadBack, Row};
 use crate::words::record::Record;
 
 /// Words (names, kinds, codes) whose numbers are remembered: every listener and client of a large
@@ -40,6 +42,9 @@ pub struct Appender {
     connection: Option<Connection>,
     pool: Arc<Pool>,
     known: Known,
+    sort: Sort,
+    /// The last position of the batch that is prepared.
+    prepared: Option<Position>,
     _lock: Lock,
 }
 
@@ -72,15 +77,15 @@ impl From<rusqlite::Error> for Failure {
 
 impl Appender {
     /// Opens a log that is known to be whole.
-    pub(super) fn new(pool: Arc<Pool>, lock: Lock) -> Result<Appender, LogFault> {
-        let (connection, last) = reopened(&pool.path)?;
+    pub(super) fn new(pool: Arc<Pool>, lock: Lock, sort: Sort) -> Result<Appender, LogFault> {
+        let (connection, last) = reopened(&pool.path, sort)?;
         let known = Known {
             last,
             words: Recent::new(WORDS),
             configs: Recent::new(CONFIGS),
             threads: Recent::new(THREADS),
         };
-        Ok(Appender { connection: Some(connection), pool, known, _lock: lock })
+        Ok(Appender { connection: Some(connection), pool, known, sort, prepared: None, _lock: lock })
     }
 }
 
@@ -97,9 +102,9 @@ impl Drop for Appender {
     }
 }
 
-fn reopened(path: &Path) -> Result<(Connection, Position), LogFault> {
+fn reopened(path: &Path, sort: Sort) -> Result<(Connection, Position), LogFault> {
     let open = || {
-        let connection = connect_writing(path)?;
+        let connection = connect_writing(path, sort)?;
         let last: i64 =
             connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))?;
         Ok((connection, Position(last.unsigned_abs())))
@@ -109,18 +114,9 @@ fn reopened(path: &Path) -> Result<(Connection, Position), LogFault> {
 
 impl LogWriter for Appender {
     fn commit(&mut self, batch: &Batch) -> Commit {
-        let Some(connection) = &self.connection else {
-            return Commit::Unknown("the log is closed".into());
-        };
-        match append(connection, &mut self.known, batch) {
-            Ok(last) => {
-                self.known.last = last;
-                Commit::Committed(last)
-            }
-            Err(failure) => {
-                self.known.forget();
-                settle(connection, failure)
-            }
+        match self.prepare(batch) {
+            Ok(_) => self.keep(None),
+            Err(commit) => commit,
         }
     }
 
@@ -137,10 +133,103 @@ impl LogWriter for Appender {
 }
 
 impl Appender {
+    /// Writes a batch that is kept, or not, by the next word; gives the position that its last record would have, or
+    /// why it cannot be kept. Nothing of it is seen by anybody before.
+    pub fn prepare(&mut self, batch: &Batch) -> Result<Position, Commit> {
+        let Some(connection) = &self.connection else {
+            return Err(Commit::Unknown("the log is closed".into()));
+        };
+        match insert(connection, &mut self.known, batch) {
+            Ok(last) => {
+                self.prepared = Some(last);
+                Ok(last)
+            }
+            Err(failure) => {
+                self.known.forget();
+                Err(settle(connection, failure))
+            }
+        }
+    }
+
+    /// Keeps what is prepared; in a copy with the bundle that it came from.
+    pub fn keep(&mut self, bundle: Option<&copy::Followed>) -> Commit {
+        let (Some(connection), Some(last)) = (&self.connection, self.prepared.take()) else {
+            return Commit::Unknown("nothing is prepared".into());
+        };
+        let kept = bundle.map_or(Ok(()), |bundle| copy::set(connection, bundle));
+        match kept.and_then(|()| connection.prepare_cached("COMMIT")?.execute([])) {
+            Ok(_) => {
+                self.known.last = last;
+                Commit::Committed(last)
+            }
+            Err(error) => {
+                self.known.forget();
+                settle(connection, Failure::Database(error))
+            }
+        }
+    }
+
+    /// Forgets what is prepared.
+    pub fn drop_prepared(&mut self) {
+        if let (Some(connection), Some(_)) = (&self.connection, self.prepared.take()) {
+            self.known.forget();
+            // A rollback needs no disk; where it fails all the same the next batch finds it out.
+            let _rolled_back = connection.execute_batch("ROLLBACK");
+        }
+    }
+
+    /// The position of the last record.
+    pub fn last(&self) -> Position {
+        self.known.last
+    }
+
+    /// Which copy it is and how far it goes; none where it has followed nothing yet.
+    pub fn followed(&self) -> Result<Option<copy::Copy>, LogFault> {
+        let closed =
+            || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
+        let connection = self.connection.as_ref().ok_or_else(closed)?;
+        copy::read(connection).map_err(|e| fault(&self.pool.path, None, &e))
+    }
+
+    /// Says which copy it is.
+    pub fn follow(&mut self, copy: &copy::Copy) -> Result<(), LogFault> {
+        let closed =
+            || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
+        let connection = self.connection.as_ref().ok_or_else(closed)?;
+        copy::begin(connection, copy).map_err(|e| fault(&self.pool.path, None, &e))
+    }
+
+    /// The position up to which opening need not fold anything.
+    pub fn checkpoint(&self) -> Result<Position, LogFault> {
+        let closed =
+            || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
+        let connection = self.connection.as_ref().ok_or_else(closed)?;
+        verify::ends(connection, &self.pool.path).map(|(_, checkpoint)| checkpoint)
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        &self.pool.path
+    }
+
+    /// A document that it holds.
+    pub fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        Reader::new(self.pool.clone()).document(hash)
+    }
+
+    /// Whether it holds a document. One that cannot be looked for counts as none.
+    pub fn holds(&self, hash: Digest) -> bool {
+        let Some(connection) = &self.connection else { return false };
+        let found = connection
+            .prepare_cached("SELECT 1 FROM document WHERE hash = ?1")
+            .and_then(|mut look| look.exists([hash.0]));
+        found.unwrap_or(false)
+    }
+
     /// Opens the log again and looks for the batch; the log stays closed unless it can be trusted.
     fn look_again(&mut self, batch: &Batch) -> Result<ReadBack, LogFault> {
         let path = self.pool.path.clone();
-        let (connection, last) = reopened(&path)?;
+        let (connection, last) = reopened(&path, self.sort)?;
         let count = batch.records.len() as u64;
         verify::tail(&connection, &path, last, TAIL + count)?;
         let ill = |e: rusqlite::Error| fault(&path, None, &e);
@@ -217,7 +306,8 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
     }
 }
 
-fn append(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<Position, Failure> {
+/// Everything of a transaction but its end.
+fn insert(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<Position, Failure> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
         set_document(connection, document.hash, &document.bytes)?;
@@ -237,7 +327,6 @@ fn append(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<P
         let mut set = connection.prepare_cached("UPDATE mark SET value = ?1 WHERE name = 'checkpoint'")?;
         set.execute([signed(last.0)?])?;
     }
-    connection.prepare_cached("COMMIT")?.execute([])?;
     Ok(last)
 }
 

@@ -1,0 +1,331 @@
+//! The bundle: what one message of the log's stream holds. Pure: bytes come from records and documents, and come apart
+//! into them again.
+//!
+//! A bundle is a commit whole. It names the one before it by hash, so the bundles of a partition are a chain, and it is
+//! known by its own hash: whoever finds that hash at the end of the stream has found these very bytes. A version that
+//! does not know a bundle's form refuses it, and nothing of one that does not fit is ever handed on.
+
+use std::sync::Arc;
+
+use crate::words::fields::{Fields, field, number_field};
+use crate::words::ids::Digest;
+use crate::words::ports::Document;
+use crate::words::record::{Header, Record};
+
+const FORM: &[u8] = b"systole bundle v1";
+const APART: &[u8] = b"systole bundle apart v1";
+/// A body that stands in the bundle.
+const WHOLE: u8 = b'b';
+/// The hash of a document that the log held before, in place of a body with the same bytes.
+const KNOWN: u8 = b'd';
+
+/// Whether the partition has an owner after a bundle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stands {
+    /// Who wrote it goes on.
+    Owned,
+    /// Who wrote it has let go: the next one need not wait.
+    Free,
+}
+
+impl Stands {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Stands::Owned => "owned",
+            Stands::Free => "free",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Stands> {
+        [Stands::Owned, Stands::Free].into_iter().find(|stands| stands.as_str() == text)
+    }
+}
+
+/// One copy of the log, and with it whichever process has that copy open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Node(pub(super) [u8; 16]);
+
+/// What stands before the records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Head {
+    /// Whose records these are. One partition has all of them so far.
+    pub(super) partition: u32,
+    /// How often the partition has been taken over: whoever takes it writes a higher one.
+    pub(super) epoch: u64,
+    /// Who wrote it.
+    pub(super) node: Node,
+    /// Whether that one goes on.
+    pub(super) stands: Stands,
+    /// The hash of the partition's bundle before this one.
+    pub(super) previous: Option<Digest>,
+    /// Records of the partition before this bundle's first.
+    pub(super) before: u64,
+}
+
+/// A bundle.
+#[derive(Clone, Debug)]
+pub(super) struct Bundle {
+    pub(super) head: Head,
+    /// Documents that the log did not hold before.
+    pub(super) documents: Vec<Document>,
+    pub(super) records: Vec<Arc<Record>>,
+}
+
+/// The bytes of a bundle, and its name.
+#[derive(Clone, Debug)]
+pub(super) struct Sealed {
+    pub(super) bytes: Vec<u8>,
+    pub(super) hash: Digest,
+}
+
+impl Bundle {
+    /// Its bytes. A body of which `is_known` says that the log holds the same bytes as a document is named by them.
+    pub(super) fn seal(&self, is_known: impl Fn(Digest) -> bool) -> Sealed {
+        let bodies: usize = self.records.iter().map(|record| record.body.len() + 1024).sum();
+        let documents: usize = self.documents.iter().map(|document| document.bytes.len() + 128).sum();
+        let mut out = Vec::with_capacity(bodies + documents + 512);
+        let Head { partition, epoch, node, stands, previous, before } = &self.head;
+        field(&mut out, FORM);
+        number_field(&mut out, Some(u64::from(*partition)));
+        number_field(&mut out, Some(*epoch));
+        field(&mut out, &node.0);
+        field(&mut out, stands.as_str().as_bytes());
+        field(&mut out, previous.map(|previous| previous.hex()).as_ref().map_or(&[], |hex| &hex[..]));
+        number_field(&mut out, Some(*before));
+        number_field(&mut out, Some(self.documents.len() as u64));
+        for document in &self.documents {
+            field(&mut out, &document.bytes);
+        }
+        number_field(&mut out, Some(self.records.len() as u64));
+        let mut body = Vec::new();
+        for record in &self.records {
+            field(&mut out, &record.header.bytes(record.body.len()));
+            body.clear();
+            match known_as(&record.body, &is_known) {
+                Some(hash) => {
+                    body.push(KNOWN);
+                    body.extend_from_slice(&hash.hex());
+                }
+                None => {
+                    body.push(WHOLE);
+                    body.extend_from_slice(&record.body);
+                }
+            }
+            field(&mut out, &body);
+            field(&mut out, &record.salt);
+            field(&mut out, &record.head.0);
+        }
+        let hash = Digest::of(&out);
+        Sealed { bytes: out, hash }
+    }
+
+    /// Takes a bundle apart. `document` gives what the log held before.
+    pub(super) fn read(
+        bytes: &[u8],
+        document: impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
+    ) -> Result<Bundle, String> {
+        let mut fields = Fields::new(bytes);
+        let head = head(&mut fields)?;
+        let mut documents = Vec::new();
+        for _ in 0..fields.number("documents")? {
+            let bytes: Arc<[u8]> = Arc::from(fields.next()?);
+            documents.push(Document { hash: Digest::of(&bytes), bytes });
+        }
+        let held = |hash: Digest| match documents.iter().find(|found: &&Document| found.hash == hash) {
+            Some(found) => Ok(Some(found.bytes.clone())),
+            None => document(hash),
+        };
+        let mut records = Vec::new();
+        for _ in 0..fields.number("records")? {
+            records.push(Arc::new(record(&mut fields, &held)?));
+        }
+        fields.end()?;
+        Ok(Bundle { head, documents, records })
+    }
+}
+
+impl Sealed {
+    /// A message in place of bytes that are too many for one: they are kept apart, under their hash.
+    pub(super) fn apart(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(128);
+        field(&mut out, APART);
+        field(&mut out, &self.hash.hex());
+        out
+    }
+}
+
+/// What a message of the stream is.
+pub(super) enum Message {
+    /// A bundle, by its hash.
+    Bundle(Digest),
+    /// The hash of one that is kept apart.
+    Apart(Digest),
+}
+
+impl Message {
+    /// What these bytes are; what a bundle holds is not looked at.
+    pub(super) fn of(bytes: &[u8]) -> Result<Message, String> {
+        let mut fields = Fields::new(bytes);
+        match fields.next()? {
+            FORM => Ok(Message::Bundle(Digest::of(bytes))),
+            APART => {
+                let hash = fields.parsed("hash", Digest::parse)?;
+                fields.end()?;
+                Ok(Message::Apart(hash))
+            }
+            _ => Err("it is no bundle of this version".to_owned()),
+        }
+    }
+}
+
+/// Only what the log keeps among its documents is looked for there.
+fn known_as(body: &[u8], is_known: &impl Fn(Digest) -> bool) -> Option<Digest> {
+    let is_large = body.len() > crate::words::limits::LARGE_BODY;
+    is_large.then(|| Digest::of(body)).filter(|hash| is_known(*hash))
+}
+
+/// Reads the head alone.
+pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
+    head(&mut Fields::new(bytes))
+}
+
+fn head(fields: &mut Fields<'_>) -> Result<Head, String> {
+    if fields.next()? != FORM {
+        return Err("it is no bundle of this version".to_owned());
+    }
+    Ok(Head {
+        partition: fields.parsed("partition", str::parse)?,
+        epoch: fields.number("epoch")?,
+        node: Node(fields.exact("node")?),
+        stands: fields.known("whether it is owned", Stands::parse)?,
+        previous: fields.maybe("the bundle before", Digest::parse)?,
+        before: fields.number("records before")?,
+    })
+}
+
+fn record(
+    fields: &mut Fields<'_>,
+    document: &impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
+) -> Result<Record, String> {
+    let (header, length) = Header::read(fields.next()?)?;
+    let named = |why: &str| {
+        ["record ", &header.seq.to_string(), " of thread ", header.thread.as_str(), ": ", why].concat()
+    };
+    let body: Arc<[u8]> = match fields.next()?.split_first() {
+        Some((&WHOLE, body)) => Arc::from(body),
+        Some((&KNOWN, hash)) => {
+            let hash = std::str::from_utf8(hash).ok().and_then(|hash| Digest::parse(hash).ok());
+            let hash = hash.ok_or_else(|| named("names no document"))?;
+            document(hash)?.ok_or_else(|| named("its body is a document that is not there"))?
+        }
+        _ => return Err(named("has no body")),
+    };
+    if body.len() as u64 != length {
+        return Err(named("its body has another length than its header says"));
+    }
+    let (salt, head) = (fields.exact("salt")?, Digest(fields.exact("head")?));
+    // Which head it is sealed after does not matter for the leaf; whether the chain holds is for who folds it.
+    let sealed = header.seal(body, salt, head);
+    Ok(Record { head, ..sealed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::ids::{MessageId, Name, ThreadId};
+    use crate::words::record::{Kind, Mark, Role, head_zero};
+    use crate::words::time::Millis;
+
+    fn bundle() -> Bundle {
+        let thread = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
+        let mut head = head_zero(&thread);
+        let mut sealed = |seq: u64, body: &[u8]| {
+            let header = Header {
+                thread: thread.clone(),
+                seq,
+                id: MessageId([u8::try_from(seq).unwrap(); 16]),
+                kind: Kind::Message,
+                from: Name::parse("alice").unwrap(),
+                to: None,
+                call: None,
+                turn: None,
+                ordinal: None,
+                cause: None,
+                key: None,
+                origin: None,
+                time: Millis(1_795_158_000_007),
+                config: Digest([1; 32]),
+                code: Some(Mark::Role(Role::Note)),
+            };
+            let record = header.seal(Arc::from(body), [9; 16], head);
+            head = record.head;
+            Arc::new(record)
+        };
+        let records = vec![sealed(1, b"<a/>"), sealed(2, &[b'x'; 100_000]), sealed(3, b"1:0\n")];
+        let document = Arc::from(&b"a document"[..]);
+        Bundle {
+            head: Head {
+                partition: 0,
+                epoch: 3,
+                node: Node([5; 16]),
+                stands: Stands::Owned,
+                previous: Some(Digest([8; 32])),
+                before: 41,
+            },
+            documents: vec![Document { hash: Digest::of(&document), bytes: document }],
+            records,
+        }
+    }
+
+    fn nothing(_: Digest) -> Result<Option<Arc<[u8]>>, String> {
+        Ok(None)
+    }
+
+    #[test]
+    fn a_bundle_comes_apart_into_what_it_was_made_of() {
+        let bundle = bundle();
+        let sealed = bundle.seal(|_| false);
+        let read = Bundle::read(&sealed.bytes, nothing).unwrap();
+        assert_eq!((&read.head, &read.records), (&bundle.head, &bundle.records));
+        assert_eq!(read.documents.len(), 1);
+        assert_eq!(read.documents[0].hash, bundle.documents[0].hash);
+        assert_eq!(head_of(&sealed.bytes), Ok(bundle.head.clone()));
+        assert_eq!(read.seal(|_| false).bytes, sealed.bytes);
+        assert!(matches!(Message::of(&sealed.bytes), Ok(Message::Bundle(hash)) if hash == sealed.hash));
+        assert!(matches!(Message::of(&sealed.apart()), Ok(Message::Apart(hash)) if hash == sealed.hash));
+    }
+
+    #[test]
+    fn a_large_body_that_the_log_holds_is_named_and_found_again() {
+        let bundle = bundle();
+        let large = bundle.records[1].body.clone();
+        let sealed = bundle.seal(|hash| hash == Digest::of(&large));
+        assert!(sealed.bytes.len() < 4096, "{}", sealed.bytes.len());
+        let read = Bundle::read(&sealed.bytes, |_| Ok(Some(large.clone()))).unwrap();
+        assert_eq!(read.records, bundle.records);
+        let absent = Bundle::read(&sealed.bytes, nothing).unwrap_err();
+        assert_eq!(absent, "record 2 of thread sess-1f0c9a2b77d1: its body is a document that is not there");
+    }
+
+    #[test]
+    fn no_part_of_a_bundle_is_taken_for_a_whole_one() {
+        let mut bundle = bundle();
+        bundle.records.remove(1);
+        let sealed = bundle.seal(|_| false);
+        for end in 0..sealed.bytes.len() {
+            assert!(Bundle::read(sealed.bytes.get(..end).unwrap(), nothing).is_err(), "cut after {end}");
+        }
+        for at in 0..sealed.bytes.len() {
+            let mut other = sealed.bytes.clone();
+            other[at] ^= 1;
+            // It is refused, or it is another bundle by name: none passes for this one.
+            if Bundle::read(&other, nothing).is_ok() {
+                assert_ne!(Digest::of(&other), sealed.hash);
+            }
+        }
+        for word in ["", "systole", "18:systole bundle v2\n", "99999999999999999999:", "1:", "01:a\n"] {
+            assert!(Bundle::read(word.as_bytes(), nothing).is_err(), "{word:?}");
+            assert!(Message::of(word.as_bytes()).is_err(), "{word:?}");
+        }
+    }
+}

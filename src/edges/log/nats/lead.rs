@@ -1,0 +1,216 @@
+//! Who writes the partition, and for how long. Taking it over is a bundle with a higher epoch; showing life once a second
+//! only keeps others from trying. Whoever hears of a higher epoch than its own writes nothing any more.
+//!
+//! Time decides here when to try, and never who wins: that does the stream.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::Subscriber;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::time::{Instant, interval, timeout_at};
+
+use super::bundle::{Node, Stands};
+use super::follow::Follower;
+use super::scribe::{Scribe, Written};
+use super::{Manner, PARTITION, Unopened};
+use crate::edges::nats::{LogStream, Unusable};
+use crate::edges::tasks::{self, Kind};
+use crate::words::ids::Digest;
+use crate::words::ports::{Batch, Commit, LogFault};
+
+/// How often whoever writes shows that it lives.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long it may be silent before another one takes over.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// A sign of life.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Sign {
+    node: String,
+    epoch: u64,
+    /// The process.
+    pub process: u32,
+    /// The machine it runs on.
+    pub host: String,
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} on {}", self.process, self.host)
+    }
+}
+
+impl Sign {
+    fn of(node: Node, epoch: u64) -> Sign {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Sign { node: hex(node), epoch, process: std::process::id(), host }
+    }
+}
+
+fn hex(node: Node) -> String {
+    let mut wide = [0; 32];
+    for (byte, of) in wide.iter_mut().zip(node.0) {
+        *byte = of;
+    }
+    Digest(wide).to_string().chars().take(32).collect()
+}
+
+/// Whether this process still writes the log. Clones are the same.
+#[derive(Clone)]
+pub struct Lead {
+    lost: Arc<watch::Sender<Option<String>>>,
+}
+
+impl Lead {
+    /// Why it does not any more, if that is so.
+    pub fn lost(&self) -> Option<String> {
+        self.lost.borrow().clone()
+    }
+
+    /// Waits until it does not any more; gives why.
+    pub async fn is_lost(&self) -> String {
+        let mut lost = self.lost.subscribe();
+        // Whoever waits holds the sender.
+        let words = lost.wait_for(Option::is_some).await.map(|words| words.clone());
+        words.ok().flatten().unwrap_or_default()
+    }
+
+    /// Says that it does not any more. The first word stays.
+    pub(super) fn lose(&self, words: &str) {
+        self.lost.send_if_modified(|lost| {
+            let is_first = lost.is_none();
+            lost.get_or_insert_with(|| words.to_owned());
+            is_first
+        });
+    }
+}
+
+/// Takes the partition over: at once where nobody has it, or this copy had it before; else when whoever has it is silent.
+pub(super) async fn take_over(mut follower: Follower, mut manner: Manner) -> Result<Scribe, Unopened> {
+    let mut others = Others::listen(&follower).await?;
+    loop {
+        let tail = &follower.tail;
+        let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == follower.node);
+        if !is_free && let Some(heard) = others.heard(tail.epoch).await {
+            match (heard, &mut manner) {
+                (Heard::Sign(by), Manner::AtOnce) => {
+                    let (stream, address) = (follower.stream.name(), follower.stream.address());
+                    return Err(Unopened::Led { stream: stream.to_owned(), address: address.to_owned(), by });
+                }
+                (Heard::Sign(sign), Manner::StandBy(tell)) => tell(&sign),
+                (Heard::Bundle, _) => {}
+            }
+            follower.catch_up().await?;
+            continue;
+        }
+        follower.catch_up().await?;
+        let mut scribe = Scribe { epoch: follower.tail.epoch + 1, follower };
+        let nothing = Batch::default();
+        let sealed = scribe.seal(&nothing, Stands::Owned);
+        match scribe.quill().write(&sealed, false).await {
+            Written::At(followed) => match scribe.keep(&nothing, followed, Stands::Owned) {
+                Commit::Committed(_) => return Ok(scribe),
+                Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
+                    let path = scribe.follower.copy.path().display().to_string();
+                    return Err(LogFault::Io { path, why }.into());
+                }
+            },
+            Written::NotYet(why) => {
+                let path = scribe.follower.stream.name().to_owned();
+                return Err(LogFault::Io { path, why }.into());
+            }
+            // Somebody was quicker.
+            Written::Lost(_) => {
+                follower = scribe.follower;
+                follower.catch_up().await?;
+            }
+        }
+    }
+}
+
+async fn heard(stream: &LogStream) -> Result<Subscriber, Unopened> {
+    let no = |why| Unusable::Unreachable { address: stream.address().to_owned(), why };
+    Ok(stream.signs_of_life(PARTITION).await.map_err(no)?)
+}
+
+/// What shows that somebody has the partition.
+enum Heard {
+    Sign(Sign),
+    Bundle,
+}
+
+/// Those who have the partition or had it.
+struct Others {
+    own: String,
+    signs: Subscriber,
+    sent: Subscriber,
+}
+
+impl Others {
+    async fn listen(follower: &Follower) -> Result<Others, Unopened> {
+        let stream = &follower.stream;
+        let no = |why| Unusable::Unreachable { address: stream.address().to_owned(), why };
+        let sent = stream.sent(PARTITION).await.map_err(no)?;
+        Ok(Others { own: hex(follower.node), signs: heard(stream).await?, sent })
+    }
+
+    /// What is heard of whoever has it in that epoch or a later one; none where it was silent for too long.
+    async fn heard(&mut self, epoch: u64) -> Option<Heard> {
+        let end = Instant::now() + SILENCE;
+        loop {
+            let message = tokio::select! {
+                sign = timeout_at(end, next(&mut self.signs)) => sign.ok()??,
+                sent = next(&mut self.sent) => {
+                    sent?;
+                    return Some(Heard::Bundle);
+                }
+            };
+            let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
+            if sign.epoch >= epoch && sign.node != self.own {
+                return Some(Heard::Sign(sign));
+            }
+        }
+    }
+}
+
+async fn next(signs: &mut Subscriber) -> Option<async_nats::Message> {
+    use futures_core::Stream as _;
+    std::future::poll_fn(|cx| std::pin::Pin::new(&mut *signs).poll_next(cx)).await
+}
+
+/// Shows life from now on, as long as somebody holds what is given, and listens to who else does.
+pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
+    let (stream, own) = (scribe.follower.stream.clone(), Sign::of(scribe.follower.node, scribe.epoch));
+    let mut signs = heard(&stream).await?;
+    let (lost, mut over) = watch::channel(None);
+    let lead = Lead { lost: Arc::new(lost) };
+    let held = Arc::downgrade(&lead.lost);
+    let work = async move {
+        let mut beat = interval(BEAT);
+        loop {
+            tokio::select! {
+                _ = beat.tick() => {
+                    let sign = serde_json::to_vec(&own).unwrap_or_default();
+                    if let Err(words) = stream.show_life(PARTITION, sign).await {
+                        tracing::debug!(%words, "no sign of life was given");
+                    }
+                }
+                heard = next(&mut signs) => {
+                    let Some(message) = heard else { return };
+                    let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
+                    if sign.epoch > own.epoch && let Some(lost) = held.upgrade() {
+                        let words = ["the log ", stream.name(), " was taken over by ", &sign.to_string()];
+                        Lead { lost }.lose(&words.concat());
+                    }
+                }
+                // Lost, or nobody holds it any more.
+                _ = over.changed() => return,
+            }
+        }
+    };
+    let _ends_with_the_lead = tasks::start(Kind::Pump, work, async |_| ());
+    Ok(lead)
+}

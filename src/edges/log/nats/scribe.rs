@@ -1,0 +1,159 @@
+//! Writes bundles into the stream, and finds out what became of one whose answer did not come.
+//!
+//! Failure is never assumed from silence. What is doubtful is settled by what the stream holds: this very bundle, and it
+//! is stored; the one before it still, and the same bytes are sent again with the same expectation, so that of two
+//! copies one lands; anything else, and the partition has another owner.
+
+use std::sync::Arc;
+
+use super::PARTITION;
+use super::bundle::{Bundle, Head, Node, Sealed, Stands};
+use super::follow::{Follower, Unfollowed, Unwhole, whole};
+use crate::edges::log::sqlite::Followed;
+use crate::edges::nats::{Appended, LogStream};
+use crate::words::ports::{Batch, Commit};
+
+/// How often one bundle is sent before whoever waits is told that it takes longer.
+const TRIES: usize = 2;
+
+/// What came of writing.
+pub(super) enum Written {
+    /// It is stored there.
+    At(Followed),
+    /// Nothing else can be written before it is known whether it is stored; the same bytes may be sent again.
+    NotYet(String),
+    /// Another owner writes here.
+    Lost(String),
+}
+
+/// Who writes the partition's bundles.
+pub(super) struct Scribe {
+    pub(super) follower: Follower,
+    /// Its epoch; nothing is written in any other.
+    pub(super) epoch: u64,
+}
+
+impl Scribe {
+    /// The next bundle.
+    pub(super) fn seal(&self, batch: &Batch, stands: Stands) -> Sealed {
+        let Follower { copy, node, tail, .. } = &self.follower;
+        let new = |document: &&crate::words::ports::Document| !copy.holds(document.hash);
+        let bundle = Bundle {
+            head: Head {
+                partition: PARTITION,
+                epoch: self.epoch,
+                node: *node,
+                stands,
+                previous: tail.bundle(),
+                before: copy.last().0,
+            },
+            documents: batch.documents.iter().filter(new).cloned().collect(),
+            records: batch.records.clone(),
+        };
+        bundle.seal(|hash| copy.holds(hash))
+    }
+
+    /// What writes the next bundle.
+    pub(super) fn quill(&self) -> Quill {
+        let Follower { stream, node, tail, .. } = &self.follower;
+        Quill { stream: stream.clone(), node: *node, after: tail.followed.sequence }
+    }
+
+    /// Writes into the copy what is stored in the stream.
+    pub(super) fn keep(&mut self, batch: &Batch, followed: Followed, stands: Stands) -> Commit {
+        if let Err(commit) = self.follower.copy.prepare(batch) {
+            return commit;
+        }
+        self.keep_prepared(followed, stands)
+    }
+
+    /// Keeps what is prepared there.
+    pub(super) fn keep_prepared(&mut self, followed: Followed, stands: Stands) -> Commit {
+        let kept = self.follower.copy.keep(Some(&followed));
+        if matches!(kept, Commit::Committed(_)) {
+            let (tail, node) = (&mut self.follower.tail, self.follower.node);
+            (tail.followed, tail.epoch, tail.by, tail.stands) = (followed, self.epoch, Some(node), stands);
+        }
+        kept
+    }
+
+    /// Brings the copy up to what the stream holds; in words why not.
+    pub(super) async fn catch_up(&mut self) -> Result<(), String> {
+        let caught_up = self.follower.catch_up().await;
+        caught_up.map(drop).map_err(|unfollowed: Unfollowed| unfollowed.to_string())
+    }
+}
+
+/// Writes one bundle.
+pub(super) struct Quill {
+    stream: Arc<LogStream>,
+    node: Node,
+    /// The place of the bundle before it.
+    after: u64,
+}
+
+impl Quill {
+    /// Writes it. `in_doubt` says that it may have been sent before.
+    pub(super) async fn write(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
+        let stream = &self.stream;
+        let bytes = if sealed.bytes.len() > stream.largest() {
+            if let Err(words) = stream.put_apart(sealed.hash, &sealed.bytes).await {
+                return Written::NotYet(words);
+            }
+            sealed.apart()
+        } else {
+            sealed.bytes.clone()
+        };
+        let mut doubt = "the log was not written".to_owned();
+        for _ in 0..TRIES {
+            if in_doubt {
+                match self.look(sealed).await {
+                    Ok(None) => {}
+                    Ok(Some(written)) => return written,
+                    Err(words) => return Written::NotYet(words),
+                }
+            }
+            match stream.append(PARTITION, bytes.clone(), self.after).await {
+                Appended::At(sequence) => {
+                    return Written::At(Followed { sequence, bundle: sealed.hash });
+                }
+                Appended::Stale => in_doubt = true,
+                Appended::Refused(words) => return Written::NotYet(words),
+                Appended::Unknown(words) => (in_doubt, doubt) = (true, words),
+            }
+        }
+        match self.look(sealed).await {
+            Ok(Some(written)) => written,
+            Ok(None) => Written::NotYet(doubt),
+            Err(words) => Written::NotYet(words),
+        }
+    }
+
+    /// What the stream says of a doubtful bundle; none where it is not stored, or not yet.
+    async fn look(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
+        let last = self.stream.last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
+        let lost = |by: &str| {
+            let words = ["the log ", self.stream.name(), " was taken over by ", by].concat();
+            Ok(Some(Written::Lost(words)))
+        };
+        let last = match last {
+            Some(last) if last.sequence == self.after => return Ok(None),
+            None if self.after == 0 => return Ok(None),
+            None => return lost("nobody, and holds nothing any more"),
+            Some(last) => last,
+        };
+        let (hash, bytes) = match whole(&self.stream, &last).await {
+            Ok(whole) => whole,
+            Err(Unwhole::NotYet(words)) => return Err(words),
+            Err(Unwhole::Unknown(why)) => return lost(&["somebody else: ", &why].concat()),
+        };
+        if hash == sealed.hash {
+            return Ok(Some(Written::At(Followed { sequence: last.sequence, bundle: hash })));
+        }
+        match super::bundle::head_of(&bytes) {
+            Ok(head) if head.node == self.node => lost("this pump in another life"),
+            Ok(head) => lost(&["another pump, in epoch ", &head.epoch.to_string()].concat()),
+            Err(why) => lost(&["somebody else: ", &why].concat()),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The stream that a log lies in, and what is too large for it beside it: made, looked at, appended to, read. What a
+//! message holds is not known here.
+//!
+//! A message is appended with what the last one of its subject is expected to be, and stored nowhere where that is not
+//! so: nothing else keeps two pumps apart. Whether a message whose answer did not come is stored nobody knows, and this
+//! room does not guess: it says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::response::Response;
+use async_nats::jetstream::stream::{
+    Config, DiscardPolicy, Info, PersistenceMode, RawMessage, RetentionPolicy, StorageType,
+};
+use async_nats::{Client, Subscriber};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::time::timeout;
+
+use super::unusable::Unusable;
+use super::wire::Wire;
+use super::{Broker, PATIENCE, bus};
+use crate::words::ids::{Digest, Name};
+
+/// Bytes of a message's headers and subject, at most.
+const HEADERS: usize = 1024;
+/// Most bytes of a bundle that travels as one message, where the broker would take more.
+const LARGEST: usize = 900 << 10;
+
+/// A message of the stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// Its place in the stream.
+    pub sequence: u64,
+    /// What it holds.
+    pub bytes: Vec<u8>,
+}
+
+/// What came of appending.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Appended {
+    /// It is stored there.
+    At(u64),
+    /// It is not: something else was stored since.
+    Stale,
+    /// It is not, and may be tried again later; in words why.
+    Refused(String),
+    /// Nobody knows; in words why.
+    Unknown(String),
+}
+
+/// The stream of a log.
+pub struct LogStream {
+    broker: Arc<Broker>,
+    organism: Name,
+    stream: String,
+    largest: usize,
+    apart: ObjectStore,
+}
+
+impl LogStream {
+    /// Finds the stream, or makes it.
+    pub async fn find_or_make(
+        broker: Arc<Broker>,
+        organism: &Name,
+        replicas: usize,
+    ) -> Result<LogStream, Unusable> {
+        let (wire, subjects) = (&broker.wire, &broker.subjects);
+        let wanted = Config {
+            name: subjects.log_stream(),
+            subjects: vec![subjects.logs()],
+            description: Some(["the log of the organism ", organism.as_str()].concat()),
+            storage: StorageType::File,
+            retention: RetentionPolicy::Limits,
+            // A full stream refuses what is new.
+            discard: DiscardPolicy::New,
+            num_replicas: replicas,
+            deny_delete: true,
+            deny_purge: true,
+            ..Config::default()
+        };
+        let found: Info = bus::found_or_made(wire, organism, &wanted).await?;
+        let lost = "only if its records may be lost: better give it back the settings it was made with";
+        bus::judge(wire, organism, &wanted, &found.config, altered, lost)?;
+        let stream = bus::largest(&found.config).unwrap_or(usize::MAX);
+        let server = broker.wire.client.max_payload();
+        let largest = stream.min(server).saturating_sub(HEADERS).min(LARGEST);
+        let apart = bucket(wire, subjects.bucket(), replicas).await?;
+        let stream = wanted.name;
+        Ok(LogStream { broker, organism: organism.clone(), stream, largest, apart })
+    }
+
+    /// Most bytes of a message of it.
+    pub fn largest(&self) -> usize {
+        self.largest
+    }
+
+    /// Where the broker is, for words.
+    pub fn address(&self) -> &str {
+        self.broker.address()
+    }
+
+    /// What the stream is called, for words.
+    pub fn name(&self) -> &str {
+        &self.stream
+    }
+
+    /// The last message of a partition.
+    pub async fn last(&self, partition: u32) -> Result<Option<Stored>, Unusable> {
+        let asked = json!({ "last_by_subj": self.broker.subjects.log(partition) });
+        read(&self.broker.wire, "the last message of the log was read", &self.stream, asked).await
+    }
+
+    /// The first message of a partition from that place in the stream on.
+    pub async fn from(&self, partition: u32, sequence: u64) -> Result<Option<Stored>, Unusable> {
+        let asked = json!({ "seq": sequence, "next_by_subj": self.broker.subjects.log(partition) });
+        read(&self.broker.wire, "a message of the log was read", &self.stream, asked).await
+    }
+
+    /// Appends a message to a partition whose last message is at that place; 0 where it has none.
+    pub async fn append(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> Appended {
+        let (wire, subject) = (&self.broker.wire, self.broker.subjects.log(partition));
+        let what = "the log was written";
+        match wire.publish(what, &subject, bytes, Some(expected)).await {
+            Ok(Response::Ok(ack)) => Appended::At(ack.sequence),
+            Ok(Response::Err { error }) => match error.error_code() {
+                ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
+                    Appended::Stale
+                }
+                _ => Appended::Refused(wire.refused(what, &error.to_string()).to_string()),
+            },
+            Err(unusable) => Appended::Unknown(unusable.to_string()),
+        }
+    }
+
+    /// Keeps what is too large for a message, under its hash.
+    pub async fn put_apart(&self, hash: Digest, bytes: &[u8]) -> Result<(), String> {
+        let name = hash.to_string();
+        let put = async {
+            if self.apart.info(&name).await.is_ok_and(|found| found.size == bytes.len()) {
+                return Ok(());
+            }
+            let mut bytes = bytes;
+            self.apart.put(name.as_str(), &mut bytes).await.map(drop).map_err(|error| error.to_string())
+        };
+        self.in_time("what is large was put apart", bytes.len(), put).await
+    }
+
+    /// What is kept under that hash.
+    pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, String> {
+        let name = hash.to_string();
+        let info = async { self.apart.info(&name).await.map_err(|error| error.to_string()) };
+        let size = self.in_time("what is large was looked for", 0, info).await?.size;
+        let get = async {
+            let mut object = self.apart.get(&name).await.map_err(|error| error.to_string())?;
+            let mut bytes = Vec::with_capacity(size);
+            object.read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
+            Ok(bytes)
+        };
+        let bytes = self.in_time("what is large was read", size, get).await?;
+        if Digest::of(&bytes) != hash {
+            return Err(["what is kept as ", &name, " in ", self.address(), " has another hash"].concat());
+        }
+        Ok(bytes)
+    }
+
+    /// What takes many messages may take longer: a second more for each MiB.
+    async fn in_time<T>(
+        &self,
+        what: &str,
+        bytes: usize,
+        work: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let patience = PATIENCE + Duration::from_secs((bytes >> 20) as u64);
+        let at = || ["the broker at ", self.address(), ", when ", what, ": "].concat();
+        match timeout(patience, work).await {
+            Ok(done) => done.map_err(|error| [at(), error].concat()),
+            Err(_) => Err([at(), "no answer within ".into(), format!("{patience:?}")].concat()),
+        }
+    }
+
+    /// The bytes that all pumps of the organism share, which are these if there are none yet.
+    pub async fn shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], Unusable> {
+        let (wire, subject) = (&self.broker.wire, self.broker.subjects.secret());
+        let what = "what delivery tokens are made from was shared";
+        match wire.publish(what, &subject, own.to_vec(), Some(0)).await? {
+            Response::Ok(_) => return Ok(own),
+            Response::Err { error }
+                if matches!(
+                    error.error_code(),
+                    ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+                ) => {}
+            Response::Err { error } => return Err(wire.refused(what, &error.to_string())),
+        }
+        let bus = self.broker.subjects.bus_stream();
+        let found = read(wire, what, &bus, json!({ "last_by_subj": subject })).await?;
+        let bytes = found.and_then(|found| found.bytes.try_into().ok());
+        bytes.ok_or_else(|| wire.refused(what, "other than 32 bytes are stored there"))
+    }
+
+    /// Shows that whoever has the partition lives.
+    pub async fn show_life(&self, partition: u32, sign: Vec<u8>) -> Result<(), String> {
+        let subject = self.broker.subjects.life(partition);
+        self.client().publish(subject, sign.into()).await.map_err(|error| error.to_string())
+    }
+
+    /// The signs of life of a partition, from now on.
+    pub async fn signs_of_life(&self, partition: u32) -> Result<Subscriber, String> {
+        let subject = self.broker.subjects.life(partition);
+        self.client().subscribe(subject).await.map_err(|error| error.to_string())
+    }
+
+    /// What is sent to a partition, from now on. Whether it was stored is not known from it.
+    pub async fn sent(&self, partition: u32) -> Result<Subscriber, String> {
+        let subject = self.broker.subjects.log(partition);
+        self.client().subscribe(subject).await.map_err(|error| error.to_string())
+    }
+
+    fn client(&self) -> &Client {
+        self.broker.client()
+    }
+
+    /// Whose log it is.
+    pub fn organism(&self) -> &Name {
+        &self.organism
+    }
+}
+
+/// One message of a stream, as its leader has it.
+async fn read(wire: &Wire, what: &str, stream: &str, asked: Value) -> Result<Option<Stored>, Unusable> {
+    #[derive(serde::Deserialize)]
+    struct Found {
+        message: RawMessage,
+    }
+    match wire.ask::<Found>(what, &["STREAM.MSG.GET.", stream].concat(), &asked).await? {
+        Response::Ok(found) => {
+            let message = StreamMessage::try_from(found.message);
+            let message = message.map_err(|error| wire.refused(what, &error.to_string()))?;
+            Ok(Some(Stored { sequence: message.sequence, bytes: message.payload.to_vec() }))
+        }
+        Response::Err { error } if error.error_code() == ErrorCode::NO_MESSAGE_FOUND => Ok(None),
+        Response::Err { error } => Err(wire.refused(what, &error.to_string())),
+    }
+}
+
+async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, Unusable> {
+    let what = ["the object store ", &bucket, " was looked for"].concat();
+    let found = async {
+        match wire.jetstream.get_object_store(&bucket).await {
+            Ok(found) => Ok(found),
+            Err(_) => {
+                let config = object_store::Config {
+                    bucket: bucket.clone(),
+                    storage: StorageType::File,
+                    num_replicas: replicas,
+                    ..object_store::Config::default()
+                };
+                wire.jetstream.create_object_store(config).await
+            }
+        }
+    };
+    wire.heard(&what, found).await?.map_err(|error| wire.refused(&what, &error.to_string()))
+}
+
+/// What of a stream would lose records, or send them elsewhere.
+fn altered(wanted: &Config, found: &Config) -> Vec<String> {
+    let subjects =
+        || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));
+    let said: [(bool, &dyn Fn() -> String); 10] = [
+        (found.subjects != wanted.subjects, &subjects),
+        (found.retention != wanted.retention, &|| "messages leave it when they were read".to_owned()),
+        (found.storage != wanted.storage, &|| "its storage is no file".to_owned()),
+        (found.discard != wanted.discard, &|| "it drops old messages for new ones".to_owned()),
+        (found.max_age > Duration::ZERO, &|| {
+            format!("it drops messages after {} s", found.max_age.as_secs_f64())
+        }),
+        (found.max_messages_per_subject > 0, &|| {
+            format!("it keeps {} messages of a partition", found.max_messages_per_subject)
+        }),
+        (found.no_ack, &|| "it does not say what it stored".to_owned()),
+        (found.persist_mode == Some(PersistenceMode::Async), &|| "it says `stored` before it is".to_owned()),
+        (!found.deny_delete || !found.deny_purge, &|| "messages can be deleted from it".to_owned()),
+        (found.mirror.is_some() || found.sources.is_some() || found.subject_transform.is_some(), &|| {
+            "it takes messages from other streams, or writes subjects anew".to_owned()
+        }),
+    ];
+    said.iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words()).collect()
+}

@@ -1,0 +1,54 @@
+//! Whether a broker syncs what it takes before it says that it has it. A client cannot ask for that; the broker's
+//! monitoring page shows it, and which server it is of.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::unusable::{Unusable, line};
+use super::wire::Wire;
+
+/// Bytes of a page that are read.
+const PAGE_BYTES: u64 = 1 << 20;
+
+#[derive(Deserialize)]
+struct Page {
+    server_id: String,
+    config: Option<Configured>,
+}
+
+#[derive(Deserialize)]
+struct Configured {
+    #[serde(default)]
+    sync_always: bool,
+}
+
+/// Looks at every page. All servers have to sync, and the one that is spoken to has to be among them.
+pub(super) async fn syncs(wire: &Wire, pages: &[String], patience: Duration) -> Result<(), Unusable> {
+    let mut seen = Vec::new();
+    for page in pages {
+        let (address, asked) = (page.clone(), page.clone());
+        let read = tokio::task::spawn_blocking(move || read(&asked, patience)).await;
+        let read = read.unwrap_or_else(|panic| Err(panic.to_string()));
+        let read = read.map_err(|why| Unusable::Unseen { page: address.clone(), why: line(&why) })?;
+        if !read.config.is_some_and(|config| config.sync_always) {
+            return Err(Unusable::Unsynced { page: address });
+        }
+        seen.push(read.server_id);
+    }
+    let server = wire.client.server_info().server_id;
+    if seen.contains(&server) {
+        return Ok(());
+    }
+    let why = ["it is of another server than the one at ", &wire.address].concat();
+    Err(Unusable::Unseen { page: pages.join(", "), why })
+}
+
+fn read(page: &str, patience: Duration) -> Result<Page, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(patience)).build().into();
+    let address = ["http://", page, "/jsz?config=1"].concat();
+    let mut answer = agent.get(&address).call().map_err(|error| error.to_string())?;
+    let text = answer.body_mut().with_config().limit(PAGE_BYTES).read_to_string();
+    let text = text.map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|_| "it is no page of a nats-server with JetStream".to_owned())
+}

@@ -1,0 +1,135 @@
+//! Length-prefixed fields: the decimal length, a colon, the bytes, a line break. What is hashed and what travels in
+//! bundles is made of them, because no byte of a field can end it. Written without a copy; read with every length
+//! checked against what is there, since the bytes may have come from anywhere.
+
+use std::fmt::Display;
+
+/// Digits that a length may have: more than any length needs.
+const LENGTH_DIGITS: usize = 20;
+
+/// The decimal digits of a number, at the end of a buffer that has room for the longest.
+fn digits(buffer: &mut [u8; LENGTH_DIGITS], number: u64) -> &[u8] {
+    let (mut at, mut left) = (buffer.len(), number);
+    loop {
+        at -= 1;
+        if let Some(place) = buffer.get_mut(at) {
+            *place = b'0' + u8::try_from(left % 10).unwrap_or(0);
+        }
+        left /= 10;
+        if left == 0 {
+            return buffer.get(at..).unwrap_or_default();
+        }
+    }
+}
+
+/// Writes a field.
+pub fn field(out: &mut Vec<u8>, value: &[u8]) {
+    out.extend_from_slice(digits(&mut [0; LENGTH_DIGITS], value.len() as u64));
+    out.push(b':');
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+/// Writes a number as a field; an absent one is empty.
+pub fn number_field(out: &mut Vec<u8>, number: Option<u64>) {
+    let mut buffer = [0; LENGTH_DIGITS];
+    field(out, number.map_or(&[], |n| digits(&mut buffer, n)));
+}
+
+/// Fields, as they are read one after the other.
+pub struct Fields<'b> {
+    rest: &'b [u8],
+    /// Bytes before the rest, for words.
+    read: usize,
+}
+
+impl<'b> Fields<'b> {
+    /// From the first byte on.
+    pub fn new(bytes: &'b [u8]) -> Fields<'b> {
+        Fields { rest: bytes, read: 0 }
+    }
+
+    fn no<T>(&self, why: &str) -> Result<T, String> {
+        Err(["at byte ", &self.read.to_string(), ": ", why].concat())
+    }
+
+    /// The bytes of the next field.
+    pub fn next(&mut self) -> Result<&'b [u8], String> {
+        let colon = self.rest.iter().take(LENGTH_DIGITS + 1).position(|byte| *byte == b':');
+        let Some((length, rest)) =
+            colon.and_then(|at| Some((self.rest.get(..at)?, self.rest.get(at + 1..)?)))
+        else {
+            return self.no("there is no length");
+        };
+        // One way to write each length, so that equal fields are equal bytes.
+        let is_plain = length == b"0" || length.first().is_some_and(|digit| (b'1'..=b'9').contains(digit));
+        let number = std::str::from_utf8(length).ok().filter(|_| is_plain).and_then(|text| text.parse().ok());
+        let Some(number) = number.filter(|number: &usize| *number < rest.len()) else {
+            return self.no("the length is none, or more than there is");
+        };
+        let (Some(value), Some((b'\n', behind))) =
+            (rest.get(..number), rest.get(number..).and_then(<[u8]>::split_first))
+        else {
+            return self.no("the field does not end where it says");
+        };
+        self.read += length.len() + number + 2;
+        self.rest = behind;
+        Ok(value)
+    }
+
+    /// A field of so many bytes.
+    pub fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], String> {
+        let value = self.next()?;
+        value.try_into().or_else(|_| {
+            self.no(&[what, ": ", &value.len().to_string(), " bytes, not ", &N.to_string()].concat())
+        })
+    }
+
+    /// A field of text; none where it is empty.
+    fn text(&mut self, what: &str) -> Result<Option<&'b str>, String> {
+        match std::str::from_utf8(self.next()?) {
+            Ok("") => Ok(None),
+            Ok(text) => Ok(Some(text)),
+            Err(_) => self.no(&[what, ": no text"].concat()),
+        }
+    }
+
+    /// A field that may be empty.
+    pub fn maybe<T, E: Display>(
+        &mut self,
+        what: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, String> {
+        match self.text(what)?.map(parse).transpose() {
+            Ok(value) => Ok(value),
+            Err(error) => self.no(&[what, ": ", &error.to_string()].concat()),
+        }
+    }
+
+    /// A field that has a value.
+    pub fn parsed<T, E: Display>(
+        &mut self,
+        what: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<T, String> {
+        match self.maybe(what, parse)? {
+            Some(value) => Ok(value),
+            None => self.no(&[what, ": is missing"].concat()),
+        }
+    }
+
+    /// A field whose value is one of those that this version knows.
+    pub fn known<T>(&mut self, what: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, String> {
+        self.parsed(what, |text| parse(text).ok_or("not known to this version"))
+    }
+
+    /// A number.
+    pub fn number(&mut self, what: &str) -> Result<u64, String> {
+        self.parsed(what, str::parse)
+    }
+
+    /// That nothing comes behind the last field.
+    pub fn end(self) -> Result<(), String> {
+        if self.rest.is_empty() { Ok(()) } else { self.no("there is more behind the last field") }
+    }
+}

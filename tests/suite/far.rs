@@ -1,0 +1,43 @@
+//! A log in a stream of a real broker, for tests of the log alone: several pumps may open it, each with its own copy.
+
+use std::path::Path;
+use std::time::Duration;
+
+use systole::edges::log::nats::{self, Manner, Opened, Unopened};
+use systole::edges::nats::{Broker, LogStream};
+use systole::pump::wake;
+use systole::words::ids::Name;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::broker::Server;
+
+/// How long the broker may take for an answer. One that is held is waited for twice as long.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A broker, and what carries what is sent to it.
+pub(crate) struct Far {
+    pub(crate) server: Server,
+    pub(crate) runtime: Runtime,
+}
+
+impl Far {
+    pub(crate) fn start() -> Far {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        Far { server: Server::start(), runtime: runtime.unwrap() }
+    }
+
+    /// Opens the log as a pump does that has this copy; it does not wait for another one to fall silent.
+    pub(crate) fn open(&self, copy: &Path) -> Result<Opened, Unopened> {
+        open_in(self.runtime.handle(), &self.server.url(), copy, Manner::AtOnce)
+    }
+}
+
+/// The same for a thread of its own.
+pub(crate) fn open_in(runtime: &Handle, url: &str, copy: &Path, manner: Manner) -> Result<Opened, Unopened> {
+    runtime.block_on(async {
+        let shop = Name::parse("shop").unwrap();
+        let broker = Broker::connect(&shop, url, None, PATIENCE).await?;
+        let stream = LogStream::find_or_make(broker.into(), &shop, 1).await?;
+        nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint)).await
+    })
+}

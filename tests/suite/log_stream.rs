@@ -1,0 +1,282 @@
+//! What is true of a log in NATS alone: its copies, its one writer, and a broker that falls silent in between.
+
+use std::sync::Arc;
+
+use systole::edges::log::nats::{Manner, Opened, Unopened};
+use systole::edges::log::sqlite;
+use systole::words::ids::Digest;
+use systole::words::ports::{
+    Batch, Commit, Document, LogFault, LogReader as _, LogWriter as _, Position, ReadBack,
+};
+use systole::words::record::Record;
+
+use crate::far::{Far, open_in};
+use crate::log_records::{Author, Folder, batch, root};
+
+fn committed(log: &mut Opened, batch: &Batch) -> Position {
+    match log.writer.commit(batch) {
+        Commit::Committed(position) => position,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn not_now(log: &mut Opened, batch: &Batch) -> String {
+    match log.writer.commit(batch) {
+        Commit::NotNow(words) => words,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn all(log: &Opened) -> Vec<(Position, Record)> {
+    log.reader.after(Position(0), usize::MAX).unwrap()
+}
+
+fn document(bytes: &[u8]) -> Document {
+    Document { hash: Digest::of(bytes), bytes: Arc::from(bytes) }
+}
+
+/// Bytes that are kept of the stream.
+fn stream_bytes(far: &Far) -> u64 {
+    far.runtime.block_on(async {
+        let jetstream = async_nats::jetstream::new(far.server.client().await);
+        jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap().cached_info().state.bytes
+    })
+}
+
+#[test]
+fn d1_a_copy_that_is_made_again_is_equal() {
+    let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
+    let (mut author, mut written) = (Author::default(), Vec::new());
+    let mut log = far.open(&first.log()).unwrap();
+    let mut write = |log: &mut Opened, records: Vec<Record>, documents: Vec<Document>| {
+        written.extend(records.clone());
+        committed(log, &Batch { documents, ..batch(records) });
+    };
+    write(&mut log, vec![author.full(&root(1)), author.note(&root(2), 10)], vec![document(b"a page")]);
+    // One that its record does not hold, the same again, and more of it than a message may have.
+    let large = author.note(&root(1), 200_000);
+    write(&mut log, vec![large.clone()], Vec::new());
+    let before = stream_bytes(&far);
+    write(&mut log, vec![author.record(&root(3), &large.body, |_| {})], Vec::new());
+    assert!(stream_bytes(&far) - before < 4096, "the same bytes were sent again");
+    write(&mut log, (0..30).map(|n| author.note(&root(4), 50_000 + n)).collect(), vec![document(b"a page")]);
+    assert!(stream_bytes(&far) - before < 100_000, "what is too large for a message lies apart");
+    drop(log);
+
+    let again = far.open(&second.log()).unwrap();
+    let read = all(&again);
+    assert_eq!(read.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), (1..=34).collect::<Vec<_>>());
+    assert_eq!(read.into_iter().map(|(_, record)| record).collect::<Vec<_>>(), written);
+    assert_eq!(&*again.reader.document(Digest::of(b"a page")).unwrap().unwrap(), b"a page");
+    assert!(again.reader.document(Digest::of(&large.body)).unwrap().is_some());
+    drop(again);
+    // Both are whole, by the proof that every log has.
+    for copy in [first.log(), second.log()] {
+        assert_eq!(sqlite::verify_all(&copy).unwrap().records, 34);
+    }
+}
+
+#[test]
+fn a_long_log_is_folded_while_it_is_copied_and_not_when_it_is_opened() {
+    let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&first.log()).unwrap();
+    for n in 0..50 {
+        committed(&mut log, &batch((0..100).map(|_| author.note(&root(n % 7), 10))));
+    }
+    drop(log);
+    let again = far.open(&second.log()).unwrap();
+    let left = again.reader.opening().unwrap().records.len();
+    assert!(left < 1_000, "{left} of 5000 records would be folded at every start");
+    let row = again.reader.row(&root(3)).unwrap().expect("a row was made");
+    assert_eq!(row.seq, 600);
+}
+
+#[test]
+fn d8_of_two_pumps_one_writes_and_the_other_learns_of_it() {
+    let (far, folder, other) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    drop(far.open(&folder.log()).unwrap());
+    // As on a machine that was copied whole: both believe that the log is theirs.
+    std::fs::copy(folder.log(), other.log()).unwrap();
+    let mut first = far.open(&folder.log()).unwrap();
+    committed(&mut first, &batch([author.note(&root(1), 10)]));
+    let mut second = far.open(&other.log()).unwrap();
+    assert_eq!(all(&second).len(), 1, "what the first one wrote is there");
+
+    let lost = batch([Author::default().note(&root(9), 10)]);
+    let Commit::Conflict(words) = first.writer.commit(&lost) else { panic!("two write") };
+    // The stream says so, or the other one's sign of life did before.
+    assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by "), "{words}");
+    assert_eq!(first.lead.lost(), Some(words.clone()));
+    assert_eq!(first.writer.commit(&lost), Commit::Conflict(words), "it tries no more");
+    assert_eq!(all(&first).len(), 1, "nothing of it is in its copy");
+
+    committed(&mut second, &batch([author.note(&root(1), 20)]));
+    assert!(second.lead.lost().is_none());
+    drop((first, second));
+    let third = Folder::new();
+    let seen = all(&far.open(&third.log()).unwrap());
+    assert_eq!(seen.iter().map(|(_, record)| record.header.seq).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
+    let (far, folder, other) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    let mut first = far.open(&folder.log()).unwrap();
+    match far.open(&other.log()).map(drop) {
+        Err(Unopened::Led { stream, by, .. }) => {
+            assert_eq!((&*stream, by.process), ("SYSTOLE_shop_LOG", std::process::id()));
+        }
+        other => panic!("{other:?}"),
+    }
+    let (tell, told) = std::sync::mpsc::channel();
+    let manner = Manner::StandBy(Box::new(move |sign| {
+        // Nobody listens any more once the first sign was heard.
+        let _heard = tell.send(sign.process);
+    }));
+    let (runtime, url) = (far.runtime.handle().clone(), far.server.url());
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| open_in(&runtime, &url, &other.log(), manner).unwrap());
+        assert_eq!(told.recv(), Ok(std::process::id()));
+        committed(&mut first, &batch([author.note(&root(1), 10)]));
+        drop(first);
+        // It let go, so nobody waits for its silence.
+        let mut second = waits.join().unwrap();
+        assert_eq!(all(&second).len(), 1);
+        committed(&mut second, &batch([author.note(&root(1), 10)]));
+    });
+}
+
+#[test]
+fn d7_a_broker_that_is_killed_between_two_commits_has_each_once() {
+    let (mut far, folder, other) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
+    far.server.kill();
+    let waits = batch([author.note(&root(1), 20), author.note(&root(2), 30)]);
+    let words = not_now(&mut log, &waits);
+    assert!(words.contains("127.0.0.1"), "{words}");
+    assert_eq!(log.reader.last(), Ok(Position(1)), "nobody sees what is not stored");
+    far.server.start_again();
+    let stored = (0..20).find_map(|_| match log.writer.commit(&waits) {
+        Commit::Committed(position) => Some(position),
+        Commit::NotNow(_) => None,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(stored, Some(Position(3)));
+    committed(&mut log, &batch([author.note(&root(2), 40)]));
+    drop(log);
+    let again = far.open(&other.log()).unwrap();
+    assert_eq!(all(&again).len(), 4);
+}
+
+#[test]
+fn d7_a_commit_that_a_paused_broker_took_after_all_is_one() {
+    let (far, folder, other) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
+    far.server.pause();
+    let doubtful = batch([author.note(&root(1), 20)]);
+    not_now(&mut log, &doubtful);
+    // What it was sent waits in its socket: it takes it now.
+    far.server.go_on();
+    assert_eq!(committed(&mut log, &doubtful), Position(2));
+    assert_eq!(committed(&mut log, &batch([author.note(&root(1), 30)])), Position(3));
+    drop(log);
+    let again = far.open(&other.log()).unwrap();
+    assert_eq!(all(&again).iter().map(|(_, r)| r.header.seq).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn a_stored_batch_that_its_copy_lost_is_read_from_the_stream() {
+    let (far, folder) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    let stored = batch([author.note(&root(1), 10)]);
+    committed(&mut log, &stored);
+    assert_eq!(log.writer.read_back(&stored), ReadBack::Stored(Position(1)));
+    let absent = batch([author.note(&root(1), 20)]);
+    assert_eq!(log.writer.read_back(&absent), ReadBack::Absent);
+    assert_eq!(committed(&mut log, &absent), Position(2));
+}
+
+#[test]
+fn a_copy_is_no_log_and_a_log_no_copy() {
+    let (far, folder, own) = (Far::start(), Folder::new(), Folder::new());
+    drop(far.open(&folder.log()).unwrap());
+    let Err(LogFault::Foreign { why, .. }) = sqlite::open(&folder.log()).map(drop) else {
+        panic!("a copy was opened as a log")
+    };
+    assert_eq!(why, "it is the copy of a log that is kept in NATS, where log.nats says it is");
+    drop(sqlite::open(&own.log()).unwrap());
+    let Err(Unopened::Log(LogFault::Foreign { why, .. })) = far.open(&own.log()).map(drop) else {
+        panic!("a log was overwritten by a copy")
+    };
+    assert_eq!(why, "it is a log itself, and the copy of one in NATS needs a path of its own");
+}
+
+#[test]
+fn a_copy_of_what_the_stream_does_not_hold_any_more_is_refused_and_kept() {
+    let (far, folder) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
+    drop(log);
+    let other = Far::start();
+    let Err(Unopened::Log(LogFault::Damaged { path, why, .. })) = other.open(&folder.log()).map(drop) else {
+        panic!("a copy of another stream was taken")
+    };
+    assert_eq!(path, "SYSTOLE_shop_LOG");
+    assert!(why.starts_with("the stream does not hold the bundle that this copy ends with"), "{why}");
+    assert_eq!(all(&far.open(&folder.log()).unwrap()).len(), 1);
+}
+
+#[test]
+fn a_stream_from_which_messages_may_be_deleted_is_refused() {
+    let (far, folder) = (Far::start(), Folder::new());
+    far.runtime.block_on(async {
+        let jetstream = async_nats::jetstream::new(far.server.client().await);
+        let metadata = [("systole.organism", "shop"), ("systole.format", "1")];
+        let config = async_nats::jetstream::stream::Config {
+            name: "SYSTOLE_shop_LOG".to_owned(),
+            subjects: vec!["o.shop.log.*".to_owned()],
+            discard: async_nats::jetstream::stream::DiscardPolicy::New,
+            metadata: metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            ..Default::default()
+        };
+        jetstream.create_stream(config).await.unwrap();
+    });
+    let Err(Unopened::Broker(unusable)) = far.open(&folder.log()).map(drop) else { panic!("it was taken") };
+    assert!(unusable.to_string().ends_with("is not as it was made: messages can be deleted from it"));
+    assert!(
+        unusable.mend().ends_with("better give it back the settings it was made with"),
+        "{}",
+        unusable.mend()
+    );
+}
+
+#[test]
+fn what_somebody_else_wrote_into_the_stream_is_told_with_its_place() {
+    let (far, folder) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
+    far.runtime.block_on(async {
+        let jetstream = async_nats::jetstream::new(far.server.client().await);
+        jetstream.publish("o.shop.log.0", "17:systole bundle v9\n".into()).await.unwrap().await.unwrap();
+    });
+    let Commit::Conflict(words) = log.writer.commit(&batch([author.note(&root(1), 20)])) else {
+        panic!("it was written behind what nobody knows")
+    };
+    assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by somebody else"), "{words}");
+    drop(log);
+    let Err(Unopened::Log(LogFault::Damaged { position, why, .. })) = far.open(&folder.log()).map(drop)
+    else {
+        panic!("it was taken for a bundle")
+    };
+    assert_eq!((position, &*why), (Position(2), "the bundle at 3: it is no bundle of this version"));
+}

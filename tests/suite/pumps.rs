@@ -1,0 +1,118 @@
+//! Several pumps of one organism whose log is in NATS: real processes over a real broker, one of which writes while the
+//! others stand by. Pumps are killed, stopped and held; none of them does what another has undone.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::broker::Server;
+use crate::program::{Answer, Ran, Running, ask, run_file, systole};
+
+const ECHO: &str = "#!/bin/sh
+while read -r line; do
+  delivery=$(printf '%s' \"$line\" | sed 's/.*delivery=\"\\([^\"]*\\)\".*/\\1/')
+  printf '<reply xmlns=\"urn:systole:listener:v1\" delivery=\"%s\"><answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">heard</answer></reply>\\n' \"$delivery\"
+done
+";
+
+/// A machine with a pump of the organism.
+fn machine(server: &Server, more: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let file = [
+        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\nlog: {nats: \"",
+        &server.url(),
+        "\", ",
+        more,
+        ", path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
+    ]
+    .concat();
+    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    std::fs::write(folder.path().join("echo.sh"), ECHO).unwrap();
+    folder
+}
+
+/// Sends a question with a key, and waits for its receipt.
+fn question(folder: &Path, key: &str) -> Answer {
+    let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</ask>";
+    ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], body)
+}
+
+fn asked(folder: &Path) -> Ran {
+    systole(folder, &["ask", "hello"])
+}
+
+/// Every thread of the log with its state, as the copy in that folder has them.
+fn threads(folder: &Path) -> String {
+    systole(folder, &["ps", "--json"]).stdout
+}
+
+#[test]
+fn d8_a_second_pump_goes_on_where_the_first_was_killed_and_a_held_one_has_no_effect() {
+    let server = Server::start();
+    let (first, second) = (machine(&server, "durability: relaxed"), machine(&server, "durability: relaxed"));
+    let one = Running::organism(first.path());
+    assert_eq!(asked(first.path()).stdout, "heard\n");
+    let mut two = Running::start(second.path(), &["run"]);
+    let told = two.says("stands by: ");
+    assert!(told.contains(&format!("process {} on ", one.pid())), "{told}");
+    // Whoever stands by is no organism to speak to.
+    let refused = asked(second.path());
+    assert_eq!(refused.code, Some(5), "{}", refused.stderr);
+
+    let before = question(first.path(), "k-1");
+    one.signal(Signal::KILL);
+    one.end();
+    two.says("listens on");
+    // The key that the first one acknowledged is known to the second, and its answer is there.
+    let again = question(second.path(), "k-1");
+    assert_eq!((&before.json["id"], &again.json["repeated"]), (&again.json["id"], &true.into()));
+    assert_eq!(asked(second.path()).stdout, "heard\n");
+
+    // Held for longer than it may be silent, while work comes in: the first machine has a pump again, which takes over.
+    let mut three = Running::start(first.path(), &["run"]);
+    three.says("stands by: ");
+    two.signal(Signal::STOP);
+    three.says("listens on");
+    assert_eq!(asked(first.path()).stdout, "heard\n");
+    two.signal(Signal::CONT);
+    two.says("was taken over by ");
+    two.says("stands by: ");
+    assert_eq!(asked(first.path()).stdout, "heard\n");
+    three.signal(Signal::TERM);
+    assert_eq!(three.end().code, Some(0));
+    // It let go, so the held one is next, and has all of it.
+    two.says("listens on");
+    two.signal(Signal::TERM);
+    assert_eq!(two.end().code, Some(0));
+    let seen = threads(second.path());
+    assert_eq!(seen.matches("answered <answer> heard").count(), 5, "{seen}");
+}
+
+#[test]
+fn d7_a_broker_that_may_lose_commits_is_refused_unless_the_file_says_so() {
+    let synced = Server::with("http: \"127.0.0.1:-1\"\n");
+    let page = synced.monitor();
+    let folder = machine(&synced, &format!("monitor: \"http://{page}\""));
+    assert_eq!(asked(folder.path()).stdout, "heard\n");
+
+    let lazy = Server::whole(
+        "jetstream { store_dir: \"STORE\" }\nhttp: \"127.0.0.1:-1\"\nlisten: \"127.0.0.1:-1\"\n",
+    );
+    let folder = machine(&lazy, &format!("monitor: \"http://{}\"", lazy.monitor()));
+    let refused = asked(folder.path());
+    assert_eq!(refused.code, Some(5));
+    assert!(
+        refused.stderr.contains("says that it has a commit before that is on disk"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("sync_interval: always"), "{}", refused.stderr);
+    let folder = machine(&lazy, &format!("monitor: \"http://{page}\""));
+    let other = asked(folder.path());
+    assert!(other.stderr.contains("it is of another server than the one at"), "{}", other.stderr);
+    let folder = machine(&lazy, "monitor: \"http://127.0.0.1:1\"");
+    let absent = asked(folder.path());
+    assert!(absent.stderr.contains("bus.unreachable") && absent.code == Some(5), "{}", absent.stderr);
+    let folder = machine(&lazy, "durability: relaxed");
+    assert_eq!(asked(folder.path()).stdout, "heard\n");
+}
