@@ -87,6 +87,7 @@ pub(super) async fn until_answered(house: &House, subject: &Subject, document: &
         // to be on disk.
         if let Ok(answer) = house.connection.client.send_request(subject.clone(), request).await
             && let Ok(told) = Told::read(&answer.payload)
+            && matches!(told, Told::Answer(_) | Told::Receipt(_))
         {
             return told;
         }
