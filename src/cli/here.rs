@@ -12,7 +12,7 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
-use crate::organism::running::{Bus, LogPlace, Organism, Plan, Sign, StartFault};
+use crate::organism::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
 use crate::words::composition::Reach;
@@ -46,7 +46,7 @@ pub(super) async fn start_or_stand_by(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
-    stands_by: Box<dyn FnMut(&Sign) + Send>,
+    stands_by: StandsBy,
 ) -> Result<Organism, Exit> {
     let plan = Plan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))

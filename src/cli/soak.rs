@@ -75,6 +75,9 @@ pub(super) struct Soak {
     /// The folder to work in; without it one is made, and removed
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Set a value of its file, as for `run`; with log.nats a log of that broker is tried
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
     /// Print what came of it as JSON
     #[arg(long)]
     json: bool,
@@ -137,7 +140,8 @@ impl Soak {
         };
         let program = std::env::current_exe().map_err(machine("which program runs"))?;
         let house = House::build(&folder, &program)
-            .map_err(|error| hindered::no_folder(screen, &folder, "the folder of the trial", &error))?;
+            .map_err(|error| hindered::no_folder(screen, &folder, "the folder of the trial", &error))?
+            .set(self.set.iter().cloned());
         screen.say(["seed ", &seed.to_string(), ", folder ", &house.folder().display().to_string()].concat());
         let began = Instant::now();
         let (strikes, tally) = self.trial(screen, &house, seed).map_err(|amiss| {

@@ -84,8 +84,11 @@ pub struct Plan {
     pub bus: Option<Bus>,
     /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
     /// a log is not opened.
-    pub stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
+    pub stands_by: Option<StandsBy>,
 }
+
+/// Who is told of a pump that writes the log.
+pub type StandsBy = Box<dyn FnMut(&Sign) + Send>;
 
 /// Where the broker is, and what lets the pump in.
 pub struct Bus {
@@ -194,7 +197,7 @@ async fn open_log(
     place: LogPlace,
     broker: Option<&Arc<Broker>>,
     organism: &Name,
-    stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
+    stands_by: Option<StandsBy>,
 ) -> Result<OpenLog, StartFault> {
     match place {
         LogPlace::File(path) => {

@@ -23,7 +23,7 @@ use systole::words::record::{Kind, Mark, Record, Role};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 /// Clients of each trial: two that meet in every queue.
-const CLIENTS: u64 = 2;
+pub(crate) const CLIENTS: u64 = 2;
 
 /// One organism's lives, and its clients.
 pub(crate) struct Trial {
@@ -34,8 +34,13 @@ pub(crate) struct Trial {
 
 impl Trial {
     pub(crate) fn new(seed: u64) -> Trial {
+        Trial::set(seed, &[])
+    }
+
+    /// The same with more set than the file of its house says.
+    pub(crate) fn set(seed: u64, settings: &[String]) -> Trial {
         let folder = tempfile::tempdir().unwrap();
-        let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap();
+        let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap().set(settings.iter().cloned());
         let crowd = Crowd::start(&house, CLIENTS, &Dice::new(seed)).unwrap();
         Trial { house, crowd, _folder: folder }
     }
@@ -51,7 +56,7 @@ impl Trial {
     }
 
     /// A life that has to die at that step.
-    fn dies_at(&self, at: &str) {
+    pub(crate) fn dies_at(&self, at: &str) {
         let (mut life, _) = self.begin(&Omen::failpoint(at));
         assert!(life.ends_within(PATIENCE), "{at} never fired: {}", life::last_words(&self.house));
         self.crowd.board().take_down();

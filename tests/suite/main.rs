@@ -31,6 +31,7 @@ mod disk;
 mod examples;
 mod exits;
 mod far;
+mod far_kills;
 mod file_agents;
 mod file_schema;
 mod first_listeners;

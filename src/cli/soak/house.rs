@@ -50,14 +50,19 @@ pub struct House {
     program: PathBuf,
     /// What the tokens of its clients are made from.
     secret: String,
+    /// The log, or the copy of one that is kept elsewhere.
+    log: PathBuf,
+    /// What is set besides what its file says.
+    settings: Vec<String>,
 }
 
 impl House {
     /// Puts the workload into a folder, in which no log may stand yet. `program` is the `systole` to run.
     pub fn build(folder: &Path, program: &Path) -> io::Result<House> {
         std::fs::create_dir_all(folder)?;
-        let house =
-            House { folder: folder.canonicalize()?, program: program.to_owned(), secret: random_hex()? };
+        let (folder, secret) = (folder.canonicalize()?, random_hex()?);
+        let log = folder.join("soak.db");
+        let house = House { folder, program: program.to_owned(), secret, log, settings: Vec::new() };
         if house.log().exists() {
             let words = [&house.log().display().to_string(), " is from an earlier run"].concat();
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
@@ -68,6 +73,23 @@ impl House {
             std::fs::write(path, text)?;
         }
         Ok(house)
+    }
+
+    /// The same house with more set than its file says, each as `PATH=VALUE`.
+    pub fn set(mut self, settings: impl IntoIterator<Item = String>) -> House {
+        self.settings.extend(settings);
+        self
+    }
+
+    /// The same house for a pump with a copy of its own of a log that is kept elsewhere.
+    pub fn copy(&self, name: &str) -> House {
+        let log = self.folder.join(name);
+        House { log, ..self.clone().set([["log.path=", name].concat()]) }
+    }
+
+    /// What is set besides what its file says.
+    pub fn settings(&self) -> &[String] {
+        &self.settings
     }
 
     /// Where it is.
@@ -87,7 +109,7 @@ impl House {
 
     /// The log.
     pub fn log(&self) -> PathBuf {
-        self.folder.join("soak.db")
+        self.log.clone()
     }
 
     /// The history of that client.

@@ -88,6 +88,7 @@ impl Life {
             None => Command::new(house.program()),
         };
         command.args(["run", "--json", "-f"]).arg(house.organism());
+        command.args(house.settings().iter().flat_map(|setting| ["--set", setting]));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(words);
         command.env_remove(failpoint::VARIABLE).envs(house.tokens());
         if let Some(text) = &omen.failpoint {

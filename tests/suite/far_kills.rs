@@ -1,0 +1,136 @@
+//! Organisms whose log is in NATS, killed at every step, and with them their brokers: the workload, the clients and the
+//! judge of `systole soak`, over a real broker. The judge reads the copy of the last life.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use systole::cli::soak::blow::Blow;
+use systole::cli::soak::dice::Dice;
+use systole::cli::soak::life::{self, Life, Omen};
+use systole::edges::failpoint;
+
+use crate::broker::Server;
+use crate::kills::Trial;
+
+/// What the soak's organism is told of its broker.
+fn over(server: &Server) -> Vec<String> {
+    vec![["log.nats=", &server.url()].concat(), "log.durability=relaxed".to_owned()]
+}
+
+#[test]
+fn c3_kill_at_every_step_over_nats() {
+    let steps: Vec<&str> = failpoint::NAMES.iter().map(|(name, _)| *name).collect();
+    std::thread::scope(|scope| {
+        for (seed, some) in (31..).zip(steps.chunks(6)) {
+            scope.spawn(move || {
+                let server = Server::start();
+                let trial = Trial::set(seed, &over(&server));
+                for step in some {
+                    if *step == "R" {
+                        // Where something was under way there is something to recover.
+                        trial.dies_at("K6:30");
+                        trial.dies_at("R:2");
+                    } else {
+                        trial.dies_at(&[step, ":1"].concat());
+                        trial.dies_at(&[step, ":3"].concat());
+                    }
+                    trial.lives();
+                }
+                trial.judged(&some.join(", "));
+            });
+        }
+    });
+}
+
+/// Blows that fall on the organism, its programs and its broker, so many of them kills.
+fn kills_of_pumps_and_brokers(seed: u64, kills: u64) {
+    let mut server = Server::start();
+    let trial = Trial::set(seed, &over(&server));
+    let dice = Dice::new(seed);
+    let (mut choices, mut pumps, mut brokers) = (dice.apart(0), 0, 0);
+    while pumps + brokers < kills {
+        if choices.below(4) > 0 {
+            let struck = Blow::choose(&mut choices).strike(&trial.house, trial.crowd.board()).unwrap();
+            pumps += u64::from(!struck.status.success());
+            continue;
+        }
+        // In the middle of a life, which goes on when the broker is back.
+        let (mut life, runs) = trial.begin(&Omen::default());
+        assert!(runs, "{}", life::last_words(&trial.house));
+        assert!(!life.ends_within(Duration::from_millis(choices.below(200))), "it ended by itself");
+        server.kill();
+        brokers += 1;
+        assert!(!life.ends_within(Duration::from_millis(choices.below(300))), "it ended without its broker");
+        server.start_again();
+        let board = trial.crowd.board();
+        if choices.below(2) == 0 {
+            // It is back at work before it is struck itself.
+            let more = board.acknowledged() + 1;
+            assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
+        }
+        board.take_down();
+        life.kill().unwrap();
+        pumps += 1;
+    }
+    let (_, verdict) = trial.judged("pumps and brokers");
+    let (acknowledged, records) = (verdict.acknowledged, verdict.records);
+    println!("{pumps} kills of pumps, {brokers} of brokers, {acknowledged} acknowledged, {records} records");
+}
+
+#[test]
+fn d7_kills_of_pumps_and_brokers_lose_and_double_nothing() {
+    kills_of_pumps_and_brokers(41, 24);
+}
+
+#[test]
+#[ignore = "minutes; part of make soak"]
+fn d7_a_thousand_kills_of_pumps_and_brokers_lose_and_double_nothing() {
+    kills_of_pumps_and_brokers(42, 1_000);
+}
+
+/// Two pumps, of which the one that writes is killed or held again and again while clients speak to whoever writes.
+fn take_overs(seed: u64, times: u64) {
+    let server = Server::start();
+    let trial = Trial::set(seed, &over(&server));
+    let houses = [trial.house.clone(), trial.house.copy("other.db")];
+    let mut dice = Dice::new(seed).apart(1);
+    let begin = |which: usize| Life::begin(&houses[which], &Omen::default()).unwrap();
+    let (mut writes, mut which) = (begin(0), 0);
+    assert!(writes.runs().unwrap(), "{}", life::last_words(&trial.house));
+    let mut stands_by = begin(1);
+    let board = trial.crowd.board();
+    for time in 0..times {
+        board.post(houses[which].run_file());
+        assert!(board.acknowledges(board.acknowledged() + 5, life::PATIENCE), "nothing is taken");
+        assert!(!writes.ends_within(Duration::from_millis(dice.below(300))), "it ended by itself");
+        board.take_down();
+        let pid = Pid::from_raw(i32::try_from(writes.organism().unwrap()).unwrap()).unwrap();
+        let is_held = time % 2 == 1;
+        kill_process(pid, if is_held { Signal::STOP } else { Signal::KILL }).unwrap();
+        assert!(stands_by.runs().unwrap(), "{}", life::last_words(&trial.house));
+        if is_held {
+            // It wakes up with everything that it had in hand, and stands by.
+            kill_process(pid, Signal::CONT).unwrap();
+        } else {
+            // Sooner it would have gone on itself, with the copy that it had.
+            writes.kill().unwrap();
+            writes = begin(which);
+        }
+        (stands_by, writes, which) = (writes, stands_by, 1 - which);
+    }
+    stands_by.kill().unwrap();
+    writes.kill().unwrap();
+    let (_, verdict) = trial.judged("take-overs");
+    println!("{times} take-overs, {} acknowledged, {} records", verdict.acknowledged, verdict.records);
+}
+
+#[test]
+fn d8_pumps_that_are_killed_and_held_under_load_lose_and_double_nothing() {
+    take_overs(51, 3);
+}
+
+#[test]
+#[ignore = "minutes; part of make soak"]
+fn d8_forty_take_overs_under_load_lose_and_double_nothing() {
+    take_overs(52, 40);
+}
