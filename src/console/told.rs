@@ -1,6 +1,7 @@
 //! What the door says, as JSON: receipts, refusals, records, status. The same values on both ends of
 //! the wire, so that a field cannot be written under one name and read under another.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -250,6 +251,13 @@ impl Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
+}
+
+/// Who works over a broker at this moment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Workers {
+    /// How many answer to the name of each listener over NATS.
+    pub workers: BTreeMap<String, usize>,
 }
 
 /// What a command says when an organism has started.

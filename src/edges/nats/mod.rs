@@ -7,6 +7,7 @@
 mod bus;
 mod credentials;
 mod fitness;
+mod found;
 mod log;
 mod monitor;
 mod subjects;
