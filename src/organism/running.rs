@@ -177,9 +177,14 @@ async fn broker(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFa
     let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
     let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
     let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
-    Ok(Some(Arc::new(
-        Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await?,
-    )))
+    let (organism, credentials) = (&composition.organism, bus.credentials.as_ref());
+    // A listener's deliveries outlive a server as the log does.
+    let copies = match &plan.log {
+        LogPlace::Stream { kept, .. } => kept.replicas,
+        _ => 1,
+    };
+    let broker = Broker::connect_to_cluster(organism, &bus.url, credentials, copies, PATIENCE).await?;
+    Ok(Some(Arc::new(broker)))
 }
 
 struct OpenLog {

@@ -17,6 +17,7 @@ mod cli_run;
 mod cli_schema;
 mod cli_send;
 mod clients;
+mod cluster;
 mod config;
 mod core_schema;
 mod core_tools;

@@ -17,11 +17,16 @@ done
 
 /// A machine with a pump of the organism.
 fn machine(server: &Server, more: &str) -> tempfile::TempDir {
+    machine_at(&server.url(), more)
+}
+
+/// The same with what the file says of where the log is.
+pub(crate) fn machine_at(nats: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = [
-        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\nlog: {nats: \"",
-        &server.url(),
-        "\", ",
+        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\nlog: {nats: ",
+        nats,
+        ", ",
         more,
         ", path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
     ]
@@ -32,7 +37,7 @@ fn machine(server: &Server, more: &str) -> tempfile::TempDir {
 }
 
 /// Sends a question with a key, and waits for its receipt.
-fn question(folder: &Path, key: &str) -> Answer {
+pub(crate) fn question(folder: &Path, key: &str) -> Answer {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</ask>";
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], body)
 }

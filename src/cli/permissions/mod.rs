@@ -126,7 +126,8 @@ impl Permissions {
 
 /// The port where the organism looks for its broker.
 fn port(file: &OrganismFile) -> u16 {
-    let named = file.bus.as_deref().and_then(|url| url.rsplit_once(':'));
+    let first = file.bus.as_deref().and_then(|urls| urls.split(',').next());
+    let named = first.and_then(|url| url.rsplit_once(':'));
     named.and_then(|(_, port)| port.parse().ok()).unwrap_or(PORT)
 }
 

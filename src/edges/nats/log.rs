@@ -58,6 +58,7 @@ pub struct LogStream {
     organism: Name,
     stream: String,
     largest: usize,
+    copies: usize,
     apart: ObjectStore,
 }
 
@@ -85,17 +86,24 @@ impl LogStream {
         let found: Info = bus::found_or_made(wire, organism, &wanted).await?;
         let lost = "only if its records may be lost: better give it back the settings it was made with";
         bus::judge(wire, organism, &wanted, &found.config, altered, lost)?;
+        bus::enough_copies(wire, &found.config, replicas).await?;
         let stream = bus::largest(&found.config).unwrap_or(usize::MAX);
         let server = broker.wire.client.max_payload();
         let largest = stream.min(server).saturating_sub(HEADERS).min(LARGEST);
         let apart = bucket(wire, subjects.bucket(), replicas).await?;
-        let stream = wanted.name;
-        Ok(LogStream { broker, organism: organism.clone(), stream, largest, apart })
+        let (stream, copies) = (wanted.name, found.config.num_replicas.max(replicas));
+        Ok(LogStream { broker, organism: organism.clone(), stream, largest, copies, apart })
     }
 
     /// Most bytes of a message of it.
     pub fn largest(&self) -> usize {
         self.largest
+    }
+
+    /// Whether what is read may be older than what was stored: of several copies one may have been left behind, and
+    /// answer before it knows that it leads no longer.
+    pub fn may_lag(&self) -> bool {
+        self.copies > 1
     }
 
     /// Where the broker is, for words.

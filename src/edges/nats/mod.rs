@@ -46,11 +46,23 @@ impl Broker {
         credentials: Option<&Credentials>,
         patience: Duration,
     ) -> Result<Broker, Unusable> {
+        Broker::connect_to_cluster(organism, url, credentials, 1, patience).await
+    }
+
+    /// The same in a cluster, which keeps so many copies of the stream or more. Of several servers the addresses have
+    /// commas between.
+    pub async fn connect_to_cluster(
+        organism: &Name,
+        url: &str,
+        credentials: Option<&Credentials>,
+        copies: usize,
+        patience: Duration,
+    ) -> Result<Broker, Unusable> {
         let wire = Wire::lay(organism, url, credentials, patience).await?;
         let subjects = Subjects::of(organism);
         fitness::version(&wire)?;
         fitness::jetstream(&wire).await?;
-        let largest = bus::find_or_make(&wire, organism, &subjects).await?;
+        let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
         Ok(Broker { wire, subjects, largest })
     }

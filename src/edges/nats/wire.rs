@@ -26,6 +26,10 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
+/// How often the server is asked for a sign of life. One that gives none to three in a row is held to be gone, and another
+/// server of its cluster is gone to.
+const PING: Duration = Duration::from_secs(2);
+
 /// What the broker forbade last.
 #[derive(Clone, Default)]
 struct Forbidden {
@@ -47,6 +51,8 @@ pub(super) struct Wire {
     pub(super) address: String,
     patience: Duration,
     forbidden: watch::Receiver<Forbidden>,
+    /// How often the connection broke.
+    broken: watch::Receiver<u64>,
 }
 
 impl Wire {
@@ -57,20 +63,27 @@ impl Wire {
         credentials: Option<&Credentials>,
         patience: Duration,
     ) -> Result<Wire, Unusable> {
-        let server = server(url)?;
-        let address = address(&server);
+        let servers = servers(url)?;
+        let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
+        let (breaks, broken) = watch::channel(0);
         let options = ConnectOptions::new()
             .name(["systole pump ", organism.as_str()].concat())
             .custom_inbox_prefix(Subjects::inbox(organism))
-            .connection_timeout(patience)
+            // One that is silent leaves time for the others.
+            .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
+            .ping_interval(PING)
             .request_timeout(Some(patience))
             .event_callback(move |event| {
-                if let Event::ServerError(ServerError::Other(words)) = event
-                    && words.to_lowercase().contains("permissions violation")
-                {
-                    forbid
-                        .send_modify(|last| *last = Forbidden { times: last.times + 1, words: line(&words) });
+                match event {
+                    Event::ServerError(ServerError::Other(words))
+                        if words.to_lowercase().contains("permissions violation") =>
+                    {
+                        let words = line(&words);
+                        forbid.send_modify(|last| *last = Forbidden { times: last.times + 1, words });
+                    }
+                    Event::Disconnected => breaks.send_modify(|times| *times += 1),
+                    _ => {}
                 }
                 std::future::ready(())
             });
@@ -78,14 +91,14 @@ impl Wire {
             Some(credentials) => credentials.show(options)?,
             None => options,
         };
-        let client = match timeout(patience, options.connect(server)).await {
+        let client = match timeout(patience, options.connect(servers)).await {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => return Err(not_in(address, credentials, &error, patience)),
             Err(_) => return Err(Unusable::Silent { address, what: "it was called".to_owned(), patience }),
         };
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(patience);
-        Ok(Wire { client, jetstream, address, patience, forbidden })
+        Ok(Wire { client, jetstream, address, patience, forbidden, broken })
     }
 
     /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`.
@@ -128,13 +141,14 @@ impl Wire {
             }
             Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what)),
             Err((RequestErrorKind::NoResponders, _)) => {
-                Err(self.refused(what, "no stream takes the subject, though one was just made for it"))
+                Err(self.refused(what, "no stream takes the subject: nobody leads it now, or it was removed"))
             }
             Err((_, why)) => Err(self.broken(&why)),
         }
     }
 
-    /// What comes first: the answer, the word that it is forbidden, or the end of the patience.
+    /// What comes first: the answer, the word that it is forbidden, the end of the connection over which it was asked, or
+    /// the end of the patience.
     pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
@@ -145,9 +159,21 @@ impl Wire {
                 Err(_) => std::future::pending().await,
             }
         };
+        // What was asked before is answered on that connection or nowhere.
+        let gone = async {
+            let mut broken = self.broken.clone();
+            broken.mark_unchanged();
+            if broken.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
         tokio::select! {
             biased;
             what = no => Err(Unusable::Forbidden { address: self.address.clone(), what }),
+            () = gone => {
+                let why = ["the connection broke when ", what].concat();
+                Err(Unusable::Unreachable { address: self.address.clone(), why })
+            }
             said = timeout(self.patience, asked) => said.map_err(|_| self.silent(what)),
         }
     }
@@ -170,7 +196,12 @@ impl Wire {
     }
 }
 
-/// Reads the address. What it says of a wrong one repeats nothing of it.
+/// Reads the addresses of a cluster's servers, which commas part.
+fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
+    urls.split(',').map(server).collect()
+}
+
+/// Reads an address. What it says of a wrong one repeats nothing of it.
 fn server(url: &str) -> Result<ServerAddr, Unusable> {
     let is_none = |why: &str| Unusable::Address { why: why.to_owned() };
     let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");

@@ -22,6 +22,8 @@ pub(super) enum Written {
     At(Followed),
     /// Nothing else can be written before it is known whether it is stored; the same bytes may be sent again.
     NotYet(String),
+    /// The stream does not show the bundle before it: it is gone, or what answered was left behind.
+    Behind(String),
     /// Another owner writes here.
     Lost(String),
 }
@@ -129,6 +131,14 @@ impl Quill {
         }
     }
 
+    /// What to make of a stream that holds less than it held: who says so may have been left behind, where there are
+    /// several copies.
+    fn behind(&self) -> Written {
+        let words =
+            ["the log ", self.stream.name(), " does not show what was stored in it before"].concat();
+        if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
+    }
+
     /// What the stream says of a doubtful bundle; none where it is not stored, or not yet.
     async fn look(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
         let last = self.stream.last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
@@ -139,8 +149,8 @@ impl Quill {
         let last = match last {
             Some(last) if last.sequence == self.after => return Ok(None),
             None if self.after == 0 => return Ok(None),
-            None => return lost("nobody, and holds nothing any more"),
-            Some(last) => last,
+            Some(last) if last.sequence > self.after => last,
+            _ => return Ok(Some(self.behind())),
         };
         let (hash, bytes) = match whole(&self.stream, &last).await {
             Ok(whole) => whole,
