@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{self, ErrorCode};
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, Info, PersistenceMode, RetentionPolicy, StorageType,
 };
+use async_nats::jetstream::{self, ErrorCode};
 use serde_json::json;
 
 use super::subjects::Subjects;

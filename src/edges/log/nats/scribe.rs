@@ -134,8 +134,7 @@ impl Quill {
     /// What to make of a stream that holds less than it held: who says so may have been left behind, where there are
     /// several copies.
     fn behind(&self) -> Written {
-        let words =
-            ["the log ", self.stream.name(), " does not show what was stored in it before"].concat();
+        let words = ["the log ", self.stream.name(), " does not show what was stored in it before"].concat();
         if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
