@@ -2,7 +2,6 @@
 //! one at a time and two at once, while an organism works over them.
 
 use std::net::TcpListener;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{self, stream};
@@ -195,7 +194,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     let running = Running::organism(folder.path());
     assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
     cluster.node(1).kill();
-    until_taken(folder.path(), "k-1");
+    pumps::until_taken(folder.path(), "k-1");
     running.signal(Signal::TERM);
     assert_eq!(running.end().code, Some(0));
 }
@@ -225,25 +224,12 @@ fn d7_without_most_of_its_nodes_senders_are_told_so_and_work_goes_on_with_them()
     cluster.node(1).start_again();
     cluster.leader(1, "SYSTOLE_shop_LOG");
     // The same key: whatever became of the first, it is taken once.
-    let taken = until_taken(folder.path(), "k-2");
+    let taken = pumps::until_taken(folder.path(), "k-2");
     let again = pumps::question(folder.path(), "k-2");
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken, &true.into()));
     assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
     running.signal(Signal::TERM);
     assert_eq!(running.end().code, Some(0));
-}
-
-/// Sends it until it is taken, and gives its id.
-fn until_taken(folder: &Path, key: &str) -> serde_json::Value {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        let answer = pumps::question(folder, key);
-        if answer.status < 300 {
-            return answer.json["id"].clone();
-        }
-        assert_eq!(answer.status, 503, "{answer:?}");
-    }
-    panic!("it is never taken")
 }
 
 #[test]

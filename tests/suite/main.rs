@@ -33,6 +33,8 @@ mod examples;
 mod exits;
 mod far;
 mod far_kills;
+mod far_refusals;
+mod far_rights;
 mod file_agents;
 mod file_schema;
 mod first_listeners;

@@ -2,11 +2,12 @@
 //! others stand by. Pumps are killed, stopped and held; none of them does what another has undone.
 
 use std::path::Path;
+use std::time::Instant;
 
 use rustix::process::Signal;
 
 use crate::broker::Server;
-use crate::program::{Answer, Ran, Running, ask, run_file, systole};
+use crate::program::{Answer, PATIENCE, Ran, Running, ask, run_file, systole};
 
 const ECHO: &str = "#!/bin/sh
 while read -r line; do
@@ -40,6 +41,19 @@ pub(crate) fn machine_at(nats: &str, more: &str) -> tempfile::TempDir {
 pub(crate) fn question(folder: &Path, key: &str) -> Answer {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</ask>";
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], body)
+}
+
+/// Sends it until it is taken, and gives its id.
+pub(crate) fn until_taken(folder: &Path, key: &str) -> serde_json::Value {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        let answer = question(folder, key);
+        if answer.status < 300 {
+            return answer.json["id"].clone();
+        }
+        assert_eq!(answer.status, 503, "{answer:?}");
+    }
+    panic!("it is never taken")
 }
 
 fn asked(folder: &Path) -> Ran {

@@ -118,7 +118,9 @@ impl Permissions {
                     .concat(),
             ),
             None => {
-                screen.say(["for the pump: bus.key_env, the variable that holds what is in ", &pump].concat())
+                let section = if file.log_kept.is_some() { "log" } else { "bus" };
+                let named = [section, ".key_env, the variable that holds what is in "].concat();
+                screen.say(["for the pump: ", &named, &pump].concat())
             }
         }
     }

@@ -115,7 +115,7 @@ impl Wire {
             Err((Asked::NoResponders, _)) => {
                 Err(Unusable::NoJetStream { address: self.address.clone(), for_account: false })
             }
-            Err((Asked::TimedOut, _)) => Err(self.silent(what)),
+            Err((Asked::TimedOut, _)) => Err(self.silent(what, self.patience)),
             Err((_, why)) => Err(self.broken(&why)),
         }
     }
@@ -139,7 +139,7 @@ impl Wire {
             Ok(message) => {
                 serde_json::from_slice(&message.payload).map_err(|error| self.broken(&error.to_string()))
             }
-            Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what)),
+            Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what, self.patience)),
             Err((RequestErrorKind::NoResponders, _)) => {
                 Err(self.refused(what, "no stream takes the subject: nobody leads it now, or it was removed"))
             }
@@ -150,6 +150,16 @@ impl Wire {
     /// What comes first: the answer, the word that it is forbidden, the end of the connection over which it was asked, or
     /// the end of the patience.
     pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
+        self.heard_within(self.patience, what, asked).await
+    }
+
+    /// The same with a patience of its own, for what takes many messages.
+    pub(super) async fn heard_within<T>(
+        &self,
+        patience: Duration,
+        what: &str,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, Unusable> {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
         let no = async {
@@ -174,14 +184,14 @@ impl Wire {
                 let why = ["the connection broke when ", what].concat();
                 Err(Unusable::Unreachable { address: self.address.clone(), why })
             }
-            said = timeout(self.patience, asked) => said.map_err(|_| self.silent(what)),
+            said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
         }
     }
 
-    fn silent(&self, what: &str) -> Unusable {
+    fn silent(&self, what: &str, patience: Duration) -> Unusable {
         let address = self.address.clone();
         match self.client.connection_state() {
-            State::Connected => Unusable::Silent { address, what: what.to_owned(), patience: self.patience },
+            State::Connected => Unusable::Silent { address, what: what.to_owned(), patience },
             _ => Unusable::Unreachable { address, why: ["the connection broke when ", what].concat() },
         }
     }
