@@ -30,7 +30,7 @@ fn folder(server: &Server, more: &str) -> tempfile::TempDir {
 }
 
 /// A process that ends with the test.
-struct Ends(Child);
+pub(crate) struct Ends(Child);
 
 impl Drop for Ends {
     fn drop(&mut self) {
@@ -41,7 +41,7 @@ impl Drop for Ends {
 }
 
 /// The Python listener as it stands.
-fn echo(server: &Server) -> Ends {
+pub(crate) fn echo(server: &Server) -> Ends {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
     let mut python = python();
     python.arg(program).args([&server.url(), "shop", "echo"]).stdin(Stdio::null());
