@@ -330,6 +330,15 @@ pub enum Heard {
         /// cannot know otherwise that what it said is on disk.
         ticket: Option<super::flow::Ticket>,
     },
+    /// What came where something else belongs. It is refused, whatever it says.
+    Misplaced {
+        /// The listener, from the connection.
+        listener: Name,
+        /// What it said.
+        speech: Speech,
+        /// Where its receipt is waited for, if it is.
+        ticket: Option<super::flow::Ticket>,
+    },
     /// A delivery that will not be answered any more.
     Gone {
         /// Which.

@@ -131,7 +131,7 @@ fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
         }
         other => panic!("{other:?}"),
     }
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::sync_channel(64);
     let manner = Manner::StandBy(Box::new(move |sign| {
         // Nobody listens any more once the first sign was heard.
         let _heard = tell.send(sign.process);

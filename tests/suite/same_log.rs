@@ -218,7 +218,7 @@ fn echoes(server: &Server, reached: &str, more: &str) -> (tempfile::TempDir, Pat
     let mut running = Running::organism(folder.path());
     let _far = is_far.then(|| {
         running.shows("echo is ready");
-        echo(server)
+        echo(&server.url())
     });
     let ask = |words: &str| ("echo", payload("talk", "ask", words));
     let log = folder.path().join("organism.db");

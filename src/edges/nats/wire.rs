@@ -26,6 +26,21 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
+/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew: so
+/// a broker that is held up, or a way on which nothing comes through, is known after some twenty seconds.
+const PING: Duration = Duration::from_secs(5);
+/// The longest pause between two tries to make it anew.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether the connection stands, and how often it broke. It is made anew by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Whether it stands, as far as is known.
+    pub stands: bool,
+    /// How often it broke. What was on its way then may have arrived or not.
+    pub breaks: u64,
+}
+
 /// What the broker forbade last.
 #[derive(Clone, Default)]
 struct Forbidden {
@@ -40,13 +55,14 @@ impl Forbidden {
     }
 }
 
-/// A connection that stands, and what the broker forbade on it.
+/// A connection that was made, and what the broker forbade on it.
 pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
     forbidden: watch::Receiver<Forbidden>,
+    pub(super) link: watch::Receiver<Link>,
 }
 
 impl Wire {
@@ -60,17 +76,28 @@ impl Wire {
         let server = server(url)?;
         let address = address(&server);
         let (forbid, forbidden) = watch::channel(Forbidden::default());
+        let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(["systole pump ", organism.as_str()].concat())
             .custom_inbox_prefix(Subjects::inbox(organism))
             .connection_timeout(patience)
             .request_timeout(Some(patience))
+            .ping_interval(PING)
+            .reconnect_delay_callback(pause)
             .event_callback(move |event| {
-                if let Event::ServerError(ServerError::Other(words)) = event
-                    && words.to_lowercase().contains("permissions violation")
-                {
-                    forbid
-                        .send_modify(|last| *last = Forbidden { times: last.times + 1, words: line(&words) });
+                match event {
+                    Event::ServerError(ServerError::Other(words))
+                        if words.to_lowercase().contains("permissions violation") =>
+                    {
+                        let words = line(&words);
+                        forbid.send_modify(|last| *last = Forbidden { times: last.times + 1, words });
+                    }
+                    Event::Connected => links.send_modify(|link| link.stands = true),
+                    Event::Disconnected => links.send_modify(|link| {
+                        link.stands = false;
+                        link.breaks += 1;
+                    }),
+                    _ => {}
                 }
                 std::future::ready(())
             });
@@ -85,7 +112,7 @@ impl Wire {
         };
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(patience);
-        Ok(Wire { client, jetstream, address, patience, forbidden })
+        Ok(Wire { client, jetstream, address, patience, forbidden, link })
     }
 
     /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`.
@@ -139,8 +166,9 @@ impl Wire {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
         let no = async {
-            match forbidden.wait_for(|last| last.concerns_all() || last.times > before).await {
-                Ok(last) => last.words.clone(),
+            let last = forbidden.wait_for(|last| last.concerns_all() || last.times > before).await;
+            match last.map(|last| last.words.clone()) {
+                Ok(words) => words,
                 // Nobody is left who could say so.
                 Err(_) => std::future::pending().await,
             }
@@ -168,6 +196,12 @@ impl Wire {
     pub(super) fn refused(&self, what: &str, why: &str) -> Unusable {
         Unusable::Refused { address: self.address.clone(), what: what.to_owned(), why: line(why) }
     }
+}
+
+/// The pause before the connection is tried again, after so many tries.
+fn pause(tries: usize) -> Duration {
+    let doublings = u32::try_from(tries).unwrap_or(u32::MAX).min(10);
+    Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
 }
 
 /// Reads the address. What it says of a wrong one repeats nothing of it.
