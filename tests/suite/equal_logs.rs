@@ -103,7 +103,7 @@ impl Log {
         let source = self.reader.document(hash).unwrap().expect("the log holds its configurations");
         let mut fields = Fields::new(&source);
         let mut text = String::new();
-        while let Ok(field) = fields.next() {
+        while let Ok(field) = fields.take() {
             text += &(self.configured)(std::str::from_utf8(field).unwrap());
         }
         fields.end().unwrap();

@@ -86,6 +86,7 @@ mod schema_trial;
 mod script;
 mod session;
 mod settings;
+mod shaky_log;
 mod siege;
 mod stage;
 mod stalled;
