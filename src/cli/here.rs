@@ -132,7 +132,10 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
 /// Says what is the matter with a log.
 pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
     let exit = match fault {
-        LogFault::Foreign { .. } | LogFault::Newer { .. } | LogFault::Damaged { .. } => Exit::Log,
+        LogFault::Foreign { .. }
+        | LogFault::Newer { .. }
+        | LogFault::Apart { .. }
+        | LogFault::Damaged { .. } => Exit::Log,
         LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
     };
     screen.fail(exit, fault);

@@ -141,6 +141,9 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
     match fault {
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
         LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
+        LogFault::Apart { .. } => Some(
+            "the broker's store as it was, from a backup; or another log.path, to go on with what it holds: the copy is kept",
+        ),
         LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
         LogFault::Io { .. } => Some(
             "--log PATH, or another log.path in the organism's file: one that this user can read and write",

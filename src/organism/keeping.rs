@@ -14,7 +14,7 @@ use crate::edges::system;
 use crate::pump::wake;
 use crate::words::composition::Reach;
 use crate::words::ids::Name;
-use crate::words::ports::{LogReader, LogWriter};
+use crate::words::ports::{LogFault, LogReader, LogWriter};
 
 /// Where the log is.
 #[derive(Clone)]
@@ -80,6 +80,14 @@ pub(super) async fn open(
             let broker = broker.ok_or_else(nobody)?;
             if let Durability::Always(pages) = &kept.durability {
                 broker.syncs(pages).await?;
+            }
+            // A stream in the place of one that is lost would only be in the way of its backup.
+            if sqlite::followed(&copy)?.is_some()
+                && let (false, path) = LogStream::is_there(broker).await?
+            {
+                let copy = copy.display().to_string();
+                let why = ["it is not there any more, and the copy ", &copy, " is not empty"].concat();
+                return Err(LogFault::Apart { path, why }.into());
             }
             let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
             let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);

@@ -125,6 +125,14 @@ pub enum LogFault {
         /// What does not fit.
         why: String,
     },
+    /// A log that is kept elsewhere, and its copy here, differ.
+    #[error("the log {path} is not what it was: {why}")]
+    Apart {
+        /// What the log is called there.
+        path: String,
+        /// How that shows.
+        why: String,
+    },
     /// Another organism runs on it.
     #[error("{path} is in use by process {pid}")]
     InUse {

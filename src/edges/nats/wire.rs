@@ -161,7 +161,8 @@ impl Wire {
         }
     }
 
-    /// What comes first: the answer, the word that it is forbidden, or the end of the patience.
+    /// What comes first: the answer, the word that it is forbidden, that the connection broke, or the end of the patience.
+    /// Without a connection nothing is asked: what was asked would go out whenever there is one again.
     pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
@@ -173,9 +174,17 @@ impl Wire {
                 Err(_) => std::future::pending().await,
             }
         };
+        let mut link = self.link.clone();
+        let broke = async {
+            // Nobody is left who could say so.
+            if link.wait_for(|link| !link.stands).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
         tokio::select! {
             biased;
             what = no => Err(Unusable::Forbidden { address: self.address.clone(), what }),
+            () = broke => Err(self.broken(&["there is no connection when ", what].concat())),
             said = timeout(self.patience, asked) => said.map_err(|_| self.silent(what)),
         }
     }

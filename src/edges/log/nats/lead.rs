@@ -110,7 +110,13 @@ pub(super) async fn take_over(mut follower: Follower, mut manner: Manner) -> Res
         let mut scribe = Scribe { epoch: follower.tail.epoch + 1, follower };
         let nothing = Batch::default();
         let sealed = scribe.seal(&nothing, Stands::Owned);
-        match scribe.quill().write(&sealed, false).await {
+        let quill = scribe.quill();
+        let written = match quill.write(&sealed, false).await {
+            // It may be stored all the same.
+            Written::NotYet(_) => quill.write(&sealed, true).await,
+            written => written,
+        };
+        match written {
             Written::At(followed) => match scribe.keep(&nothing, followed, Stands::Owned) {
                 Commit::Committed(_) => return Ok(scribe),
                 Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {

@@ -13,7 +13,7 @@ use crate::edges::log::sqlite::Followed;
 use crate::edges::nats::{Appended, LogStream};
 use crate::words::ports::{Batch, Commit};
 
-/// How often one bundle is sent before whoever waits is told that it takes longer.
+/// How often one bundle is sent in one try: again where the stream says that another one came first, and then holds none.
 const TRIES: usize = 2;
 
 /// What came of writing.
@@ -104,7 +104,6 @@ impl Quill {
         } else {
             sealed.bytes.clone()
         };
-        let mut doubt = "the log was not written".to_owned();
         for _ in 0..TRIES {
             if in_doubt {
                 match self.look(sealed).await {
@@ -118,15 +117,17 @@ impl Quill {
                     return Written::At(Followed { sequence, bundle: sealed.hash });
                 }
                 Appended::Stale => in_doubt = true,
-                Appended::Refused(words) => return Written::NotYet(words),
-                Appended::Unknown(words) => (in_doubt, doubt) = (true, words),
+                // Whoever waits is told first; what the stream says is asked at the next try.
+                Appended::Refused(words) | Appended::Unknown(words) => return Written::NotYet(words),
             }
         }
-        match self.look(sealed).await {
-            Ok(Some(written)) => written,
-            Ok(None) => Written::NotYet(doubt),
-            Err(words) => Written::NotYet(words),
-        }
+        Written::NotYet("the log was changed while it was written".to_owned())
+    }
+
+    /// That the stream holds less than was stored there.
+    fn shrunk(&self, left: &str) -> String {
+        let (name, after) = (self.stream.name(), self.after.to_string());
+        ["the log ", name, " has lost what was stored at ", &after, ": it holds ", left].concat()
     }
 
     /// What the stream says of a doubtful bundle; none where it is not stored, or not yet.
@@ -139,7 +140,11 @@ impl Quill {
         let last = match last {
             Some(last) if last.sequence == self.after => return Ok(None),
             None if self.after == 0 => return Ok(None),
-            None => return lost("nobody, and holds nothing any more"),
+            None => return Ok(Some(Written::Lost(self.shrunk("nothing")))),
+            Some(last) if last.sequence < self.after => {
+                let left = ["no bundle behind ", &last.sequence.to_string()].concat();
+                return Ok(Some(Written::Lost(self.shrunk(&left))));
+            }
             Some(last) => last,
         };
         let (hash, bytes) = match whole(&self.stream, &last).await {
