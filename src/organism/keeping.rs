@@ -48,9 +48,14 @@ pub(super) async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Bro
     let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
     let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
     let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
-    Ok(Some(Arc::new(
-        Broker::connect(&composition.organism, &bus.url, bus.credentials.as_ref(), PATIENCE).await?,
-    )))
+    let (organism, credentials) = (&composition.organism, bus.credentials.as_ref());
+    // A listener's deliveries outlive a server as the log does.
+    let copies = match &plan.log {
+        LogPlace::Stream { kept, .. } => kept.replicas,
+        LogPlace::File(_) | LogPlace::Memory(_) => 1,
+    };
+    let broker = Broker::connect_to_cluster(organism, &bus.url, credentials, copies, PATIENCE).await?;
+    Ok(Some(Arc::new(broker)))
 }
 
 /// A log that is open.
@@ -89,9 +94,10 @@ pub(super) async fn open(
                 let why = ["it is not there any more, and the copy ", &copy, " is not empty"].concat();
                 return Err(LogFault::Apart { path, why }.into());
             }
-            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
+            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas);
+            let stream = Box::pin(stream).await?;
             let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
-            let opened = nats::open(stream, copy, manner, Box::new(wake::checkpoint)).await?;
+            let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
             Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
         }

@@ -98,6 +98,20 @@ impl Server {
 
     /// Starts it again on its store and its port.
     pub(crate) fn start_again(&mut self) {
+        self.begin();
+        self.listens();
+    }
+
+    /// A node of a cluster that is not started: it says that it listens when the others are there.
+    pub(crate) fn node(more: &str) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let log = std::sync::mpsc::sync_channel(1).1;
+        let configuration = [JETSTREAM, more].concat();
+        Server { child: None, log, heard: String::new(), port: 0, configuration, folder }
+    }
+
+    /// Starts its process.
+    pub(crate) fn begin(&mut self) {
         assert!(self.child.is_none(), "it still runs");
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let path = self.folder.path().join("server.conf");
@@ -114,6 +128,10 @@ impl Server {
         let mut child = command.spawn().expect("there is no nats-server: tools/prepare test brings one");
         self.log = lines(child.stderr.take().unwrap());
         self.child = Some(child);
+    }
+
+    /// Waits until it takes clients.
+    pub(crate) fn listens(&mut self) {
         let line = self.says("Listening for client connections on ");
         self.port = line.trim_end().rsplit_once(':').unwrap().1.parse().unwrap();
         self.says("Server is ready");

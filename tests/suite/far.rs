@@ -34,10 +34,21 @@ impl Far {
 
 /// The same for a thread of its own.
 pub(crate) fn open_in(runtime: &Handle, url: &str, copy: &Path, manner: Manner) -> Result<Opened, Unopened> {
+    open_copies(runtime, url, copy, manner, 1)
+}
+
+/// The same in a cluster that keeps so many copies.
+pub(crate) fn open_copies(
+    runtime: &Handle,
+    url: &str,
+    copy: &Path,
+    manner: Manner,
+    copies: usize,
+) -> Result<Opened, Unopened> {
     runtime.block_on(async {
         let shop = Name::parse("shop").unwrap();
-        let broker = Broker::connect(&shop, url, None, PATIENCE).await?;
-        let stream = LogStream::find_or_make(broker.into(), &shop, 1).await?;
+        let broker = Broker::connect_to_cluster(&shop, url, None, copies, PATIENCE).await?;
+        let stream = LogStream::find_or_make(broker.into(), &shop, copies).await?;
         nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint)).await
     })
 }

@@ -67,7 +67,7 @@ impl House {
     }
 }
 
-fn seed(folder: &Path, key: &str) -> String {
+pub(crate) fn seed(folder: &Path, key: &str) -> String {
     std::fs::read_to_string(folder.join("keys").join([key, ".nk"].concat())).unwrap().trim().to_owned()
 }
 
@@ -77,13 +77,13 @@ async fn next<S: Stream + Unpin>(stream: &mut S) -> S::Item {
 }
 
 /// A client and what the broker refused it.
-struct Someone {
-    client: Client,
+pub(crate) struct Someone {
+    pub(crate) client: Client,
     refused: mpsc::Receiver<String>,
 }
 
 impl Someone {
-    async fn come(server: &Server, options: ConnectOptions, inbox: &str) -> Someone {
+    pub(crate) async fn come(server: &Server, options: ConnectOptions, inbox: &str) -> Someone {
         let (tell, refused) = mpsc::channel(1_000);
         let options = options.custom_inbox_prefix(inbox).event_callback(move |event| {
             if let Event::ServerError(ServerError::Other(words)) = event {
@@ -126,12 +126,12 @@ impl Someone {
         assert!(said.to_lowercase().contains(&wanted), "wanted {wanted}, heard {said}");
     }
 
-    async fn may_not_publish(&mut self, subject: &str) {
+    pub(crate) async fn may_not_publish(&mut self, subject: &str) {
         self.publish(subject, "", "{}").await;
         self.is_refused(PUBLISHED, subject).await;
     }
 
-    async fn may_not_hear(&mut self, subject: &str) {
+    pub(crate) async fn may_not_hear(&mut self, subject: &str) {
         let _ear = self.client.subscribe(subject.to_owned()).await.unwrap();
         self.is_refused(SUBSCRIBED, subject).await;
     }
@@ -297,6 +297,14 @@ const NOT_OF_A: &[&str] = &[
     "o.shop.cancel.a",
     "o.shop.cancel.c",
     "o.shop.log.0",
+    "o.shop.life.0",
+    "o.shop.dlv._secret",
+    "$O.SYSTOLE_shop_BLOBS.C.x",
+    "$O.SYSTOLE_shop_BLOBS.M.x",
+    "$JS.API.STREAM.MSG.GET.SYSTOLE_shop_LOG",
+    "$JS.API.STREAM.MSG.GET.OBJ_SYSTOLE_shop_BLOBS",
+    "$JS.API.DIRECT.GET.OBJ_SYSTOLE_shop_BLOBS",
+    "$JS.API.STREAM.DELETE.SYSTOLE_shop_LOG",
     "o.shop.check",
     "_INBOX_c.x",
     "_INBOX_pump_shop.x",
@@ -338,6 +346,9 @@ const NOT_FOR_A: &[&str] = &[
     "o.shop.cancel.*",
     "o.shop.cancel.c",
     "o.shop.log.*",
+    "o.shop.life.*",
+    "o.shop.dlv._secret",
+    "$O.>",
     "_INBOX_c.>",
     "_INBOX_*.>",
     "_INBOX.>",

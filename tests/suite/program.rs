@@ -81,6 +81,11 @@ impl Running {
         Running::of(command(folder, arguments).spawn().unwrap())
     }
 
+    /// The same with these variables in its environment.
+    pub(crate) fn start_with(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Running {
+        Running::of(command(folder, arguments).envs(variables.iter().copied()).spawn().unwrap())
+    }
+
     /// Starts the organism of a folder; its door is open when this returns.
     pub(crate) fn organism(folder: &Path) -> Running {
         Running::organism_with(folder, &[])

@@ -2,11 +2,12 @@
 //! others stand by. Pumps are killed, stopped and held; none of them does what another has undone.
 
 use std::path::Path;
+use tokio::time::Instant;
 
 use rustix::process::Signal;
 
 use crate::broker::Server;
-use crate::program::{Answer, Ran, Running, ask, run_file, systole};
+use crate::program::{Answer, PATIENCE, Ran, Running, ask, run_file, systole};
 
 const ECHO: &str = "#!/bin/sh
 while read -r line; do
@@ -17,11 +18,16 @@ done
 
 /// A machine with a pump of the organism.
 fn machine(server: &Server, more: &str) -> tempfile::TempDir {
+    machine_at(&server.url(), more)
+}
+
+/// The same with what the file says of where the log is.
+pub(crate) fn machine_at(nats: &str, more: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let file = [
-        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\nlog: {nats: \"",
-        &server.url(),
-        "\", ",
+        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {run: [sh, echo.sh], accepts: [ask], returns: [answer], entry: true}\nlog: {nats: ",
+        nats,
+        ", ",
         more,
         ", path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
     ]
@@ -32,13 +38,26 @@ fn machine(server: &Server, more: &str) -> tempfile::TempDir {
 }
 
 /// Sends a question with a key, and waits for its receipt.
-fn question(folder: &Path, key: &str) -> Answer {
+pub(crate) fn question(folder: &Path, key: &str) -> Answer {
     question_of(folder, key, "hello")
 }
 
 fn question_of(folder: &Path, key: &str, words: &str) -> Answer {
     let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</ask>"].concat();
     ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], &body)
+}
+
+/// Sends it until it is taken, and gives its id.
+pub(crate) fn until_taken(folder: &Path, key: &str) -> serde_json::Value {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        let answer = question(folder, key);
+        if answer.status < 300 {
+            return answer.json["id"].clone();
+        }
+        assert_eq!(answer.status, 503, "{answer:?}");
+    }
+    panic!("it is never taken")
 }
 
 fn asked(folder: &Path) -> Ran {

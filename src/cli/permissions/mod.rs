@@ -125,7 +125,9 @@ impl Permissions {
                 "the organism starts a broker of its own, with other keys: this one is for `bus: {nats: ADDRESS, key_env: NAME}`",
             ),
             None => {
-                screen.say(["for the pump: bus.key_env, the variable that holds what is in ", &pump].concat())
+                let section = if file.log_kept.is_some() { "log" } else { "bus" };
+                let named = [section, ".key_env, the variable that holds what is in "].concat();
+                screen.say(["for the pump: ", &named, &pump].concat())
             }
         }
     }
@@ -149,7 +151,8 @@ fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
 
 /// The port where the organism looks for its broker.
 fn port(file: &OrganismFile) -> u16 {
-    let named = file.bus.as_deref().and_then(|url| url.rsplit_once(':'));
+    let first = file.bus.as_deref().and_then(|urls| urls.split(',').next());
+    let named = first.and_then(|url| url.rsplit_once(':'));
     named.and_then(|(_, port)| port.parse().ok()).unwrap_or(PORT)
 }
 

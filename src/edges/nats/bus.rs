@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{
     Config, DiscardPolicy, Info, PersistenceMode, RetentionPolicy, StorageType,
 };
+use async_nats::jetstream::{self, ErrorCode};
 use serde_json::json;
 
 use super::subjects::Subjects;
@@ -41,7 +41,7 @@ fn owner(config: &Config, organism: &Name) -> Owner {
 }
 
 /// The stream as this organism makes it.
-fn ours(organism: &Name, subjects: &Subjects) -> Config {
+fn ours(organism: &Name, subjects: &Subjects, copies: usize) -> Config {
     Config {
         name: subjects.bus_stream(),
         subjects: vec![subjects.deliveries()],
@@ -50,7 +50,7 @@ fn ours(organism: &Name, subjects: &Subjects) -> Config {
         retention: RetentionPolicy::WorkQueue,
         // A full stream refuses what is new: what was taken is never dropped for it.
         discard: DiscardPolicy::New,
-        num_replicas: 1,
+        num_replicas: copies,
         ..Config::default()
     }
 }
@@ -60,10 +60,12 @@ pub(super) async fn find_or_make(
     wire: &Wire,
     organism: &Name,
     subjects: &Subjects,
+    copies: usize,
 ) -> Result<Option<usize>, Unusable> {
-    let wanted = ours(organism, subjects);
+    let wanted = ours(organism, subjects, copies);
     let found = found_or_made(wire, organism, &wanted).await?;
     judge(wire, organism, &wanted, &found.config, &DELIVERIES)?;
+    enough_copies(wire, &found.config, copies).await?;
     Ok(largest(&found.config))
 }
 
@@ -107,8 +109,36 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
                 let why = "somebody made it just now, and not as this version does".to_owned();
                 Err(Unusable::Foreign { address, stream, why })
             }
-            _ => Err(wire.refused(&what, &error.to_string())),
+            _ => Err(unmade(wire, &what, &error, wanted)),
         },
+    }
+}
+
+/// Has a stream of ours kept in so many copies, where it is kept in fewer. More are an operator's choice.
+pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) -> Result<(), Unusable> {
+    if found.num_replicas >= copies {
+        return Ok(());
+    }
+    let (wanted, stream) = (Config { num_replicas: copies, ..found.clone() }, &found.name);
+    let what = format!("the stream {stream} was to be kept in {copies} copies");
+    match wire.ask::<Info>(&what, &["STREAM.UPDATE.", stream].concat(), &wanted).await? {
+        Response::Ok(_) => Ok(()),
+        Response::Err { error } => Err(unmade(wire, &what, &error, &wanted)),
+    }
+}
+
+/// Why a stream was not made.
+fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) -> Unusable {
+    match error.error_code() {
+        ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
+        | ErrorCode::CLUSTER_NO_PEERS
+        | ErrorCode::INSUFFICIENT_RESOURCES => Unusable::Copies {
+            address: wire.address.clone(),
+            stream: wanted.name.clone(),
+            copies: wanted.num_replicas,
+            why: line(&error.to_string()),
+        },
+        _ => wire.refused(what, &error.to_string()),
     }
 }
 

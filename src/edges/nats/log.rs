@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::message::StreamMessage;
-use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::object_store::{self, ObjectMetadata, ObjectStore};
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessage, RetentionPolicy, StorageType};
 use async_nats::{Client, Subscriber};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
-use tokio::time::timeout;
 
 use super::unusable::Unusable;
 use super::wire::Wire;
@@ -27,6 +26,8 @@ use crate::words::ids::{Digest, Name};
 const HEADERS: usize = 1024;
 /// Most bytes of a bundle that travels as one message, where the broker would take more.
 const LARGEST: usize = 900 << 10;
+/// Most bytes of what lies apart that travel as one message, where the broker would take more.
+const CHUNK: usize = 128 << 10;
 
 /// The stream of a log.
 const RECORDS: bus::Held = bus::Held {
@@ -64,7 +65,9 @@ pub struct LogStream {
     broker: Arc<Broker>,
     organism: Name,
     stream: String,
+    /// Most bytes that the stream takes in one message.
     largest: usize,
+    copies: usize,
     apart: ObjectStore,
 }
 
@@ -104,17 +107,22 @@ impl LogStream {
         };
         let found: Info = bus::found_or_made(wire, organism, &wanted).await?;
         bus::judge(wire, organism, &wanted, &found.config, &RECORDS)?;
-        let stream = bus::largest(&found.config).unwrap_or(usize::MAX);
-        let server = broker.wire.client.max_payload();
-        let largest = stream.min(server).saturating_sub(HEADERS).min(LARGEST);
-        let apart = bucket(wire, subjects.bucket(), replicas).await?;
-        let stream = wanted.name;
-        Ok(LogStream { broker, organism: organism.clone(), stream, largest, apart })
+        bus::enough_copies(wire, &found.config, replicas).await?;
+        let largest = bus::largest(&found.config).unwrap_or(usize::MAX);
+        let apart = Box::pin(bucket(wire, subjects.bucket(), replicas)).await?;
+        let (stream, copies) = (wanted.name, found.config.num_replicas.max(replicas));
+        Ok(LogStream { broker, organism: organism.clone(), stream, largest, copies, apart })
     }
 
-    /// Most bytes of a message of it.
+    /// Most bytes of a message of it. The server may say another number whenever it is started again.
     pub fn largest(&self) -> usize {
-        self.largest
+        self.largest.min(self.client().max_payload()).saturating_sub(HEADERS).min(LARGEST)
+    }
+
+    /// Whether what is read may be older than what was stored: of several copies one may have been left behind, and
+    /// answer before it knows that it leads no longer.
+    pub fn may_lag(&self) -> bool {
+        self.copies > 1
     }
 
     /// Where the broker is, for words.
@@ -163,7 +171,9 @@ impl LogStream {
                 return Ok(());
             }
             let mut bytes = bytes;
-            self.apart.put(name.as_str(), &mut bytes).await.map(drop).map_err(|error| error.to_string())
+            let chunk_size = Some(CHUNK.min(self.client().max_payload().saturating_sub(HEADERS)));
+            let named = ObjectMetadata { name: name.clone(), chunk_size, ..ObjectMetadata::default() };
+            self.apart.put(named, &mut bytes).await.map(drop).map_err(|error| error.to_string())
         };
         self.in_time("what is large was put apart", bytes.len(), put).await
     }
@@ -194,10 +204,10 @@ impl LogStream {
         work: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
         let patience = PATIENCE + Duration::from_secs((bytes >> 20) as u64);
-        let at = || ["the broker at ", self.address(), ", when ", what, ": "].concat();
-        match timeout(patience, work).await {
-            Ok(done) => done.map_err(|error| [at(), error].concat()),
-            Err(_) => Err([at(), "no answer within ".into(), format!("{patience:?}")].concat()),
+        let wire = &self.broker.wire;
+        match wire.heard_within(patience, what, Box::pin(work)).await {
+            Ok(done) => done.map_err(|error| wire.refused(what, &error).to_string()),
+            Err(unusable) => Err(unusable.to_string()),
         }
     }
 

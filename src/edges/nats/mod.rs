@@ -36,6 +36,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Broker {
     wire: Wire,
     organism: Name,
+    copies: usize,
     subjects: Subjects,
     // The stream may be narrower than the server.
     largest: Option<usize>,
@@ -50,18 +51,30 @@ impl Broker {
         credentials: Option<&Credentials>,
         patience: Duration,
     ) -> Result<Broker, Unusable> {
+        Broker::connect_to_cluster(organism, url, credentials, 1, patience).await
+    }
+
+    /// The same in a cluster, which keeps so many copies of the stream or more. Of several servers the addresses have
+    /// commas between.
+    pub async fn connect_to_cluster(
+        organism: &Name,
+        url: &str,
+        credentials: Option<&Credentials>,
+        copies: usize,
+        patience: Duration,
+    ) -> Result<Broker, Unusable> {
         let wire = Wire::lay(organism, url, credentials, patience).await?;
         let subjects = Subjects::of(organism);
         fitness::version(&wire)?;
         fitness::jetstream(&wire).await?;
-        let largest = bus::find_or_make(&wire, organism, &subjects).await?;
+        let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
-        Ok(Broker { wire, organism: organism.clone(), subjects, largest })
+        Ok(Broker { wire, organism: organism.clone(), copies, subjects, largest })
     }
 
     /// Makes the organism's stream where it has gone since: somebody removed it, or the broker came back without it.
     pub async fn make_again(&self) -> Result<(), Unusable> {
-        bus::find_or_make(&self.wire, &self.organism, &self.subjects).await.map(drop)
+        bus::find_or_make(&self.wire, &self.organism, &self.subjects, self.copies).await.map(drop)
     }
 
     /// Whether the connection stands, and how often it broke.

@@ -23,18 +23,34 @@ struct Configured {
     sync_always: bool,
 }
 
-/// Looks at every page. All servers have to sync, and the one that is spoken to has to be among them.
+/// Looks at every page. All servers that answer have to sync, most have to answer, and the one that is spoken to has to be
+/// among them. One of a cluster that is down keeps nobody from starting: what most of them have is not lost with it.
 pub(super) async fn syncs(wire: &Wire, pages: &[String], patience: Duration) -> Result<(), Unusable> {
-    let mut seen = Vec::new();
+    let (mut seen, mut unseen) = (Vec::new(), None);
     for page in pages {
-        let (address, asked) = (page.clone(), page.clone());
+        let asked = page.clone();
         let read = tokio::task::spawn_blocking(move || read(&asked, patience)).await;
         let read = read.unwrap_or_else(|panic| Err(panic.to_string()));
-        let read = read.map_err(|why| Unusable::Unseen { page: address.clone(), why: line(&why) })?;
+        let read = match read {
+            Ok(read) => read,
+            Err(why) => {
+                let none = Unusable::Unseen { page: page.clone(), why: line(&why) };
+                tracing::warn!(%none, "a page of the broker was not seen");
+                unseen.get_or_insert(none);
+                continue;
+            }
+        };
         if !read.config.is_some_and(|config| config.sync_always) {
-            return Err(Unusable::Unsynced { page: address });
+            return Err(Unusable::Unsynced { page: page.clone() });
         }
-        seen.push(read.server_id);
+        if !seen.contains(&read.server_id) {
+            seen.push(read.server_id);
+        }
+    }
+    if let Some(unseen) = unseen
+        && seen.len() * 2 <= pages.len()
+    {
+        return Err(unseen);
     }
     let server = wire.client.server_info().server_id;
     if seen.contains(&server) {

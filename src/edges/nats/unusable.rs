@@ -45,6 +45,9 @@ pub enum Unusable {
     /// Our stream is not as we made it.
     #[error("the stream {stream} at {address} is not as it was made: {why}")]
     Altered { address: String, stream: String, why: String, mend: &'static str },
+    /// The cluster does not keep so many copies.
+    #[error("the stream {stream} at {address} is not kept in {copies} copies: {why}")]
+    Copies { address: String, stream: String, copies: usize, why: String },
     /// Our stream, made by a later version.
     #[error("the stream {stream} at {address} has format {found}; this version reads up to {known}")]
     Newer { address: String, stream: String, found: String, known: u32 },
@@ -73,10 +76,16 @@ impl Unusable {
             | Unusable::Forgetful { .. }
             | Unusable::Foreign { .. }
             | Unusable::Altered { .. }
+            | Unusable::Copies { .. }
             | Unusable::Newer { .. }
             | Unusable::Unsynced { .. }
             | Unusable::Refused { .. } => Code::BusUnfit,
         }
+    }
+
+    /// Whether it may be over by itself: a broker that is started again, or a cluster that chooses who leads.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Unusable::Unreachable { .. } | Unusable::Silent { .. } | Unusable::Refused { .. })
     }
 
     /// What to change.
@@ -106,6 +115,9 @@ impl Unusable {
                 "another name for the organism, or another account or name for what has that stream"
             }
             Unusable::Altered { stream, mend, .. } => return format!("nats stream rm {stream} {mend}"),
+            Unusable::Copies { .. } => {
+                "log.replicas of as many as there are servers in the cluster at most, each with JetStream and room"
+            }
             Unusable::Unseen { .. } => {
                 "http: \"127.0.0.1:8222\" in the configuration of every server, and log.monitor with the addresses of all; or log.durability: relaxed"
             }

@@ -26,9 +26,10 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
-/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew: so
-/// a broker that is held up, or a way on which nothing comes through, is known after some twenty seconds.
-const PING: Duration = Duration::from_secs(5);
+/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew, with
+/// another server of the cluster if there is one: so a broker that is held up, or a way on which nothing comes through,
+/// is known after some eight seconds.
+const PING: Duration = Duration::from_secs(2);
 /// The longest pause between two tries to make it anew.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -73,14 +74,15 @@ impl Wire {
         credentials: Option<&Credentials>,
         patience: Duration,
     ) -> Result<Wire, Unusable> {
-        let server = server(url)?;
-        let address = address(&server);
+        let servers = servers(url)?;
+        let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
         let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(["systole pump ", organism.as_str()].concat())
             .custom_inbox_prefix(Subjects::inbox(organism))
-            .connection_timeout(patience)
+            // One that is silent leaves time for the others.
+            .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
             .request_timeout(Some(patience))
             .ping_interval(PING)
             .reconnect_delay_callback(pause)
@@ -105,7 +107,7 @@ impl Wire {
             Some(credentials) => credentials.show(options)?,
             None => options,
         };
-        let client = match timeout(patience, options.connect(server)).await {
+        let client = match timeout(patience, options.connect(servers)).await {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => return Err(not_in(address, credentials, &error, patience)),
             Err(_) => return Err(Unusable::Silent { address, what: "it was called".to_owned(), patience }),
@@ -129,7 +131,7 @@ impl Wire {
             Err((Asked::NoResponders, _)) => {
                 Err(Unusable::NoJetStream { address: self.address.clone(), for_account: false })
             }
-            Err((Asked::TimedOut, _)) => Err(self.silent(what)),
+            Err((Asked::TimedOut, _)) => Err(self.silent(what, self.patience)),
             Err((_, why)) => Err(self.broken(&why)),
         }
     }
@@ -153,9 +155,9 @@ impl Wire {
             Ok(message) => {
                 serde_json::from_slice(&message.payload).map_err(|error| self.broken(&error.to_string()))
             }
-            Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what)),
+            Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what, self.patience)),
             Err((RequestErrorKind::NoResponders, _)) => {
-                Err(self.refused(what, "no stream takes the subject, though one was just made for it"))
+                Err(self.refused(what, "no stream takes the subject: nobody leads it now, or it was removed"))
             }
             Err((_, why)) => Err(self.broken(&why)),
         }
@@ -164,6 +166,16 @@ impl Wire {
     /// What comes first: the answer, the word that it is forbidden, that the connection broke, or the end of the patience.
     /// Without a connection nothing is asked: what was asked would go out whenever there is one again.
     pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
+        self.heard_within(self.patience, what, asked).await
+    }
+
+    /// The same with a patience of its own, for what takes many messages.
+    pub(super) async fn heard_within<T>(
+        &self,
+        patience: Duration,
+        what: &str,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, Unusable> {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
         let no = async {
@@ -174,10 +186,12 @@ impl Wire {
                 Err(_) => std::future::pending().await,
             }
         };
+        // What was asked is answered on the connection over which it was asked, or nowhere.
         let mut link = self.link.clone();
+        let breaks = link.borrow_and_update().breaks;
         let broke = async {
             // Nobody is left who could say so.
-            if link.wait_for(|link| !link.stands).await.is_err() {
+            if link.wait_for(|link| !link.stands || link.breaks > breaks).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
@@ -185,14 +199,14 @@ impl Wire {
             biased;
             what = no => Err(Unusable::Forbidden { address: self.address.clone(), what }),
             () = broke => Err(self.broken(&["there is no connection when ", what].concat())),
-            said = timeout(self.patience, asked) => said.map_err(|_| self.silent(what)),
+            said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
         }
     }
 
-    fn silent(&self, what: &str) -> Unusable {
+    fn silent(&self, what: &str, patience: Duration) -> Unusable {
         let address = self.address.clone();
         match self.client.connection_state() {
-            State::Connected => Unusable::Silent { address, what: what.to_owned(), patience: self.patience },
+            State::Connected => Unusable::Silent { address, what: what.to_owned(), patience },
             _ => Unusable::Unreachable { address, why: ["the connection broke when ", what].concat() },
         }
     }
@@ -213,7 +227,12 @@ fn pause(tries: usize) -> Duration {
     Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
 }
 
-/// Reads the address. What it says of a wrong one repeats nothing of it.
+/// Reads the addresses of a cluster's servers, which commas part.
+fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
+    urls.split(',').map(server).collect()
+}
+
+/// Reads an address. What it says of a wrong one repeats nothing of it.
 fn server(url: &str) -> Result<ServerAddr, Unusable> {
     let is_none = |why: &str| Unusable::Address { why: why.to_owned() };
     let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");

@@ -113,8 +113,24 @@ pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey
 /// Reads an address, and the key that stands beside it in the same section.
 pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
     let key = key_beside(desk, section);
-    let url = value::text(desk, node, path).and_then(|found| url(desk, &found, path));
-    Declaration { at: url.map(At::Url), key }
+    Declaration { at: servers(desk, node, path).map(At::Url), key }
+}
+
+/// One address or several: those of the servers of a cluster, of which one has to run when the organism starts.
+fn servers(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
+    let Value::List(all) = &node.value else {
+        return value::text(desk, node, path).and_then(|found| url(desk, &found, path));
+    };
+    if all.is_empty() {
+        let told = [path, ": no address stands in the list"].concat();
+        desk.tell(Code::ConfigValue, node.span, &told, Some("[nats://HOST:PORT, nats://OTHER:PORT]"));
+        return None;
+    }
+    let found = value::texts(desk, node, path)?;
+    // All are read, so that each bad one is told.
+    let urls: Vec<Option<String>> = found.iter().map(|one| url(desk, one, path)).collect();
+    let urls: Option<Vec<String>> = urls.into_iter().collect();
+    urls.map(|urls| urls.join(","))
 }
 
 /// Hides what stands where people expect that a secret may stand.

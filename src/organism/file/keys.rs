@@ -182,7 +182,7 @@ pub const KEYS: &[Key] = &[
     key("limits.message", "1MiB", "the largest message taken from anybody, 1KiB to 1MiB").of(Form::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
     key("log", "as its keys", "where the log is kept").of(MAP),
     key("log.path", "./organism.db", "the log's file, or the copy of a log in NATS; a path from this file's folder").of(TEXT),
-    key("log.nats", "none", "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials; `bus` is left out beside it").of(TEXT),
+    key("log.nats", "none", "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; `bus` is left out beside it").of(Form::Lines),
     key("log.key_env", "none", "as `bus.key_env`").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
     key("log.durability", "always", "`always`: what is committed is on the broker's disk, which `log.monitor` shows; `relaxed`: the broker may lose what it took when its machine loses power").of(Form::Words(&["always", "relaxed"])),
     key("log.monitor", "none", "the broker's monitoring page, `http://HOST:PORT`; of a cluster the list of all").of(Form::Lines),
@@ -296,7 +296,7 @@ pub const KEYS: &[Key] = &[
         "whose answers its sender waits for: `all`, or `first`, the first that is no failure",
     ).of(Form::Words(&["all", "first"])),
     key("bus", "none", "the broker over which listeners with `nats: true` are reached").of(MAP),
-    key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials; or `managed`, and the organism starts one of its own").of(TEXT),
+    key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; or `managed`, and the organism starts one of its own").of(Form::Lines),
     key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
 ];
 

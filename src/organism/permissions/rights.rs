@@ -145,14 +145,18 @@ fn pump(organism: &Name) -> Party {
         right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
         right(Way::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
-    let apart = ["OBJ_", &Subjects::of(organism).bucket()].concat();
-    for stream in [bus.clone(), log_stream(organism), apart] {
+    for stream in [bus.clone(), log_stream(organism), apart(organism)] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
             let api = ["$JS.API.", begin, &stream, end].concat();
             publish.push(right(Way::Own, api, "making, reading and clearing its streams and consumers"));
         }
+    }
+    // What lies apart is looked for and read in another way than the log itself.
+    for begin in ["$JS.API.DIRECT.GET.", "$JS.FC."] {
+        let subject = [begin, &apart(organism), ".>"].concat();
+        publish.push(right(Way::Own, subject, "reading what was too large for one message"));
     }
     let silent = ["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.", &bus, ".*"].concat();
     Party {
@@ -192,6 +196,7 @@ fn auditor(organism: &Name) -> Party {
             asks("STREAM.INFO", &bus, "asking how many deliveries are out"),
             asks("STREAM.INFO", &log, "asking how far the log goes, where it is kept in NATS"),
             asks("STREAM.MSG.GET", &log, "reading that log"),
+            asks("STREAM.MSG.GET", &apart(organism), "reading what of it is too large for one message"),
         ],
         subscribe: vec![
             right(Way::Hears, subject(&["log.*"]), "what is added to that log"),
@@ -203,6 +208,11 @@ fn auditor(organism: &Name) -> Party {
 
 fn log_stream(organism: &Name) -> String {
     Subjects::of(organism).log_stream()
+}
+
+/// The stream of what is too large for one message of the log.
+fn apart(organism: &Name) -> String {
+    ["OBJ_", &Subjects::of(organism).bucket()].concat()
 }
 
 #[cfg(test)]

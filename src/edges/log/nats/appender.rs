@@ -8,8 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use super::bundle::{Sealed, Stands};
+use super::follow::LEFT_BEHIND;
 use super::lead::Lead;
 use super::scribe::{Scribe, Written};
 use crate::words::ids::MessageId;
@@ -25,12 +27,14 @@ pub struct Appender {
     runtime: Handle,
     /// The bundle that may have been sent, with the batch it is of.
     doubt: Option<(Option<MessageId>, Sealed)>,
+    /// Since when the stream shows less than was stored.
+    behind: Option<Instant>,
 }
 
 impl Appender {
     /// Only within a runtime, whose tasks carry what is sent.
     pub(super) fn new(scribe: Scribe, lead: Lead) -> Appender {
-        Appender { scribe, lead, runtime: Handle::current(), doubt: None }
+        Appender { scribe, lead, runtime: Handle::current(), doubt: None, behind: None }
     }
 
     /// The bundle of a batch, and whether it may have been sent before.
@@ -39,6 +43,23 @@ impl Appender {
         match &self.doubt {
             Some((known, sealed)) if *known == of => (sealed.clone(), true),
             _ => (self.scribe.seal(batch, Stands::Owned), false),
+        }
+    }
+}
+
+impl Appender {
+    /// A stream that shows less than was stored for long enough has lost it.
+    fn believed(&mut self, written: Written) -> Written {
+        match written {
+            Written::Behind(words) => {
+                let since = *self.behind.get_or_insert_with(Instant::now);
+                if since.elapsed() < LEFT_BEHIND { Written::Behind(words) } else { Written::Lost(words) }
+            }
+            Written::At(followed) => {
+                self.behind = None;
+                Written::At(followed)
+            }
+            other => other,
         }
     }
 }
@@ -60,7 +81,8 @@ impl LogWriter for Appender {
             return commit;
         }
         let Some((sealed, in_doubt)) = sealed else { return self.scribe.follower.copy.keep(None) };
-        match self.runtime.block_on(self.scribe.quill().write(&sealed, in_doubt)) {
+        let written = self.runtime.block_on(self.scribe.quill().write(&sealed, in_doubt));
+        match self.believed(written) {
             Written::At(followed) => {
                 let kept = self.scribe.keep_prepared(followed, Stands::Owned);
                 self.doubt = match kept {
@@ -70,7 +92,7 @@ impl LogWriter for Appender {
                 };
                 kept
             }
-            Written::NotYet(words) => {
+            Written::NotYet(words) | Written::Behind(words) => {
                 self.scribe.follower.copy.drop_prepared();
                 self.doubt = Some((last_of(batch), sealed));
                 Commit::NotNow(words)

@@ -4,6 +4,9 @@
 //! place, and nothing behind it is taken.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Message, Node, Stands};
@@ -14,6 +17,11 @@ use crate::edges::system;
 use crate::words::ids::Digest;
 use crate::words::limits;
 use crate::words::ports::{Batch, Commit, LogFault, LogReader, Position};
+
+/// For how long a stream of several copies may not show what this copy holds, before that is believed. One
+/// that was left behind learns of it within a few heartbeats.
+pub(super) const LEFT_BEHIND: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// Where the partition stands, as far as it was followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,8 +132,14 @@ impl Follower {
             let why = ["it does not hold the bundle that the copy ", &copy, " ends with"].concat();
             LogFault::Apart { path: follower.stream.name().to_owned(), why }
         };
-        let found = self.stream.from(PARTITION, at).await?.filter(|found| found.sequence == at);
-        let Some(found) = found else { return Err(other(self).into()) };
+        let end = Instant::now() + LEFT_BEHIND;
+        let found = loop {
+            match self.stream.from(PARTITION, at).await? {
+                Some(found) if found.sequence == at => break found,
+                None if self.stream.may_lag() && Instant::now() < end => sleep(AGAIN).await,
+                _ => return Err(other(self).into()),
+            }
+        };
         let (hash, bytes) = self.whole(&found).await?;
         if hash != known {
             return Err(other(self).into());
@@ -195,10 +209,12 @@ impl Follower {
         }
     }
 
-    async fn whole(&self, stored: &Stored) -> Result<(Digest, Vec<u8>), LogFault> {
+    async fn whole(&self, stored: &Stored) -> Result<(Digest, Vec<u8>), Unfollowed> {
         whole(&self.stream, stored).await.map_err(|unwhole| match unwhole {
-            Unwhole::NotYet(why) => LogFault::Io { path: self.stream.name().to_owned(), why },
-            Unwhole::Unknown(why) => self.damaged(stored.sequence, &why),
+            Unwhole::NotYet(why) => {
+                Unusable::Unreachable { address: self.stream.address().to_owned(), why }.into()
+            }
+            Unwhole::Unknown(why) => self.damaged(stored.sequence, &why).into(),
         })
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_nats::Subscriber;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tokio::time::{Instant, interval, timeout_at};
+use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use super::bundle::{Node, Stands};
 use super::follow::Follower;
@@ -89,50 +89,62 @@ impl Lead {
 }
 
 /// Takes the partition over: at once where nobody has it, or this copy had it before; else when whoever has it is silent.
-pub(super) async fn take_over(mut follower: Follower, mut manner: Manner) -> Result<Scribe, Unopened> {
+/// Whoever stands by does so also while the broker does not answer: what it had may have fallen with the one that wrote.
+pub(super) async fn take_over(follower: Follower, mut manner: Manner) -> Result<Scribe, Unopened> {
     let mut others = Others::listen(&follower).await?;
+    let mut scribe = Scribe { epoch: 0, follower };
     loop {
-        let tail = &follower.tail;
-        let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == follower.node);
-        if !is_free && let Some(heard) = others.heard(tail.epoch).await {
-            match (heard, &mut manner) {
-                (Heard::Sign(by), Manner::AtOnce) => {
-                    let (stream, address) = (follower.stream.name(), follower.stream.address());
-                    return Err(Unopened::Led { stream: stream.to_owned(), address: address.to_owned(), by });
-                }
-                (Heard::Sign(sign), Manner::StandBy(tell)) => tell(&sign),
-                (Heard::Bundle, _) => {}
-            }
-            follower.catch_up().await?;
-            continue;
-        }
-        follower.catch_up().await?;
-        let mut scribe = Scribe { epoch: follower.tail.epoch + 1, follower };
-        let nothing = Batch::default();
-        let sealed = scribe.seal(&nothing, Stands::Owned);
-        let quill = scribe.quill();
-        let written = match quill.write(&sealed, false).await {
-            // It may be stored all the same.
-            Written::NotYet(_) => quill.write(&sealed, true).await,
-            written => written,
+        let unusable = match attempt(&mut scribe, &mut others, &mut manner).await {
+            Ok(true) => return Ok(scribe),
+            Ok(false) => continue,
+            Err(Unopened::Broker(unusable)) if unusable.may_pass() => unusable,
+            Err(why) => return Err(why),
         };
-        match written {
-            Written::At(followed) => match scribe.keep(&nothing, followed, Stands::Owned) {
-                Commit::Committed(_) => return Ok(scribe),
-                Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
-                    let path = scribe.follower.copy.path().display().to_string();
-                    return Err(LogFault::Io { path, why }.into());
-                }
-            },
-            Written::NotYet(why) => {
-                let path = scribe.follower.stream.name().to_owned();
-                return Err(LogFault::Io { path, why }.into());
+        if let Manner::AtOnce = manner {
+            return Err(unusable.into());
+        }
+        tracing::warn!(%unusable, "whoever stands by waits for the broker");
+        sleep(BEAT).await;
+    }
+}
+
+/// Tries it once; whether it was taken.
+async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) -> Result<bool, Unopened> {
+    let (tail, node) = (&scribe.follower.tail, scribe.follower.node);
+    let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == node);
+    if !is_free && let Some(heard) = others.heard(tail.epoch).await {
+        match (heard, manner) {
+            (Heard::Sign(by), Manner::AtOnce) => {
+                let stream = &scribe.follower.stream;
+                let (stream, address) = (stream.name().to_owned(), stream.address().to_owned());
+                return Err(Unopened::Led { stream, address, by });
             }
-            // Somebody was quicker.
-            Written::Lost(_) => {
-                follower = scribe.follower;
-                follower.catch_up().await?;
+            (Heard::Sign(sign), Manner::StandBy(tell)) => tell(&sign),
+            (Heard::Bundle, _) => {}
+        }
+        scribe.follower.catch_up().await?;
+        return Ok(false);
+    }
+    scribe.follower.catch_up().await?;
+    scribe.epoch = scribe.follower.tail.epoch + 1;
+    let nothing = Batch::default();
+    let sealed = scribe.seal(&nothing, Stands::Owned);
+    match scribe.quill().write(&sealed, false).await {
+        Written::At(followed) => match scribe.keep(&nothing, followed, Stands::Owned) {
+            Commit::Committed(_) => Ok(true),
+            Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
+                let path = scribe.follower.copy.path().display().to_string();
+                Err(LogFault::Io { path, why }.into())
             }
+        },
+        Written::NotYet(why) | Written::Behind(why) => {
+            let address = scribe.follower.stream.address().to_owned();
+            Err(Unusable::Unreachable { address, why }.into())
+        }
+        // Somebody was quicker.
+        Written::Lost(_) => {
+            scribe.follower.catch_up().await?;
+            Ok(false)
         }
     }
 }

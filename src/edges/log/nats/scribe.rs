@@ -22,6 +22,8 @@ pub(super) enum Written {
     At(Followed),
     /// Nothing else can be written before it is known whether it is stored; the same bytes may be sent again.
     NotYet(String),
+    /// The stream does not show the bundle before it: it is gone, or what answered was left behind.
+    Behind(String),
     /// Another owner writes here.
     Lost(String),
 }
@@ -124,10 +126,12 @@ impl Quill {
         Written::NotYet("the log was changed while it was written".to_owned())
     }
 
-    /// That the stream holds less than was stored there.
-    fn shrunk(&self, left: &str) -> String {
+    /// What to make of a stream that holds less than it held: who says so may have been left behind, where there are
+    /// several copies.
+    fn behind(&self, left: &str) -> Written {
         let (name, after) = (self.stream.name(), self.after.to_string());
-        ["the log ", name, " has lost what was stored at ", &after, ": it holds ", left].concat()
+        let words = ["the log ", name, " has lost what was stored at ", &after, ": it holds ", left].concat();
+        if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
     /// What the stream says of a doubtful bundle; none where it is not stored, or not yet.
@@ -140,12 +144,13 @@ impl Quill {
         let last = match last {
             Some(last) if last.sequence == self.after => return Ok(None),
             None if self.after == 0 => return Ok(None),
-            None => return Ok(Some(Written::Lost(self.shrunk("nothing")))),
-            Some(last) if last.sequence < self.after => {
-                let left = ["no bundle behind ", &last.sequence.to_string()].concat();
-                return Ok(Some(Written::Lost(self.shrunk(&left))));
+            Some(last) if last.sequence > self.after => last,
+            last => {
+                let left = last.map_or("nothing".to_owned(), |last| {
+                    ["no bundle behind ", &last.sequence.to_string()].concat()
+                });
+                return Ok(Some(self.behind(&left)));
             }
-            Some(last) => last,
         };
         let (hash, bytes) = match whole(&self.stream, &last).await {
             Ok(whole) => whole,

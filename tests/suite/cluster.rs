@@ -1,0 +1,287 @@
+//! A log in NATS on a cluster of three real brokers, each with its own store. Nodes are killed, held and started again,
+//! one at a time and two at once, while an organism works over them.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use async_nats::jetstream::{self, stream};
+use rustix::process::Signal;
+use systole::cli::soak::dice::Dice;
+use systole::cli::soak::life::{self, Omen};
+use systole::edges::log::nats::{Manner, Unopened};
+use systole::words::ports::{Commit, LogFault, LogWriter as _, Position};
+
+use crate::broker::Server;
+use crate::far;
+use crate::kills::Trial;
+use crate::log_records::{Author, Folder, batch, root};
+use crate::program::{PATIENCE, Running, systole};
+use crate::pumps;
+
+/// Nodes of a cluster.
+const NODES: usize = 3;
+
+/// Three brokers that know each other.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Server>,
+}
+
+impl Cluster {
+    pub(crate) fn start() -> Cluster {
+        Cluster::with("")
+    }
+
+    /// The same with more in the configuration of each.
+    pub(crate) fn with(more: &str) -> Cluster {
+        // Held until all are known, so that no two are the same.
+        let held: Vec<TcpListener> = (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let ports: Vec<u16> = held.iter().map(|port| port.local_addr().unwrap().port()).collect();
+        drop(held);
+        let routes: Vec<String> = ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let routes = routes.join(", ");
+        let node = |which: usize| {
+            let port = ports.get(which).unwrap();
+            Server::node(&format!(
+                "server_name: n{which}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}\n{more}"
+            ))
+        };
+        let mut nodes: Vec<Server> = (0..NODES).map(node).collect();
+        nodes.iter_mut().for_each(Server::begin);
+        nodes.iter_mut().for_each(Server::listens);
+        for node in &mut nodes {
+            node.says("metadata leader");
+        }
+        let cluster = Cluster { nodes };
+        cluster.takes_three_copies();
+        cluster
+    }
+
+    /// Waits until each knows that all are there: a stream finds no place before.
+    fn takes_three_copies(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let jetstream = jetstream::new(self.nodes.first().unwrap().client().await);
+            let config =
+                || stream::Config { name: "TRIAL".to_owned(), num_replicas: 3, ..Default::default() };
+            let made = async { while jetstream.create_stream(config()).await.is_err() {} };
+            tokio::time::timeout(PATIENCE, made).await.expect("no stream of three copies can be made");
+            jetstream.delete_stream("TRIAL").await.unwrap();
+        });
+    }
+
+    /// Where they are, as the file names them.
+    pub(crate) fn urls(&self) -> String {
+        let all: Vec<String> = self.nodes.iter().map(Server::url).collect();
+        ["[", &all.join(", "), "]"].concat()
+    }
+
+    pub(crate) fn node(&mut self, which: usize) -> &mut Server {
+        self.nodes.get_mut(which).unwrap()
+    }
+
+    /// In how many copies that stream is kept.
+    fn copies(&self, stream: &str) -> usize {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let jetstream = jetstream::new(self.nodes.first().unwrap().client().await);
+            jetstream.get_stream(stream).await.unwrap().cached_info().config.num_replicas
+        })
+    }
+
+    /// Which node leads that stream, as one that runs says.
+    pub(crate) fn leader(&self, asked: usize, stream: &str) -> usize {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let jetstream = jetstream::new(self.nodes.get(asked).unwrap().client().await);
+            let led = async {
+                loop {
+                    // Where nobody leads nobody answers.
+                    let Ok(found) = jetstream.get_stream(stream).await else { continue };
+                    let cluster = found.cached_info().cluster.clone();
+                    if let Some(leader) = cluster.and_then(|cluster| cluster.leader) {
+                        return leader.strip_prefix('n').unwrap().parse().unwrap();
+                    }
+                }
+            };
+            tokio::time::timeout(PATIENCE, led).await.expect("nobody leads it")
+        })
+    }
+}
+
+/// What the soak's organism is told of its brokers.
+fn over(cluster: &Cluster) -> Vec<String> {
+    vec![
+        ["log.nats=", &cluster.urls()].concat(),
+        "log.durability=relaxed".to_owned(),
+        "log.replicas=3".to_owned(),
+    ]
+}
+
+/// What befalls a node.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// Killed and started again.
+    Killed,
+    /// Held, and let go on.
+    Held,
+}
+
+/// Nodes are struck one at a time under load, each time until more is acknowledged: whoever leads the log's stream in
+/// turn with any other.
+fn nodes_in_turn(seed: u64, blows: &[(bool, Fate)]) {
+    let mut cluster = Cluster::start();
+    let trial = Trial::set(seed, &over(&cluster));
+    let mut dice = Dice::new(seed).apart(2);
+    let (mut life, runs) = trial.begin(&Omen::default());
+    assert!(runs, "{}", life::last_words(&trial.house));
+    let board = trial.crowd.board();
+    assert!(board.acknowledges(5, life::PATIENCE), "{}", life::last_words(&trial.house));
+    for (leads, fate) in blows {
+        let leader = cluster.leader(0, "SYSTOLE_soak_LOG");
+        let which = if *leads { leader } else { (leader + 1 + usize::from(dice.below(2) == 1)) % NODES };
+        let struck = Instant::now();
+        match fate {
+            Fate::Killed => cluster.node(which).kill(),
+            Fate::Held => cluster.node(which).pause(),
+        }
+        let more = board.acknowledged() + 10;
+        assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
+        println!("{which} {fate:?} (leads: {leads}): back after {:?}", struck.elapsed());
+        match fate {
+            Fate::Killed => cluster.node(which).start_again(),
+            Fate::Held => cluster.node(which).go_on(),
+        }
+        let more = board.acknowledged() + 5;
+        assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
+        assert!(!life.ends_within(Duration::ZERO), "{}", life::last_words(&trial.house));
+    }
+    board.take_down();
+    life.kill().unwrap();
+    let (_, verdict) = trial.judged("nodes");
+    println!("{} blows, {} acknowledged, {} records", blows.len(), verdict.acknowledged, verdict.records);
+}
+
+#[test]
+fn d7_nodes_of_a_cluster_that_are_killed_and_held_lose_and_double_nothing() {
+    nodes_in_turn(61, &[(true, Fate::Killed), (false, Fate::Killed), (true, Fate::Held)]);
+}
+
+/// One machine of an organism whose log the cluster keeps, and whose programs are its own.
+fn machine(cluster: &Cluster, urls: &str) -> tempfile::TempDir {
+    assert_eq!(cluster.nodes.len(), NODES);
+    pumps::machine_at(urls, "durability: relaxed, replicas: 3")
+}
+
+#[test]
+fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
+    let mut cluster = Cluster::start();
+    let urls = cluster.urls();
+    let folder = machine(&cluster, &urls);
+    // While all are there: a stream is not made in three copies where two of them run.
+    assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
+    for stream in ["SYSTOLE_shop_LOG", "SYSTOLE_shop_BUS", "OBJ_SYSTOLE_shop_BLOBS"] {
+        assert_eq!(cluster.copies(stream), 3, "{stream}");
+    }
+    cluster.node(0).kill();
+    cluster.leader(1, "SYSTOLE_shop_LOG");
+    cluster.leader(1, "SYSTOLE_shop_BUS");
+    let asked = systole(folder.path(), &["ask", "hello"]);
+    assert_eq!(asked.stdout, "heard\n", "{asked:?}");
+    // What the one that is there says of the others suffices while the organism runs.
+    cluster.node(0).start_again();
+    let one = cluster.node(1).url();
+    let folder = machine(&cluster, &one);
+    let running = Running::organism(folder.path());
+    assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
+    cluster.node(1).kill();
+    pumps::until_taken(folder.path(), "k-1");
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().code, Some(0));
+}
+
+#[test]
+fn d7_without_most_of_its_nodes_senders_are_told_so_and_work_goes_on_with_them() {
+    let mut cluster = Cluster::start();
+    let folder = machine(&cluster, &cluster.urls());
+    let running = Running::organism(folder.path());
+    assert_eq!(pumps::question(folder.path(), "k-1").status, 202);
+    cluster.node(1).kill();
+    cluster.node(2).kill();
+    let refused = pumps::question(folder.path(), "k-2");
+    assert_eq!(
+        (refused.status, refused.json["code"].as_str()),
+        (503, Some("ingress.unavailable")),
+        "{refused:?}"
+    );
+    // Whoever starts without them is told as well.
+    let other = machine(&cluster, &cluster.urls());
+    let started = systole(other.path(), &["ask", "hello"]);
+    assert_eq!(started.code, Some(5), "{started:?}");
+    assert!(
+        started.stderr.contains("no answer within") || started.stderr.contains("unavailable"),
+        "{started:?}"
+    );
+    cluster.node(1).start_again();
+    cluster.leader(1, "SYSTOLE_shop_LOG");
+    // The same key: whatever became of the first, it is taken once.
+    let taken = pumps::until_taken(folder.path(), "k-2");
+    let again = pumps::question(folder.path(), "k-2");
+    assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken, &true.into()));
+    assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().code, Some(0));
+}
+
+#[test]
+fn d8_a_pump_takes_over_when_a_machine_dies_with_the_pump_and_the_leading_node() {
+    let mut cluster = Cluster::start();
+    let (first, second) = (machine(&cluster, &cluster.urls()), machine(&cluster, &cluster.urls()));
+    let one = Running::organism(first.path());
+    assert_eq!(systole(first.path(), &["ask", "hello"]).stdout, "heard\n");
+    let mut two = Running::start(second.path(), &["run"]);
+    two.says("stands by: ");
+    let leader = cluster.leader(0, "SYSTOLE_shop_LOG");
+    cluster.node(leader).kill();
+    one.signal(Signal::KILL);
+    one.end();
+    two.says("listens on");
+    assert_eq!(systole(second.path(), &["ask", "hello"]).stdout, "heard\n");
+    two.signal(Signal::TERM);
+    assert_eq!(two.end().code, Some(0));
+}
+
+#[test]
+fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() {
+    let cluster = Cluster::start();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let urls = cluster.nodes.iter().map(Server::url).collect::<Vec<_>>().join(",");
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let open = || far::open_copies(runtime.handle(), &urls, &folder.log(), Manner::AtOnce, 3);
+    let mut log = open().unwrap();
+    let mut next = || batch([author.note(&root(1), 10)]);
+    assert_eq!(log.writer.commit(&next()), Commit::Committed(Position(1)));
+    // As who was left behind shows it: without what came since.
+    runtime.block_on(async {
+        let jetstream = jetstream::new(cluster.nodes.first().unwrap().client().await);
+        let config = jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap().cached_info().config.clone();
+        jetstream.delete_stream("SYSTOLE_shop_LOG").await.unwrap();
+        jetstream.create_stream(config).await.unwrap();
+    });
+    let waits = next();
+    let Commit::NotNow(words) = log.writer.commit(&waits) else { panic!("it was believed at once") };
+    assert!(words.contains("has lost what was stored at "), "{words}");
+    assert!(log.lead.lost().is_none());
+    let end = Instant::now() + PATIENCE;
+    let lost = loop {
+        match log.writer.commit(&waits) {
+            Commit::NotNow(_) if Instant::now() < end => {}
+            other => break other,
+        }
+    };
+    assert!(matches!(&lost, Commit::Conflict(words) if words.contains("does not show")), "{lost:?}");
+    drop(log);
+    let Err(Unopened::Log(LogFault::Damaged { why, .. })) = open().map(drop) else { panic!("it was taken") };
+    assert!(why.starts_with("the stream does not hold the bundle that this copy ends with"), "{why}");
+}
