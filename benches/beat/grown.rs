@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use systole::edges::log::memory::Memory;
-use systole::edges::log::sqlite::{self, Appender};
+use systole::edges::log::sqlite;
 use systole::organism::running::LogPlace;
 use systole::pump::fold::apply_to;
 use systole::pump::state::Thread;
 use systole::words::ids::{Key, MessageId, Name, ThreadId};
 use systole::words::limits;
-use systole::words::ports::{Batch, Commit, LogWriter as _};
+use systole::words::ports::{Batch, Commit, LogWriter};
 use systole::words::record::Record;
 
 use crate::walk::{self, Course, GRACE, Stage};
@@ -40,15 +40,22 @@ pub(crate) fn pattern(turns: u32, text: usize) -> Vec<Record> {
 
 /// A log that is being made.
 pub(crate) struct Growing {
-    writer: Appender,
+    writer: Box<dyn LogWriter>,
     batch: Batch,
+    /// Records of a commit, at most.
+    most: usize,
     threads: u32,
 }
 
 impl Growing {
     /// A new log.
     pub(crate) fn new(path: &Path) -> Growing {
-        Growing { writer: sqlite::open(path).unwrap().writer, batch: Batch::default(), threads: 0 }
+        Growing::onto(Box::new(sqlite::open(path).unwrap().writer), usize::MAX)
+    }
+
+    /// One that is written through this, with so many records in a commit at most.
+    pub(crate) fn onto(writer: Box<dyn LogWriter>, most: usize) -> Growing {
+        Growing { writer, batch: Batch::default(), most, threads: 0 }
     }
 
     /// Adds a thread that the operator opened with this key.
@@ -79,9 +86,15 @@ impl Growing {
     }
 
     fn write(&mut self) {
-        let batch = Batch { checkpoint: true, ..std::mem::take(&mut self.batch) };
-        let committed = self.writer.commit(&batch);
-        assert!(matches!(committed, Commit::Committed(_)), "a batch is written: {committed:?}");
+        let mut batch = std::mem::take(&mut self.batch);
+        let last = batch.records.split_off(batch.records.len().saturating_sub(1) / self.most * self.most);
+        let before =
+            batch.records.chunks(self.most).map(|some| Batch { records: some.to_vec(), ..Batch::default() });
+        let last = Batch { records: last, rows: batch.rows, checkpoint: true, ..Batch::default() };
+        for batch in before.chain([last]) {
+            let committed = self.writer.commit(&batch);
+            assert!(matches!(committed, Commit::Committed(_)), "a batch is written: {committed:?}");
+        }
     }
 
     /// Writes what is left and closes the log in peace.

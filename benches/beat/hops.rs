@@ -15,7 +15,7 @@ use crate::route;
 use crate::walk::{self, Course, GRACE, Stage};
 
 /// Bytes of text in each payload of a hop.
-const TEXT: usize = 512;
+pub(crate) const TEXT: usize = 512;
 
 /// What so many hops took: hops a second, and microseconds of the processors for each.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl Pace {
 }
 
 /// The pace with that many in flight, after a tenth as many hops that are not counted.
-async fn pace(organism: &Organism, course: &Arc<Course>, in_flight: usize, hops: u64) -> Pace {
+pub(crate) async fn pace(organism: &Organism, course: &Arc<Course>, in_flight: usize, hops: u64) -> Pace {
     walk::begin(organism, course, (0..in_flight).map(|n| format!("walk-{n}"))).await;
     course.gathered(in_flight).await;
     let gathered = organism.tail().borrow().0;
@@ -107,10 +107,15 @@ pub(crate) fn alone(table: &mut Table) {
 }
 
 /// Seconds of each of so many hops of one walker.
-async fn one_by_one(log: PathBuf, hops: u64) -> Vec<f64> {
+pub(crate) async fn one_by_one(log: PathBuf, hops: u64) -> Vec<f64> {
     let course = Course::watched(TEXT);
     let organism = walk::start(LogPlace::File(log), &course, 1).await;
-    walk::begin(&organism, &course, std::iter::once("walk".to_owned())).await;
+    each(organism, &course, hops).await
+}
+
+/// The same of an organism that was started before.
+pub(crate) async fn each(organism: Organism, course: &Arc<Course>, hops: u64) -> Vec<f64> {
+    walk::begin(&organism, course, std::iter::once("walk".to_owned())).await;
     course.gathered(1).await;
     let gathered = organism.tail().borrow().0;
     course.is_now(Stage::Walk(u32::MAX));

@@ -1,17 +1,20 @@
 //! `make bench`: every figure beside its floor of the same run. A floor is the least work that could do
 //! the job, written as plainly as possible. Figures are medians; a wide spread is said. Arguments choose
 //! parts (`hops`, `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`, `validation`, `extraction`,
-//! `words`);
+//! `words`, `far`);
 //! `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
 
+mod broker;
 mod bytes;
 mod child;
 mod cold;
 mod extraction;
 mod fairness;
+mod far;
+mod far_log;
 mod floors;
 mod grown;
 mod hops;
@@ -31,7 +34,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in the order in which they run.
-const PARTS: [(&str, Measure); 15] = [
+const PARTS: [(&str, Measure); 16] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -47,6 +50,7 @@ const PARTS: [(&str, Measure); 15] = [
     ("validation", validation::cost),
     ("extraction", extraction::cost),
     ("words", words::on_a_terminal),
+    ("far", far::over_nats),
 ];
 
 fn main() {

@@ -3,14 +3,14 @@
 //! all have arrived, so that what is counted begins with every one of them on its way.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use systole::edges::delivery::{Answering, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::organism::file;
-use systole::organism::running::{LogPlace, Message, Organism, Plan};
+use systole::organism::file::{self, Durability, LogKept};
+use systole::organism::running::{Bus, LogPlace, Message, Organism, Plan};
 use systole::organism::waiting::Reply;
 use systole::words::composition::Listener;
 use systole::words::ids::{Key, Name, ThreadId};
@@ -204,6 +204,15 @@ pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize
     Box::pin(start_recast(log, course, validators, |_| ())).await
 }
 
+/// The same with its log in a stream of the broker there.
+pub(crate) async fn start_far(copy: PathBuf, url: &str, course: &Arc<Course>) -> Organism {
+    // The broker of a benchmark syncs by its own configuration, and shows no pages.
+    let kept = LogKept { durability: Durability::Relaxed, replicas: 1 };
+    let bus = Bus { url: url.to_owned(), credentials: None };
+    let log = LogPlace::Stream { copy, kept };
+    Organism::start(Plan { bus: Some(bus), ..plan(log, course, 1, |_| ()) }).await.unwrap()
+}
+
 /// The same after a change to its listeners.
 pub(crate) async fn start_recast(
     log: LogPlace,
@@ -211,13 +220,17 @@ pub(crate) async fn start_recast(
     validators: usize,
     change: impl FnOnce(Cast<'_>),
 ) -> Organism {
+    Organism::start(plan(log, course, validators, change)).await.unwrap()
+}
+
+fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnOnce(Cast<'_>)) -> Plan {
     let mut file =
         file::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
     // A walk is longer than the file may let any call be.
     file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
     let mut inline = listeners(course);
     change((&mut file.composition.listeners, &mut inline));
-    Organism::start(Plan {
+    Plan {
         bus: None,
         managed: None,
         stands_by: None,
@@ -228,9 +241,7 @@ pub(crate) async fn start_recast(
         validators,
         surroundings: BTreeMap::new(),
         steps: Arc::new(Failpoint::read(None).unwrap()),
-    })
-    .await
-    .unwrap()
+    }
 }
 
 /// A message of the operator's.

@@ -287,7 +287,10 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
             other => break other,
         }
     };
-    assert!(matches!(&lost, Commit::Conflict(words) if words.contains("has lost what was stored")), "{lost:?}");
+    assert!(
+        matches!(&lost, Commit::Conflict(words) if words.contains("has lost what was stored")),
+        "{lost:?}"
+    );
     drop(log);
     let Err(Unopened::Log(LogFault::Apart { why, .. })) = open().map(drop) else { panic!("it was taken") };
     assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");

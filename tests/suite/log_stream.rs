@@ -312,3 +312,67 @@ fn a_broker_that_comes_back_with_less_is_told_from_a_take_over() {
     assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 1, "the copy is kept as it is");
 }
+
+/// Puts a message into the stream beside the pump, as its operator could.
+fn put(far: &Far, partition: u32, bytes: Vec<u8>) {
+    far.runtime.block_on(async {
+        let jetstream = async_nats::jetstream::new(far.server.client().await);
+        let stored = jetstream.publish(format!("o.shop.log.{partition}"), bytes.into()).await.unwrap();
+        stored.await.unwrap();
+    });
+}
+
+/// The last message of the stream.
+fn last_bundle(far: &Far) -> Vec<u8> {
+    far.runtime.block_on(async {
+        let jetstream = async_nats::jetstream::new(far.server.client().await);
+        let stream = jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap();
+        stream.get_last_raw_message_by_subject("o.shop.log.0").await.unwrap().payload.to_vec()
+    })
+}
+
+#[test]
+fn d1_a_copy_is_equal_though_other_partitions_stand_between() {
+    let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
+    let (mut author, mut written) = (Author::default(), Vec::new());
+    let mut log = far.open(&first.log()).unwrap();
+    for n in 0..60 {
+        let record = author.note(&root(n % 3), 10);
+        written.push(record.clone());
+        committed(&mut log, &batch([record]));
+        // Longer and longer stretches of what is not asked for.
+        (0..n % 5).for_each(|_| put(&far, 1, b"of another partition".to_vec()));
+    }
+    drop(log);
+    let again = far.open(&second.log()).unwrap();
+    assert_eq!(all(&again).into_iter().map(|(_, record)| record).collect::<Vec<_>>(), written);
+    drop(again);
+    assert_eq!(sqlite::verify_all(&second.log()).unwrap().records, 60);
+}
+
+#[test]
+fn d1_a_bundle_that_breaks_a_rule_is_told_with_its_place_and_those_before_it_are_kept() {
+    let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&first.log()).unwrap();
+    for n in 0..5 {
+        committed(&mut log, &batch([author.note(&root(1), 10 + n)]));
+    }
+    // The same record again, in a bundle that follows the last one as it should.
+    let bundle = last_bundle(&far);
+    let before = bundle.windows(5).position(|some| some == b"\n1:4\n").unwrap();
+    let named = format!("{}\n1:5\n", Digest::of(&bundle));
+    put(&far, 0, [&bundle[..before - 64], named.as_bytes(), &bundle[before + 5..]].concat());
+    let Err(Unopened::Log(LogFault::Damaged { position, why, .. })) = far.open(&second.log()).map(drop)
+    else {
+        panic!("a record was taken twice")
+    };
+    assert_eq!(position, Position(6));
+    // The first is that of the take-over.
+    assert!(
+        why.starts_with("the bundle at 7: ") && why.ends_with("record 5 does not follow record 5"),
+        "{why}"
+    );
+    let kept = sqlite::open_reading(&second.log()).unwrap();
+    assert_eq!(kept.last(), Ok(Position(5)), "what comes before it is whole");
+}

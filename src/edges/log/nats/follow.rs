@@ -9,7 +9,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
+use super::ahead::Ahead;
 use super::bundle::{Bundle, Head, Message, Node, Stands};
+use super::sheaf::{self, Read, Sheaf};
 use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite::{self, Copy, Followed, Reader};
 use crate::edges::nats::{LogStream, Stored, Unusable};
@@ -109,19 +111,32 @@ impl Follower {
     /// Takes everything that the stream holds and the copy does not; says whether there was anything.
     pub(super) async fn catch_up(&mut self) -> Result<bool, Unfollowed> {
         // Whose the last bundle is stands in it alone.
-        let mut next = match (self.tail.by, self.tail.followed.sequence) {
+        let next = match (self.tail.by, self.tail.followed.sequence) {
             (None, at) if at > 0 => {
                 self.know(at).await?;
                 at + 1
             }
             (_, at) => at + 1,
         };
-        let first = next;
-        while let Some(stored) = self.stream.from(PARTITION, next).await? {
-            next = stored.sequence + 1;
-            self.take(stored).await?;
-        }
-        Ok(next > first)
+        let stream = self.stream.clone();
+        let (mut ahead, mut sheaf, mut any) = (Ahead::from(&stream, next), Sheaf::default(), false);
+        let ended = loop {
+            let stored = match ahead.next().await {
+                Ok(Some(stored)) => stored,
+                Ok(None) => break Ok(()),
+                Err(unusable) => break Err(unusable.into()),
+            };
+            any = true;
+            if let Err(ill) = self.read(&mut sheaf, stored).await {
+                break Err(ill);
+            }
+            if sheaf.is_full() {
+                self.keep(&mut sheaf)?;
+            }
+        };
+        // What comes before damage is whole.
+        self.keep(&mut sheaf)?;
+        ended.map(|()| any)
     }
 
     /// Reads the bundle that the copy ends with, which has to be the one it knows.
@@ -140,53 +155,96 @@ impl Follower {
                 _ => return Err(other(self).into()),
             }
         };
-        let (hash, bytes) = self.whole(&found).await?;
+        let damaged = |follower: &Follower, why: &str| follower.damaged(at, follower.copy.last(), why);
+        let (hash, bytes) = match whole(&self.stream, found).await {
+            Ok(whole) => whole,
+            Err(Unwhole::NotYet(why)) => {
+                return Err(Unusable::Unreachable { address: self.stream.address().to_owned(), why }.into());
+            }
+            Err(Unwhole::Unknown(why)) => return Err(damaged(self, &why).into()),
+        };
         if hash != known {
             return Err(other(self).into());
         }
-        let head = super::bundle::head_of(&bytes).map_err(|why| self.damaged(found.sequence, &why))?;
-        self.stand(found.sequence, hash, &head);
+        let head = super::bundle::head_of(&bytes).map_err(|why| damaged(self, &why))?;
+        self.stand(Followed { sequence: at, bundle: hash }, &head);
         Ok(())
     }
 
-    fn stand(&mut self, sequence: u64, bundle: Digest, head: &Head) {
-        let followed = Followed { sequence, bundle };
+    fn stand(&mut self, followed: Followed, head: &Head) {
         self.tail = Tail { followed, epoch: head.epoch, by: Some(head.node), stands: head.stands };
     }
 
-    async fn take(&mut self, stored: Stored) -> Result<(), Unfollowed> {
-        let (hash, bytes) = self.whole(&stored).await?;
+    /// Adds a bundle, which has to follow what was read so far.
+    async fn read(&self, sheaf: &mut Sheaf, stored: Stored) -> Result<(), Unfollowed> {
         let at = stored.sequence;
-        let held = |hash| self.copy.document(hash).map_err(|fault| fault.to_string());
-        let bundle = Bundle::read(&bytes, held).map_err(|why| self.damaged(at, &why))?;
-        let head = bundle.head;
-        let ill = if head.previous != self.tail.bundle() {
-            Some("it does not name the bundle before it")
-        } else if Position(head.before) != self.copy.last() {
-            Some("it does not begin where the bundle before it ended")
-        } else if head.epoch < self.tail.epoch {
-            Some("its epoch is over")
-        } else {
-            None
+        let (previous, last, epoch) = match sheaf.last() {
+            Some(read) => (Some(read.followed.bundle), read.last(), read.head().epoch),
+            None => (self.tail.bundle(), self.copy.last(), self.tail.epoch),
         };
-        if let Some(why) = ill {
-            return Err(self.damaged(at, why).into());
+        let damaged = |why: &str| self.damaged(at, last, why);
+        let (hash, bytes) = match whole(&self.stream, stored).await {
+            Ok(whole) => whole,
+            Err(Unwhole::NotYet(why)) => {
+                return Err(Unusable::Unreachable { address: self.stream.address().to_owned(), why }.into());
+            }
+            Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
+        };
+        let held = |hash| match sheaf.document(hash) {
+            Some(bytes) => Ok(Some(bytes)),
+            None => self.copy.document(hash).map_err(|fault| fault.to_string()),
+        };
+        let bundle = Bundle::read(&bytes, held).map_err(|why| damaged(&why))?;
+        let head = &bundle.head;
+        if head.previous != previous {
+            return Err(damaged("it does not name the bundle before it").into());
+        } else if Position(head.before) != last {
+            return Err(damaged("it does not begin where the bundle before it ended").into());
+        } else if head.epoch < epoch {
+            return Err(damaged("its epoch is over").into());
         }
-        let batch = Batch { records: bundle.records, documents: bundle.documents, ..Batch::default() };
-        let kept = match self.copy.prepare(&batch) {
-            Ok(_) => self.copy.keep(Some(&Followed { sequence: at, bundle: hash })),
+        let followed = Followed { sequence: at, bundle: hash };
+        sheaf.add(Read { followed, bundle }, bytes.len());
+        Ok(())
+    }
+
+    /// Writes what was read into the copy, and rows where it is time for some.
+    fn keep(&mut self, sheaf: &mut Sheaf) -> Result<(), LogFault> {
+        let bundles = sheaf.take();
+        match self.write(&bundles) {
+            // One of them breaks a rule: those before it are kept, and it is told with its place.
+            Commit::Conflict(_) if bundles.len() > 1 => {
+                for one in &bundles {
+                    let kept = self.write(std::slice::from_ref(one));
+                    self.is_kept(kept, one.followed.sequence)?;
+                }
+            }
+            kept => self.is_kept(kept, bundles.last().map_or(0, |read| read.followed.sequence))?,
+        }
+        self.write_rows()
+    }
+
+    fn is_kept(&self, kept: Commit, at: u64) -> Result<(), LogFault> {
+        match kept {
+            Commit::Committed(_) => Ok(()),
+            Commit::Conflict(why) => Err(self.damaged(at, self.copy.last(), &why)),
+            Commit::Unknown(why) | Commit::NotNow(why) => {
+                Err(LogFault::Io { path: self.copy.path().display().to_string(), why })
+            }
+        }
+    }
+
+    /// Writes bundles into the copy, all of them or none.
+    fn write(&mut self, bundles: &[Read]) -> Commit {
+        let Some(last) = bundles.last() else { return Commit::Committed(self.copy.last()) };
+        let kept = match self.copy.prepare(&sheaf::batch(bundles)) {
+            Ok(_) => self.copy.keep(Some(&last.followed)),
             Err(commit) => commit,
         };
-        match kept {
-            Commit::Committed(_) => {
-                self.stand(at, hash, &head);
-                Ok(self.write_rows()?)
-            }
-            Commit::Conflict(why) => Err(self.damaged(at, &why).into()),
-            Commit::Unknown(why) | Commit::NotNow(why) => {
-                Err(LogFault::Io { path: self.copy.path().display().to_string(), why }.into())
-            }
+        if let Commit::Committed(_) = kept {
+            self.stand(last.followed, last.head());
         }
+        kept
     }
 
     /// Writes rows as often as whoever writes the log does, so that neither a take-over nor a copy that is made again has
@@ -209,18 +267,10 @@ impl Follower {
         }
     }
 
-    async fn whole(&self, stored: &Stored) -> Result<(Digest, Vec<u8>), Unfollowed> {
-        whole(&self.stream, stored).await.map_err(|unwhole| match unwhole {
-            Unwhole::NotYet(why) => {
-                Unusable::Unreachable { address: self.stream.address().to_owned(), why }.into()
-            }
-            Unwhole::Unknown(why) => self.damaged(stored.sequence, &why).into(),
-        })
-    }
-
-    fn damaged(&self, sequence: u64, why: &str) -> LogFault {
+    /// That a bundle is ill, which would have followed on that position.
+    fn damaged(&self, sequence: u64, last: Position, why: &str) -> LogFault {
         let why = ["the bundle at ", &sequence.to_string(), ": ", why].concat();
-        let position = Position(self.copy.last().0 + 1);
+        let position = Position(last.0 + 1);
         LogFault::Damaged { path: self.stream.name().to_owned(), position, why }
     }
 }
@@ -234,9 +284,9 @@ pub(super) enum Unwhole {
 }
 
 /// The hash and the bytes of a bundle, wherever they lie.
-pub(super) async fn whole(stream: &LogStream, stored: &Stored) -> Result<(Digest, Vec<u8>), Unwhole> {
+pub(super) async fn whole(stream: &LogStream, stored: Stored) -> Result<(Digest, Vec<u8>), Unwhole> {
     match Message::of(&stored.bytes).map_err(Unwhole::Unknown)? {
-        Message::Bundle(hash) => Ok((hash, stored.bytes.clone())),
+        Message::Bundle(hash) => Ok((hash, stored.bytes)),
         Message::Apart(hash) => Ok((hash, stream.get_apart(hash).await.map_err(Unwhole::NotYet)?)),
     }
 }

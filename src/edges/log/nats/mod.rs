@@ -5,11 +5,13 @@
 //! partition over by a bundle with a higher epoch; a bundle that does not follow the last one is stored nowhere, so of
 //! two pumps one writes, whatever the other believes. Nothing here decides what a record means.
 
+mod ahead;
 mod appender;
 mod bundle;
 mod follow;
 mod lead;
 mod scribe;
+mod sheaf;
 
 use std::path::PathBuf;
 

@@ -152,13 +152,14 @@ impl Quill {
                 return Ok(Some(self.behind(&left)));
             }
         };
-        let (hash, bytes) = match whole(&self.stream, &last).await {
+        let sequence = last.sequence;
+        let (hash, bytes) = match whole(&self.stream, last).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(words)) => return Err(words),
             Err(Unwhole::Unknown(why)) => return lost(&["somebody else: ", &why].concat()),
         };
         if hash == sealed.hash {
-            return Ok(Some(Written::At(Followed { sequence: last.sequence, bundle: hash })));
+            return Ok(Some(Written::At(Followed { sequence, bundle: hash })));
         }
         match super::bundle::head_of(&bytes) {
             Ok(head) if head.node == self.node => lost("this pump in another life"),

@@ -1,0 +1,127 @@
+//! A broker for the figures of a log in NATS, and their floors: plain async-nats, one thing after the other. Nothing of
+//! the floors uses the code that they are compared with.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
+use async_nats::jetstream::{self, stream};
+use async_nats::{Client, HeaderMap, Request, header};
+use futures_core::Stream as _;
+
+/// The server that `tools/prepare test` brought, or else one on PATH; none where there is neither.
+pub(crate) fn program() -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let programs = [target.join("tools/nats-server"), PathBuf::from("nats-server")];
+    programs.into_iter().find(|program| {
+        let mut version = Command::new(program);
+        version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        version.status().is_ok_and(|status| status.success())
+    })
+}
+
+/// A broker that runs, and syncs each message before it says that it has it.
+pub(crate) struct Broker {
+    child: Child,
+    /// Where it is.
+    pub(crate) url: String,
+    folder: tempfile::TempDir,
+}
+
+impl Broker {
+    pub(crate) fn start(program: &Path) -> Broker {
+        let folder = tempfile::tempdir_in("target").unwrap();
+        let path = std::path::absolute(folder.path()).unwrap();
+        let configuration = format!(
+            "listen: \"127.0.0.1:-1\"\njetstream {{ store_dir: \"{}/store\", sync_interval: always }}\n",
+            path.display()
+        );
+        std::fs::write(path.join("server.conf"), configuration).unwrap();
+        let mut command = Command::new(program);
+        command.arg("--config").arg(path.join("server.conf")).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let line = said.find(|line| line.contains("Listening for client connections on ")).unwrap();
+        let url = format!("nats://127.0.0.1:{}", line.trim_end().rsplit_once(':').unwrap().1);
+        said.find(|line| line.contains("Server is ready")).unwrap();
+        // What it says from now on is read by nobody, and must not fill its pipe.
+        std::thread::spawn(move || said.for_each(drop));
+        Broker { child, url, folder }
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// Where something may lie that goes with it.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Messages and bytes that a stream has; nothing where there is no such stream.
+    pub(crate) async fn holds(&self, stream: &str) -> (u64, u64) {
+        let jetstream = jetstream::new(async_nats::connect(&self.url).await.unwrap());
+        match jetstream.get_stream(stream).await {
+            Ok(stream) => (stream.cached_info().state.messages, stream.cached_info().state.bytes),
+            Err(_) => (0, 0),
+        }
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _already_over = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// Publishes one message after the other, each of which expects the one before it as the last of its subject.
+pub(crate) struct Fenced {
+    client: Client,
+    last: u64,
+}
+
+impl Fenced {
+    pub(crate) async fn begin(broker: &Broker) -> Fenced {
+        let client = async_nats::connect(&broker.url).await.unwrap();
+        let floor =
+            stream::Config { name: "FLOOR".into(), subjects: vec!["floor".into()], ..Default::default() };
+        let mut stream = jetstream::new(client.clone()).get_or_create_stream(floor).await.unwrap();
+        let last = stream.info().await.unwrap().state.last_sequence;
+        Fenced { client, last }
+    }
+
+    /// Seconds of each.
+    pub(crate) async fn publish(&mut self, bytes: usize, count: usize) -> Vec<f64> {
+        let mut took = Vec::with_capacity(count);
+        let payload = vec![b'x'; bytes];
+        for _ in 0..count {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, self.last.to_string());
+            let request = Request::new().headers(headers).payload(payload.clone().into());
+            let began = crate::report::now();
+            let answer = self.client.send_request("floor", request).await.unwrap();
+            took.push(began.elapsed().as_secs_f64());
+            let answer: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap();
+            self.last = answer["seq"].as_u64().unwrap();
+        }
+        took
+    }
+}
+
+/// Seconds in which a pull consumer takes every message of a stream, 500 at a time.
+pub(crate) async fn consume(broker: &Broker, stream: &str) -> f64 {
+    let jetstream = jetstream::new(async_nats::connect(&broker.url).await.unwrap());
+    let stream = jetstream.get_stream(stream).await.unwrap();
+    let all = stream.cached_info().state.messages;
+    let config = pull::Config { ack_policy: AckPolicy::None, ..Default::default() };
+    let began = crate::report::now();
+    let consumer: PullConsumer = stream.create_consumer(config).await.unwrap();
+    let mut messages = Box::pin(consumer.stream().max_messages_per_batch(500).messages().await.unwrap());
+    for _ in 0..all {
+        std::future::poll_fn(|cx| messages.as_mut().poll_next(cx)).await.unwrap().unwrap();
+    }
+    began.elapsed().as_secs_f64()
+}

@@ -1,0 +1,95 @@
+//! A log in NATS that a pump finds: its copy made again from the first bundle on, and what a great many threads cost the
+//! broker and whoever takes over.
+
+use std::path::Path;
+
+use systole::edges::log::nats::{self, Manner, Opened};
+use systole::edges::nats::{Broker as Connection, LogStream, PATIENCE};
+use systole::organism::running::LogPlace;
+use systole::pump::wake;
+use systole::words::ids::Name;
+use systole::words::ports::LogReader as _;
+
+use crate::broker::{self, Broker};
+use crate::child::resident_mb;
+use crate::far::STREAMS;
+use crate::grown::{Growing, pattern};
+use crate::report::{Table, now, sized};
+use crate::walk::{self, Course, GRACE, Stage};
+
+/// Opens the log as a pump does that has this copy; gives the seconds that it took.
+async fn opened(broker: &Broker, copy: &Path) -> (f64, Opened) {
+    let bench = Name::parse("bench").unwrap();
+    let connection = Connection::connect(&bench, &broker.url, None, PATIENCE).await.unwrap();
+    let stream = LogStream::find_or_make(connection.into(), &bench, 1).await.unwrap();
+    let began = now();
+    let manner = Manner::AtOnce;
+    let opened = nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint)).await.unwrap();
+    (began.elapsed().as_secs_f64(), opened)
+}
+
+/// A log of so many threads with these records each, so many records in a bundle at most.
+fn grown(broker: &Broker, copy: &Path, turns: u32, threads: usize, most: usize) {
+    let walk = pattern(turns, crate::hops::TEXT);
+    let runtime = walk::runtime();
+    let (_, log) = runtime.block_on(opened(broker, copy));
+    let mut growing = Growing::onto(Box::new(log.writer), most);
+    (0..threads).for_each(|n| growing.add(&walk, &format!("far-{n}")));
+    growing.close();
+}
+
+/// The copy made again, beside a consumer that takes the same bundles and looks at none.
+pub(crate) fn copied(table: &mut Table, program: &Path) {
+    for (most, records) in [(1, sized("BUNDLES", 5_000)), (256, sized("COPIED", 100_000))] {
+        let broker = Broker::start(program);
+        let file = |name: String| broker.folder().join(name);
+        grown(&broker, &file("first.db".into()), 4, records / 10, most);
+        let mut rates = Vec::new();
+        for run in 0..table.runs {
+            let runtime = walk::runtime();
+            let consumed = runtime.block_on(broker::consume(&broker, STREAMS[0]));
+            let (took, log) = runtime.block_on(opened(&broker, &file(format!("copy-{run}.db"))));
+            assert_eq!(log.reader.last().unwrap().0, records as u64, "the copy is whole");
+            rates.push((records as f64 / took, records as f64 / consumed));
+        }
+        table.add(&format!("records copied, {most} in a bundle"), "/s", "", &rates);
+    }
+}
+
+/// Threads at rest: what they cost the broker, and how long it takes until an organism runs that has the copy.
+pub(crate) fn many_threads(table: &mut Table, program: &Path) {
+    let threads = sized("FAR_THREADS", 100_000);
+    let broker = Broker::start(program);
+    let copy = broker.folder().join("copy.db");
+    let runtime = walk::runtime();
+    drop(runtime.block_on(opened(&broker, &broker.folder().join("empty.db"))));
+    let before = resident_mb(&broker.pid());
+    grown(&broker, &copy, 0, threads, 256);
+    let memory = (resident_mb(&broker.pid()) - before) * 1024.0 * 1024.0 / threads as f64;
+    let (_, bytes) = runtime.block_on(broker.holds(STREAMS[0]));
+    let on_disk = bytes as f64 / threads as f64;
+    println!("{threads} threads: {memory:.0} B of the broker's memory each, {on_disk:.0} B of its store");
+    let own = broker.folder().join("own.db");
+    let walk = pattern(0, crate::hops::TEXT);
+    let mut growing = Growing::new(&own);
+    (0..threads).for_each(|n| growing.add(&walk, &format!("far-{n}")));
+    growing.close();
+    let mut starts = Vec::new();
+    for _ in 0..table.runs {
+        let course = Course::new(1, 1, Stage::Home);
+        let took = |far: bool| {
+            let began = now();
+            let organism = runtime.block_on(async {
+                match far {
+                    true => walk::start_far(copy.clone(), &broker.url, &course).await,
+                    false => walk::start(LogPlace::File(own.clone()), &course, 1).await,
+                }
+            });
+            let took = began.elapsed().as_secs_f64() * 1e3;
+            runtime.block_on(organism.stop(GRACE));
+            took
+        };
+        starts.push((took(true), took(false)));
+    }
+    table.add(&format!("start with {threads} threads in NATS, beside a file"), "ms", "", &starts);
+}
