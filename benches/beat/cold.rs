@@ -52,6 +52,7 @@ pub(crate) fn first_delivery(folder: &Path) {
         let file = file::load_given(&folder.join("organism.yaml"), &given).unwrap();
         let organism = Organism::start(Plan {
             bus: None,
+            managed: None,
             stands_by: None,
             composition: file.composition,
             directory: folder.into(),

@@ -219,6 +219,7 @@ pub(crate) async fn start_recast(
     change((&mut file.composition.listeners, &mut inline));
     Organism::start(Plan {
         bus: None,
+        managed: None,
         stands_by: None,
         composition: file.composition,
         directory: "config/bench".into(),

@@ -27,7 +27,7 @@ async def main():
     work = await client.jetstream().pull_subscribe_bind(NAME, f"SYSTOLE_{ORGANISM}_BUS")
     while True:
         try:
-            [message] = await work.fetch(1, timeout=30)
+            [message] = await work.fetch(1, timeout=5)     # A broker that was started again has forgotten who pulls.
         except nats.errors.TimeoutError:
             continue
         except nats.js.errors.ServiceUnavailableError:      # The organism has not run yet.

@@ -143,6 +143,9 @@ fn summary(file: &OrganismFile) -> Vec<String> {
         let lead = ["  ", one.name.as_str(), &blank, "  "].concat();
         lines.extend(wrapped(&lead, lead.len(), &words(one, agent(file, one))));
     }
+    if file.managed && composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats)) {
+        lines.push("  a broker of its own starts with it: nats-server 2.12 or newer, from PATH".to_owned());
+    }
     if let Some(budgets) = &composition.budgets {
         let mut parts = vec![
             [&budgets.messages.to_string(), " calls and spawns"].concat(),

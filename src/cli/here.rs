@@ -12,7 +12,7 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
-use crate::organism::running::{Bus, LogPlace, Organism, Plan, Sign, StartFault};
+use crate::organism::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
 use crate::words::composition::Reach;
@@ -46,7 +46,7 @@ pub(super) async fn start_or_stand_by(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
-    stands_by: Box<dyn FnMut(&Sign) + Send>,
+    stands_by: StandsBy,
 ) -> Result<Organism, Exit> {
     let plan = Plan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
@@ -60,6 +60,7 @@ pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFil
 
 fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<Plan, Exit> {
     let bus = bus(screen, &file, still)?;
+    let managed = file.managed.then(|| file.log.clone());
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
@@ -80,6 +81,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
         surroundings: std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect(),
         steps: Arc::new(steps),
         bus,
+        managed,
         stands_by: None,
     })
 }
@@ -107,6 +109,12 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
             screen.say(["  try: ", &unusable.mend()].concat());
             exit
         }
+        StartFault::Unstarted(unstarted) => {
+            let words = [unstarted.code().as_str(), ": ", &unstarted.to_string()].concat();
+            let exit = screen.fail(Exit::Unavailable, words);
+            screen.say(["  try: ", &unstarted.mend()].concat());
+            exit
+        }
         StartFault::Led { .. } => {
             let exit = screen.fail(Exit::Unavailable, fault);
             screen.say("  try: the same there, or systole run here, which stands by");
@@ -124,7 +132,10 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
 /// Says what is the matter with a log.
 pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
     let exit = match fault {
-        LogFault::Foreign { .. } | LogFault::Newer { .. } | LogFault::Damaged { .. } => Exit::Log,
+        LogFault::Foreign { .. }
+        | LogFault::Newer { .. }
+        | LogFault::Apart { .. }
+        | LogFault::Damaged { .. } => Exit::Log,
         LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
     };
     screen.fail(exit, fault);

@@ -30,7 +30,8 @@ pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
     exit
 }
 
-fn say(screen: Screen, exit: Exit, hindered: &Hindered) -> Exit {
+/// Says what was hindered.
+pub(super) fn say(screen: Screen, exit: Exit, hindered: &Hindered) -> Exit {
     let exit = screen.fail(exit, &hindered.words);
     screen.say(["  try: ", hindered.mend].concat());
     exit

@@ -4,6 +4,7 @@
 mod inserted;
 mod mock_model;
 mod new;
+mod plan;
 mod seen;
 mod trial;
 

@@ -1,6 +1,7 @@
 //! What the reading commands share: the log opened to read, who runs on it, and the thread that is
 //! meant. Nothing is written and no organism is needed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
@@ -9,9 +10,11 @@ use super::place::Place;
 use super::screen::Screen;
 use crate::audit::finding::{self, NotFound};
 use crate::audit::whole::Whole;
+use crate::console::client::{Client, Unheard};
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, Reader};
 use crate::organism::file;
+use crate::organism::runfile::RunFile;
 use crate::words::composition::Composition;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{Clock as _, LogFault};
@@ -82,6 +85,23 @@ impl Looking {
         self.running.is_none().then_some(&self.start)
     }
 
+    /// How many workers answer to the name of each listener over NATS, if somebody runs who can ask. What cannot be said
+    /// is told.
+    pub(super) fn workers(&self) -> BTreeMap<String, usize> {
+        let run = self.running.and_then(|_| RunFile::of(&self.log));
+        let unknown = |words: &str| {
+            self.screen.say(["how many workers there are over NATS is not known: ", words].concat());
+            BTreeMap::new()
+        };
+        match run.map(|run| Client::of(&run).workers()) {
+            // A moment after the start there is no door yet, and nobody to be asked.
+            None | Some(Err(Unheard::Unreachable { .. })) => BTreeMap::new(),
+            Some(Ok(Ok(found))) => found.workers,
+            Some(Ok(Err(refusal))) => unknown(&refusal.message),
+            Some(Err(unheard)) => unknown(&unheard.to_string()),
+        }
+    }
+
     /// Says that nobody runs on the log, where that is so.
     pub(super) fn say_if_still(&self) {
         if let Some(start) = self.start() {
@@ -121,6 +141,9 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
     match fault {
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
         LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
+        LogFault::Apart { .. } => Some(
+            "the broker's store as it was, from a backup; or another log.path, to go on with what it holds: the copy is kept",
+        ),
         LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
         LogFault::Io { .. } => Some(
             "--log PATH, or another log.path in the organism's file: one that this user can read and write",

@@ -51,6 +51,7 @@ use systole_kit::writer::visible;
 use exit::Exit;
 use screen::Screen;
 
+use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried};
 
 /// The groups of the help page, in its order, with their commands.
@@ -135,8 +136,12 @@ enum Command {
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == trial::WORD) {
-        return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+    match arguments.next() {
+        Some(first) if first == trial::WORD => {
+            return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+        }
+        Some(first) if first == warden::WORD => return warden::run(arguments),
+        _ => {}
     }
     let matches = grouped(Arguments::command()).try_get_matches();
     match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {

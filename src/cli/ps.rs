@@ -1,4 +1,4 @@
-//! `systole ps`: the newest threads, a line each.
+//! `systole ps`: the newest threads, a line each, and how many workers each listener over NATS has.
 
 use clap::Args;
 use serde_json::json;
@@ -33,7 +33,10 @@ impl Ps {
             .map_err(|fault| looking.fault(&fault))?;
         if looking.screen.json {
             let threads: Vec<_> = entries.iter().map(roll::Entry::as_json).collect();
-            looking.screen.value(&json!({"running": looking.running, "threads": threads}));
+            let workers = looking.workers();
+            looking
+                .screen
+                .value(&json!({"running": looking.running, "threads": threads, "workers": workers}));
             return Ok(Exit::Done);
         }
         for entry in &entries {
@@ -41,6 +44,12 @@ impl Ps {
         }
         if entries.is_empty() {
             looking.screen.say("no thread yet; systole send opens the first one");
+        }
+        let workers = looking.workers();
+        if !workers.is_empty() {
+            let counts = workers.iter().map(|(name, count)| [name, " ", &count.to_string()].concat());
+            let counts: Vec<String> = counts.collect();
+            looking.screen.say(["workers over NATS: ", &counts.join(", ")].concat());
         }
         looking.say_if_still();
         Ok(Exit::Done)

@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::here;
 use super::hindered;
 use super::live::{self, Live};
-use super::place::Place;
+use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
@@ -94,27 +94,32 @@ impl Run {
             }
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
-        let status = told::Status::of(organism.front());
-        if screen.json {
-            screen.value(&told::Started { status, listen: address.to_string(), log: &log });
-        } else {
-            screen.say([&status.organism, " runs as process ", &status.pid.to_string()].concat());
-            screen.say(
-                [
-                    "it listens on http://",
-                    &address.to_string(),
-                    "; the token is in ",
-                    &RunFile::path(&log).display().to_string(),
-                ]
-                .concat(),
-            );
-            screen.say(["its log is ", &log.display().to_string()].concat());
-            if !address.ip().is_loopback() {
-                screen
-                    .say("other machines reach it, and without TLS: whoever sees its traffic has the token");
-            }
-        }
+        say_started(screen, &organism, address, &log);
         Ok(watch(screen, Running { organism, door, posted }, &mut signals).await)
+    }
+}
+
+/// Says what runs and where, to people or as data.
+fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
+    let (status, reachable) = (told::Status::of(organism.front()), organism.reachable());
+    if screen.json {
+        let broker = told::OwnBroker::of(reachable);
+        return screen.value(&told::Started { status, listen: address.to_string(), log, broker });
+    }
+    let run_file = RunFile::path(log).display().to_string();
+    screen.say([&status.organism, " runs as process ", &status.pid.to_string()].concat());
+    if let Some(reachable) = reachable {
+        let file = quoted(&reachable.address_file);
+        screen.say(["its broker listens on ", &reachable.address, ", which stands in ", &file].concat());
+        for one in &reachable.entrances {
+            let key = ["  ", one.listener.as_str(), ": the key ", &quoted(&one.key)].concat();
+            screen.say([&key, ", the inbox prefix ", &one.inbox].concat());
+        }
+    }
+    screen.say(["it listens on http://", &address.to_string(), "; the token is in ", &run_file].concat());
+    screen.say(["its log is ", &log.display().to_string()].concat());
+    if !address.ip().is_loopback() {
+        screen.say("other machines reach it, and without TLS: whoever sees its traffic has the token");
     }
 }
 

@@ -1,5 +1,7 @@
 //! `systole why`: every wait there is, or one thread in full.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -8,7 +10,9 @@ use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::width;
 use crate::audit::posts::Posts;
-use crate::audit::why::{self, Asker, Bought, Kept, Reason, Standing, Timed, Wait, brief, ends, report};
+use crate::audit::why::{
+    self, Asker, Bought, Cause, Kept, Reason, Standing, Timed, Wait, brief, ends, report,
+};
 use crate::pump::state::Life;
 use crate::words::time::Millis;
 
@@ -44,6 +48,7 @@ impl Why {
                 screen.value(&as_json(&standing, looking.running, looking.now));
             } else {
                 report(&standing, &asker).iter().for_each(|line| screen.drawn(line));
+                say_who_is_missing(&looking, &[standing]);
             }
             return Ok(Exit::Done);
         }
@@ -65,8 +70,26 @@ impl Why {
         if waits.is_empty() {
             screen.say("nothing waits; systole ps lists the threads that rest or have ended");
         }
+        say_who_is_missing(&looking, &standings);
         looking.say_if_still();
         Ok(Exit::Done)
+    }
+}
+
+/// Says which listeners over NATS are waited for though nobody answers to their names. The broker is asked only where
+/// somebody waits for a listener.
+fn say_who_is_missing(looking: &Looking, standings: &[Standing]) {
+    let leaves = standings.iter().flat_map(Standing::leaves);
+    let waited_for: BTreeSet<&str> = leaves
+        .filter(|leaf| matches!(leaf.cause, Cause::Out { .. } | Cause::Queued { .. } | Cause::BackOff { .. }))
+        .map(|leaf| leaf.listener.as_str())
+        .collect();
+    if waited_for.is_empty() {
+        return;
+    }
+    let workers = looking.workers();
+    for name in waited_for.into_iter().filter(|name| workers.get(*name) == Some(&0)) {
+        looking.screen.say([name, ": no worker of that name answers at the broker; start one"].concat());
     }
 }
 

@@ -133,6 +133,12 @@ impl Client {
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
+    /// How many workers answer to the name of each listener over NATS.
+    pub fn workers(&self) -> Decided<told::Workers> {
+        let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);
+        self.decided(request.call(), StatusCode::OK)
+    }
+
     /// The records of a thread and those below it after a position, as they come, for at most so long.
     pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
         Ok(Events(self.stream(after, thread, false, within)?))

@@ -96,6 +96,7 @@ impl HttpDoor {
             .route("/v1/resume", post(steering::resume_all))
             .route("/v1/threads/{thread}/end", post(end))
             .route("/v1/status", get(status))
+            .route("/v1/workers", get(workers))
             .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
             .layer(middleware::from_fn_with_state(desk.clone(), guard))
             .with_state(desk.clone());
@@ -314,6 +315,22 @@ async fn over<T: IntoResponse>(
         Some(Reply::Done | Reply::Receipt(..)) => done(thread.to_owned()).into_response(),
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
+    }
+}
+
+/// Who works over a broker: for those who may read everything, since it names the listeners.
+async fn workers(State(desk): State<Arc<Desk>>, Extension(Caller(client)): Extension<Caller>) -> Response {
+    if !desk.front.composition().has_role(&client, Role::Read) {
+        let words = "who works over NATS is for clients with the role `read`";
+        let refusal = Refusal::new(Code::IngressForbidden, words);
+        return refused(&refusal.mended_by("the token of a client with `roles: [read]`"));
+    }
+    match desk.front.workers().await {
+        Ok(found) => {
+            let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
+            Json(told::Workers { workers }).into_response()
+        }
+        Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).mended_by("ask again later")),
     }
 }
 

@@ -1,10 +1,12 @@
 //! What the door says, as JSON: receipts, refusals, records, status. The same values on both ends of
 //! the wire, so that a field cannot be written under one name and read under another.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::organism::broker::Reachable;
 use crate::organism::front::Front;
 use crate::organism::spoken;
 use crate::rules::core_payload;
@@ -251,6 +253,13 @@ impl Status {
     }
 }
 
+/// Who works over a broker at this moment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Workers {
+    /// How many answer to the name of each listener over NATS.
+    pub workers: BTreeMap<String, usize>,
+}
+
 /// What a command says when an organism has started.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Started<'a> {
@@ -261,6 +270,43 @@ pub struct Started<'a> {
     pub listen: String,
     /// Its log.
     pub log: &'a Path,
+    /// The broker that was started with it, where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broker: Option<OwnBroker<'a>>,
+}
+
+/// A broker that an organism has started, for whoever wants to reach it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OwnBroker<'a> {
+    /// Where it listens.
+    pub address: &'a str,
+    /// Who may come, beside the pump.
+    pub listeners: Vec<Entrance<'a>>,
+}
+
+/// What a listener shows at a broker. The key itself stands in the file alone.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Entrance<'a> {
+    /// Who.
+    pub listener: &'a str,
+    /// The file of its key.
+    pub key: &'a Path,
+    /// What its inboxes begin with.
+    pub inbox: &'a str,
+}
+
+impl<'a> OwnBroker<'a> {
+    /// The broker of that organism, if it has started one.
+    pub fn of(reachable: Option<&'a Reachable>) -> Option<OwnBroker<'a>> {
+        let reachable = reachable?;
+        let entrance = |one: &'a crate::organism::broker::Entrance| Entrance {
+            listener: one.listener.as_str(),
+            key: &one.key,
+            inbox: &one.inbox,
+        };
+        let listeners = reachable.entrances.iter().map(entrance).collect();
+        Some(OwnBroker { address: &reachable.address, listeners })
+    }
 }
 
 /// A root at rest was ended.

@@ -4,8 +4,10 @@
 pub mod clock;
 pub mod delivery;
 pub mod failpoint;
+pub mod keyfiles;
 pub mod leases;
 pub mod log;
+pub mod managed;
 pub mod nats;
 pub mod schemas;
 pub mod system;

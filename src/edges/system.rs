@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{Error, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why something was not done with a file, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,4 +92,19 @@ pub fn told(error: &Error) -> String {
         }
     };
     words.to_owned()
+}
+
+/// The program `systole` that this process may start for work of its own: the one that lies beside this program, or one
+/// folder up beside the tests of a workspace; or this very program, if it is one under a longer name. None where there is
+/// none, as in a program of somebody else's.
+pub fn own_program() -> Option<PathBuf> {
+    let this = std::env::current_exe().ok()?;
+    let folder = this.parent()?;
+    let named = |folder: &Path| folder.join(["systole", std::env::consts::EXE_SUFFIX].concat());
+    let is_of_tests = folder.file_name().is_some_and(|name| name == "deps");
+    let above = folder.parent().filter(|_| is_of_tests).map(named);
+    let is_longer = |name: &str| !is_of_tests && name.starts_with("systole-");
+    let itself = this.file_name().and_then(std::ffi::OsStr::to_str).is_some_and(is_longer);
+    let known = [Some(named(folder)), above, itself.then(|| this.clone())];
+    known.into_iter().flatten().find(|path| path.is_file())
 }

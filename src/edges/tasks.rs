@@ -21,6 +21,8 @@ use crate::words::ids::Name;
 pub enum Kind {
     /// The pump's loop, and what feeds it: ends when the organism is stopped, or with the log.
     Pump,
+    /// Keeps a broker of our own: ends when the organism is stopped, after everything that uses the broker.
+    Broker,
     /// The HTTP door: ends when it is closed and whoever is inside has left.
     Door,
     /// Reads the log for one client of the door: ends with the client or with the pump.
@@ -37,6 +39,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Pump => f.write_str("the pump"),
+            Kind::Broker => f.write_str("the keeper of the broker"),
             Kind::Door => f.write_str("the HTTP door"),
             Kind::Events => f.write_str("a stream of events"),
             Kind::Listener(name) => write!(f, "the task of listener {name}"),

@@ -2,6 +2,7 @@
 //! waits for their receipts and gives out the log to read. It decides nothing, and it keeps nothing
 //! alive: once the organism stops, every call answers that nobody is there.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
@@ -11,9 +12,10 @@ use tokio::sync::{mpsc, watch};
 use super::spoken::{Hearing, Voice};
 use super::validators::{Door, Raw};
 use super::waiting::{Reply, WaitingRoom};
+use crate::edges::nats::Broker;
 use crate::pump::heart::Input;
 use crate::rules::admit;
-use crate::words::composition::Composition;
+use crate::words::composition::{Composition, Reach};
 use crate::words::flow::{Asked, Receipt, Refused};
 use crate::words::ids::{Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position};
@@ -49,6 +51,8 @@ pub struct Front {
     pub(super) ways: Weak<Ways>,
     pub(super) seats: mpsc::WeakSender<Reading>,
     pub(super) voice: Voice,
+    /// None where nobody is reached over one. It goes with the organism.
+    pub(super) broker: Option<Weak<Broker>>,
 }
 
 /// Held by whoever follows the log to its end, so that it is not closed before.
@@ -86,6 +90,17 @@ impl Front {
         let (ticket, reply) = self.room.enter();
         self.send(Input::Cancel { ticket, by, thread }).await?;
         reply.await.ok()
+    }
+
+    /// How many workers answer to the name of each listener over NATS, or why that cannot be said; none of both where no
+    /// listener is reached so.
+    pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
+        let over_nats = self.composition.listeners.values().filter(|one| matches!(one.reach, Reach::Nats));
+        let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
+        match self.broker.as_ref().and_then(Weak::upgrade) {
+            Some(broker) => broker.workers(&names).await,
+            None => Ok(BTreeMap::new()),
+        }
     }
 
     /// Has it recorded that somebody came without a credential, so many times.

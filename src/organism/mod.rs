@@ -4,8 +4,10 @@
 //! messages. In comes a path, out comes a checked composition, or every mistake in the file.
 
 pub mod bench;
+pub mod broker;
 pub mod file;
 pub mod front;
+mod keeping;
 pub mod keyring;
 pub mod order;
 pub mod permissions;

@@ -9,20 +9,23 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::file::{self, Durability, LogKept};
+use super::broker::{self, Own, Reachable};
+use super::file;
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
+use super::keeping;
+pub use super::keeping::LogPlace;
 use super::spoken::Voice;
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
 use crate::edges::leases::{HmacTokens, LeaseTable};
+use crate::edges::log::nats::Lead;
 pub use crate::edges::log::nats::Sign;
-use crate::edges::log::nats::{self, Lead, Manner, Unopened};
 use crate::edges::log::writer::{Outcome, Writer};
-use crate::edges::log::{memory::Memory, sqlite};
-use crate::edges::nats::{Broker, Credentials, LogStream, PATIENCE, Unusable};
+use crate::edges::managed::Unstarted;
+use crate::edges::nats::{Credentials, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::pump::heart::{Heart, Input, Lookup, Ports, Written, answer};
@@ -30,7 +33,9 @@ use crate::pump::run::{self, Ended, Hand, Lines, Taken};
 use crate::pump::state::{Book, State};
 use crate::pump::view::Begun;
 use crate::pump::wake::{self, Recovered};
-use crate::words::composition::{Composition, Reach};
+use crate::rules::admit;
+use crate::words::composition::Composition;
+use crate::words::flow::Unconnected;
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
@@ -47,22 +52,6 @@ const LOOKUPS: usize = 1024;
 
 /// How long those who follow the log may take to read its end before it is closed under them.
 const LAST_READS: Duration = Duration::from_secs(1);
-
-/// Where the log is.
-#[derive(Clone)]
-pub enum LogPlace {
-    /// In that file.
-    File(PathBuf),
-    /// In memory: gone with the process. For tests, and for whoever wants no file.
-    Memory(Memory),
-    /// In a stream of the broker, with a copy in that file.
-    Stream {
-        /// The copy.
-        copy: PathBuf,
-        /// How it is kept there.
-        kept: LogKept,
-    },
-}
 
 /// What to run.
 pub struct Plan {
@@ -82,10 +71,15 @@ pub struct Plan {
     pub steps: Arc<dyn Steps>,
     /// The broker over which listeners are reached, if any are, and that keeps the log, if one does.
     pub bus: Option<Bus>,
+    /// Where the organism starts a broker of its own: the log beside which that one's folder lies.
+    pub managed: Option<PathBuf>,
     /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
     /// a log is not opened.
-    pub stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
+    pub stands_by: Option<StandsBy>,
 }
+
+/// Who is told of a pump that writes the log.
+pub type StandsBy = Box<dyn FnMut(&Sign) + Send>;
 
 /// Where the broker is, and what lets the pump in.
 pub struct Bus {
@@ -107,6 +101,9 @@ pub enum StartFault {
     /// The broker cannot be used.
     #[error(transparent)]
     Broker(#[from] Unusable),
+    /// The broker that the organism starts itself does not start.
+    #[error(transparent)]
+    Unstarted(#[from] Unstarted),
     /// Another pump writes the log.
     #[error("the log {stream} at {address} is written by {by}")]
     Led {
@@ -147,84 +144,20 @@ pub struct Organism {
     lead: Option<Lead>,
     validators: Validators,
     tasks: Vec<Task>,
+    /// The broker that was started here.
+    own: Option<Own>,
 }
 
 /// What the pump does its work through.
 fn ports(
     secret: &[u8; 32],
-    seeds: Arc<KernelSeeds>,
     leases: Arc<dyn Leases>,
     (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
     steps: Arc<dyn Steps>,
-) -> Ports {
+) -> Result<Ports, StartFault> {
+    let seeds = Arc::new(KernelSeeds::new().map_err(unmade)?);
     let (clock, tokens) = (Arc::new(WallClock), Arc::new(HmacTokens::new(secret)));
-    Ports { clock, seeds, tokens, leases, carrier, askers, steps }
-}
-
-impl From<Unopened> for StartFault {
-    fn from(unopened: Unopened) -> StartFault {
-        match unopened {
-            Unopened::Log(fault) => StartFault::Log(fault),
-            Unopened::Broker(unusable) => StartFault::Broker(unusable),
-            Unopened::Led { stream, address, by } => StartFault::Led { stream, address, by },
-        }
-    }
-}
-
-/// The broker, where the log is there or a listener is reached over it.
-async fn broker(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
-    let composition = &plan.composition;
-    let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
-    let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
-    let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
-    let (organism, credentials) = (&composition.organism, bus.credentials.as_ref());
-    // A listener's deliveries outlive a server as the log does.
-    let copies = match &plan.log {
-        LogPlace::Stream { kept, .. } => kept.replicas,
-        _ => 1,
-    };
-    let broker = Broker::connect_to_cluster(organism, &bus.url, credentials, copies, PATIENCE).await?;
-    Ok(Some(Arc::new(broker)))
-}
-
-struct OpenLog {
-    writer: Box<dyn LogWriter>,
-    reader: Arc<dyn LogReader>,
-    secret: [u8; 32],
-    /// Whether it is still ours to write, where that may change.
-    lead: Option<Lead>,
-}
-
-async fn open_log(
-    place: LogPlace,
-    broker: Option<&Arc<Broker>>,
-    organism: &Name,
-    stands_by: Option<Box<dyn FnMut(&Sign) + Send>>,
-) -> Result<OpenLog, StartFault> {
-    match place {
-        LogPlace::File(path) => {
-            let opened = sqlite::open(&path)?;
-            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None })
-        }
-        LogPlace::Stream { copy, kept } => {
-            let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
-            let broker = broker.ok_or_else(nobody)?;
-            if let Durability::Always(pages) = &kept.durability {
-                broker.syncs(pages).await?;
-            }
-            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
-            let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
-            let opened = nats::open(stream, copy, manner, Box::new(wake::checkpoint)).await?;
-            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
-        }
-        LogPlace::Memory(memory) => {
-            let secret =
-                crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
-            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory), secret, lead: None })
-        }
-    }
+    Ok(Ports { clock, seeds, tokens, leases, carrier, askers, steps })
 }
 
 /// The configurations that open calls began with, beside the current one.
@@ -268,55 +201,56 @@ fn recovered(
     Ok((recovered, pages, reader.last()?))
 }
 
+/// That the machine said no.
+fn unmade(error: std::io::Error) -> StartFault {
+    StartFault::Machine(system::told(&error))
+}
+
 impl Organism {
     /// Opens the log, goes on from what it holds, and starts every listener.
     pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
-        Organism::begin(plan, false).await
+        Box::pin(Organism::begin(plan, false)).await
     }
 
     /// The same for an order alone: nothing goes out while it runs, so that stopping it loses nothing.
     pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
-        Organism::begin(plan, true).await
+        Box::pin(Organism::begin(plan, true)).await
     }
 
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
-        let broker = broker(&plan, still).await?;
-        let log = open_log(plan.log, broker.as_ref(), &plan.composition.organism, plan.stands_by).await?;
-        let broker = broker.filter(|_| !still);
+        let broker = Box::pin(keeping::connected(&plan, still)).await?;
+        let log =
+            Box::pin(keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, plan.stands_by))
+                .await?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
-        let machine = |e: std::io::Error| StartFault::Machine(system::told(&e));
         let (pump, inputs) = mpsc::channel(INPUTS);
+        // Behind the log: who has that is the only one who may end a server that was left.
+        let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
+        let own = Box::pin(own).await?;
+        let broker = own.as_ref().map(Own::broker).or(broker.filter(|_| !still));
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
-        let voice = Voice::beside(followed.clone());
-        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice)
-            .map_err(StartFault::Machine)?;
+        let (voice, clock) = (Voice::beside(followed.clone()), Arc::new(WallClock));
+        let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
+        let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (Pace::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let reached = broker.as_ref().map(Arc::downgrade);
         let equipment =
             Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
-        let (writer, written) = start_writer(log.writer).map_err(machine)?;
-        let seeds = Arc::new(KernelSeeds::new().map_err(machine)?);
-        let ports = ports(&log.secret, seeds, leases, (carriers.clone(), room.clone()), plan.steps);
-        let (stop, stopped) = oneshot::channel();
-        let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(machine)?;
-        let lines = Lines {
-            inputs,
-            written,
-            batches: hand_to(writer.clone()),
-            lookups,
-            tail,
-            stop: stopped,
-            clock: Arc::new(WallClock),
-        };
-        let (end, ended) = oneshot::channel();
+        let (writer, written) = start_writer(log.writer).map_err(unmade)?;
+        let ports = ports(&log.secret, leases, (carriers.clone(), room.clone()), plan.steps)?;
+        let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
+        let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
+        let batches = hand_to(writer.clone());
+        let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let heart = Heart::new(recovered, ports, last).kept_still(still);
         let tasks = vec![
-            start_pump(heart, lines, end, room.clone()).map_err(machine)?,
+            start_pump(heart, lines, end, room.clone()).map_err(unmade)?,
             start_sorter(heard, validators.door(), pump.clone()),
         ];
         let ways = Arc::new(Ways { door: validators.door(), pump });
@@ -331,6 +265,7 @@ impl Organism {
             ways: Arc::downgrade(&ways),
             seats: seats.downgrade(),
             voice,
+            broker: reached,
         };
         Ok(Organism {
             front,
@@ -345,6 +280,7 @@ impl Organism {
             lead: log.lead,
             validators,
             tasks,
+            own,
         })
     }
 
@@ -371,6 +307,11 @@ impl Organism {
     /// The log, to read.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
         self.front.reader()
+    }
+
+    /// How the broker that was started here is reached, if one was.
+    pub fn reachable(&self) -> Option<&Reachable> {
+        self.own.as_ref().map(Own::reachable)
     }
 
     /// How far the log goes, as it grows.
@@ -405,6 +346,9 @@ impl Organism {
 
     /// Stops: takes nothing new, gives replies that long to land, flushes the log, ends every program.
     pub async fn stop(mut self, grace: Duration) -> Ended {
+        if let Some(own) = &self.own {
+            own.settle().await;
+        }
         // If the pump ended before, its word is already waiting.
         let _heard_before = self.stop.send(grace);
         let ended = match self.over {
@@ -417,6 +361,9 @@ impl Organism {
         let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.over().await;
+        }
+        if let Some(own) = self.own {
+            own.stop().await;
         }
         let (validators, writer) = (self.validators, self.writer);
         let joined = tokio::task::spawn_blocking(move || {
@@ -504,6 +451,10 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
             let taken = match report {
                 Heard::Said { listener, speech, ticket } => {
                     door.hand(Raw::Said { listener, speech, ticket }).await
+                }
+                Heard::Misplaced { listener, speech, ticket } => {
+                    let stray = Unconnected { ticket, ..admit::misplaced(&listener, &speech) };
+                    pump.send(Input::Stray(stray)).await.is_ok()
                 }
                 Heard::Gone { token, code, words } => {
                     pump.send(Input::Gone { token, code, words }).await.is_ok()

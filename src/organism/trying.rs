@@ -286,6 +286,11 @@ impl Hearing<'_> {
                 None => return End::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
                 Some(Heard::Gone { code, words, .. }) => return End::Gone(code, words),
                 Some(Heard::Joined { .. } | Heard::Left { .. }) => continue,
+                Some(Heard::Misplaced { speech, .. }) => {
+                    let stray = admit::misplaced(&self.room.listener.name, &speech);
+                    self.before.push(Remark::Stray(stray.refused.refusal));
+                    continue;
+                }
                 Some(Heard::Said { speech, .. }) => speech,
             };
             let limits = admit::gate_limits(self.room.composition);

@@ -40,6 +40,9 @@ pub fn decide(state: &State, event: Event) -> Decision {
         Happening::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         Happening::Elapsed(runs) => wall::elapsed(d, &runs),
         Happening::Knocked { source, count } => knocked(d, source, count),
+        Happening::Broker { code, words } => {
+            refuse_in_sys(d, &Refusal::new(code, words).mended_by(code.mend()));
+        }
         Happening::Throttled(telling) => throttled(d, &telling),
         Happening::Ruled(ruling) => approving::ruled(d, ruling),
         Happening::Expired { thread, call, approval } => approving::expired(d, &thread, &call, approval),
@@ -144,8 +147,11 @@ pub(super) fn may_act(d: &Draft<'_>, who: &Name, thread: &ThreadId) -> bool {
 fn knocked(d: &mut Draft<'_>, source: std::net::IpAddr, count: u64) {
     let times = if count == 1 { "once".to_owned() } else { [&count.to_string(), " times"].concat() };
     let words = [&source.to_string(), " came ", &times, " without a valid credential"].concat();
-    let refusal = Refusal::new(Code::IngressUnauthorized, words);
-    let body = core_payload::system_error(&refusal);
+    refuse_in_sys(d, &Refusal::new(Code::IngressUnauthorized, words));
+}
+
+fn refuse_in_sys(d: &mut Draft<'_>, refusal: &Refusal) {
+    let body = core_payload::system_error(refusal);
     let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).under(d.current_config());
     d.record(&ThreadId::sys(), fact);
 }

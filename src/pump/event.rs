@@ -103,6 +103,13 @@ pub enum Happening {
         /// How often.
         count: u64,
     },
+    /// The broker forbade somebody something, or something became of it.
+    Broker {
+        /// Which of the two.
+        code: Code,
+        /// Who, what and how often.
+        words: String,
+    },
     /// So many refusals of one sender were counted, and not recorded one by one.
     Throttled(Telling),
     /// A person decides about what waits.

@@ -75,6 +75,16 @@ pub fn listener_word(
     }
 }
 
+/// Refuses what a listener said where only its progress belongs. Nothing of it counts, so it is not read.
+pub fn misplaced(sender: &Name, speech: &Speech) -> Unconnected {
+    let words = "this came on the subject of progress, where nothing else is taken";
+    let refusal = Refusal::new(Code::WrongSubject, words)
+        .expecting("<progress>, well-formed and in its namespace")
+        .mended_by("everything else on the subject that the delivery's Systole-Reply header names");
+    let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), 0)) };
+    Unconnected { listener: sender.clone(), refused, waits: None, replies_to: None, ticket: None }
+}
+
 /// What is kept of a document that was refused: all of it, or as much around the place of the fault as
 /// the limit allows.
 pub fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {

@@ -90,6 +90,8 @@ codes! {
         try "fewer items at once, the rest in the next turn";
     FalseSender "reply.false-sender" false "an item gave another's name as its sender's; it went on under the true one"
         try "an envelope without `<from>`";
+    WrongSubject "reply.wrong-subject" true "a word came on a subject where it does not belong"
+        try "the subject that the delivery's Systole-Reply header names; that of progress takes `<progress>` alone";
     ListenerFailed "listener.failed" false "the listener said, or its exit code said, that it failed"
         try "what the listener says on stderr; `systole why THREAD` shows it";
     ListenerTimeout "listener.timeout" false "no reply came before the deadline"
@@ -146,6 +148,10 @@ codes! {
         try "credentials that the broker's configuration has, with the rights that the pump needs";
     BusUnfit "bus.unfit" false "the broker is there and cannot be relied on: too old, without JetStream, or with another's stream in the place of ours"
         try "what the words say of it; nats-server 2.12 or newer, with JetStream";
+    BusDown "bus.down" false "the broker that the organism starts itself does not run"
+        try "what the words say of it; nats-server 2.12 or newer on PATH";
+    BusViolation "bus.violation" false "the broker refused what somebody tried who may not, or let somebody not in"
+        try "in the listener its own subjects, inbox prefix and key; `systole permissions` shows them";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text"
         try "the path of a file that this user may read, saved as UTF-8";
     ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document"

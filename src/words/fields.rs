@@ -54,7 +54,7 @@ impl<'b> Fields<'b> {
     }
 
     /// The bytes of the next field.
-    pub fn next(&mut self) -> Result<&'b [u8], String> {
+    pub fn take(&mut self) -> Result<&'b [u8], String> {
         let colon = self.rest.iter().take(LENGTH_DIGITS + 1).position(|byte| *byte == b':');
         let Some((length, rest)) =
             colon.and_then(|at| Some((self.rest.get(..at)?, self.rest.get(at + 1..)?)))
@@ -79,7 +79,7 @@ impl<'b> Fields<'b> {
 
     /// A field of so many bytes.
     pub fn exact<const N: usize>(&mut self, what: &str) -> Result<[u8; N], String> {
-        let value = self.next()?;
+        let value = self.take()?;
         value.try_into().or_else(|_| {
             self.no(&[what, ": ", &value.len().to_string(), " bytes, not ", &N.to_string()].concat())
         })
@@ -87,7 +87,7 @@ impl<'b> Fields<'b> {
 
     /// A field of text; none where it is empty.
     fn text(&mut self, what: &str) -> Result<Option<&'b str>, String> {
-        match std::str::from_utf8(self.next()?) {
+        match std::str::from_utf8(self.take()?) {
             Ok("") => Ok(None),
             Ok(text) => Ok(Some(text)),
             Err(_) => self.no(&[what, ": no text"].concat()),

@@ -125,6 +125,14 @@ pub enum LogFault {
         /// What does not fit.
         why: String,
     },
+    /// A log that is kept elsewhere, and its copy here, differ.
+    #[error("the log {path} is not what it was: {why}")]
+    Apart {
+        /// What the log is called there.
+        path: String,
+        /// How that shows.
+        why: String,
+    },
     /// Another organism runs on it.
     #[error("{path} is in use by process {pid}")]
     InUse {
@@ -328,6 +336,15 @@ pub enum Heard {
         speech: Speech,
         /// Where its receipt is waited for, if it is: by a listener outside of this machine's pipes, which
         /// cannot know otherwise that what it said is on disk.
+        ticket: Option<super::flow::Ticket>,
+    },
+    /// What came where something else belongs. It is refused, whatever it says.
+    Misplaced {
+        /// The listener, from the connection.
+        listener: Name,
+        /// What it said.
+        speech: Speech,
+        /// Where its receipt is waited for, if it is.
         ticket: Option<super::flow::Ticket>,
     },
     /// A delivery that will not be answered any more.

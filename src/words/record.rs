@@ -317,7 +317,7 @@ impl Header {
     /// have come from anywhere.
     pub fn read(bytes: &[u8]) -> Result<(Header, u64), String> {
         let mut fields = Fields::new(bytes);
-        if fields.next()? != b"systole record v1" {
+        if fields.take()? != b"systole record v1" {
             return Err("it is no record of this version".to_owned());
         }
         let header = Header {
@@ -339,7 +339,7 @@ impl Header {
         };
         let body_length = fields.number("body length")?;
         // Holes come with a later step.
-        if !fields.next()?.is_empty() {
+        if !fields.take()?.is_empty() {
             return Err("holes: not known to this version".to_owned());
         }
         fields.end()?;

@@ -38,6 +38,14 @@ fn program() -> PathBuf {
     if brought.exists() { brought } else { PathBuf::from("nats-server") }
 }
 
+/// PATH with that server on it, before any other.
+pub(crate) fn path() -> String {
+    let path = std::env::var("PATH").unwrap();
+    let brought = program();
+    let folder = brought.parent().unwrap().to_str().unwrap();
+    if folder.is_empty() { path } else { [folder, ":", &path].concat() }
+}
+
 /// Python with the plain NATS client, as the author of a listener has it.
 pub(crate) fn python() -> Command {
     let mut python = Command::new("python3");
@@ -155,6 +163,12 @@ impl Server {
         let mut child = self.child.take().expect("it does not run");
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// Takes away everything that it has stored, once it does not run.
+    pub(crate) fn loses_everything(&mut self) {
+        assert!(self.child.is_none(), "it still runs");
+        std::fs::remove_dir_all(self.folder.path().join("store")).unwrap();
     }
 
     /// Ends it as its operator does.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::broker::{Server, python};
 use crate::session::Shell;
 
 /// A shell in a fresh organism.
@@ -68,6 +69,80 @@ fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
     let lines =
         code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).count();
     assert!(lines <= 15, "about fifteen lines: {lines}");
+}
+
+/// The organism of a new listener over NATS, on a broker of its own. Gives the command that starts the listener.
+fn over_nats(shell: &Shell, server: &Server, arguments: &str) -> Vec<String> {
+    let said = shell.run(&["systole listener new ", arguments, " --nats"].concat());
+    assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
+    let file = shell.folder().join("hello/organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("  weather:\n    nats: true\n"), "{text}");
+    let named = "bus:\n  nats: \"nats://127.0.0.1:4222\"\n";
+    assert!(text.contains(named), "the broker is named where none was: {text}");
+    std::fs::write(&file, text.replace("nats://127.0.0.1:4222", &server.url())).unwrap();
+    let next = said.lines().filter_map(|line| line.strip_prefix("next: "));
+    next.map(|line| line.replace("nats://127.0.0.1:4222", &server.url())).collect()
+}
+
+#[test]
+fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
+    let (shell, server) = (organism(), Server::start());
+    let next = over_nats(&shell, &server, "python weather");
+    let [test, start] = &next[..] else { panic!("{next:?}") };
+    let tested = shell.run(test);
+    assert!(tested.ends_with("ok\n"), "{tested}");
+    let wanted = format!(
+        "SYSTOLE_NATS={} SYSTOLE_ORGANISM=hello SYSTOLE_LISTENER=weather python3 listeners/weather.py",
+        server.url()
+    );
+    assert_eq!(*start, wanted);
+    let mut worker = python();
+    worker.arg("listeners/weather.py").current_dir(shell.folder().join("hello"));
+    worker
+        .env("SYSTOLE_NATS", server.url())
+        .env("SYSTOLE_ORGANISM", "hello")
+        .env("SYSTOLE_LISTENER", "weather");
+    let mut worker = worker.spawn().unwrap();
+    let answer = shell.run(SEND);
+    let process = rustix::process::Pid::from_child(&worker);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert!(answer.contains("You said: a &lt; b"), "{answer}");
+    assert!(worker.wait().unwrap().success(), "it ends by itself when it is told to");
+    // A test that cannot fail would be worse than none.
+    shell.run("sed -i 's/You said/I said/' listeners/weather.py");
+    let tested = shell.run(&[test, " || echo it failed"].concat());
+    assert!(tested.contains("unexpected: ") && tested.ends_with("it failed\n"), "{tested}");
+    let none = shell.run("systole listener new shell more --nats; echo $?");
+    assert!(none.contains("no shell speaks to a broker") && none.ends_with("2\n"), "{none}");
+}
+
+#[test]
+fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
+    let (shell, server) = (organism(), Server::start());
+    let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/kit");
+    let next = over_nats(&shell, &server, &["rust weather --kit '", kit.to_str().unwrap(), "'"].concat());
+    let [build, test, start] = &next[..] else { panic!("{next:?}") };
+    assert!(start.ends_with(" listeners/weather/target/release/weather"), "{start}");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("listener-new-nats");
+    let built =
+        ["export CARGO_NET_OFFLINE=true CARGO_TARGET_DIR='", target.to_str().unwrap(), "'; "].concat();
+    let tested = shell.run(&[&built, test.as_str()].concat());
+    assert!(tested.contains("test tests::it_answers_what_it_is_asked ... ok"), "{tested}");
+    // What was tested is run: a second build of everything would show no more.
+    let done = shell.run(&[&built, &build.replace(" --release", ""), " && echo built"].concat());
+    assert!(done.ends_with("built\n"), "{done}");
+    let mut worker = std::process::Command::new(target.join("debug/weather"));
+    worker
+        .env("SYSTOLE_NATS", server.url())
+        .env("SYSTOLE_ORGANISM", "hello")
+        .env("SYSTOLE_LISTENER", "weather");
+    let mut worker = worker.spawn().unwrap();
+    let answer = shell.run(SEND);
+    let process = rustix::process::Pid::from_child(&worker);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert!(answer.contains("You said: a &lt; b"), "{answer}");
+    assert!(worker.wait().unwrap().success());
 }
 
 #[test]

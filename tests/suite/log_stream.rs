@@ -1,9 +1,11 @@
 //! What is true of a log in NATS alone: its copies, its one writer, and a broker that falls silent in between.
 
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use systole::edges::log::nats::{Manner, Opened, Unopened};
 use systole::edges::log::sqlite;
+use systole::edges::log::writer::{Outcome, Writer};
 use systole::words::ids::Digest;
 use systole::words::ports::{
     Batch, Commit, Document, LogFault, LogReader as _, LogWriter as _, Position, ReadBack,
@@ -131,7 +133,7 @@ fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
         }
         other => panic!("{other:?}"),
     }
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::sync_channel(64);
     let manner = Manner::StandBy(Box::new(move |sign| {
         // Nobody listens any more once the first sign was heard.
         let _heard = tell.send(sign.process);
@@ -149,26 +151,34 @@ fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
     });
 }
 
+/// The thread that writes a log, and what it says.
+fn writing(log: Opened) -> (Writer, Receiver<Outcome>) {
+    let (say, said) = std::sync::mpsc::sync_channel(64);
+    let writer = Writer::start(Box::new(log.writer), move |outcome| {
+        // Whoever hears nothing more has heard enough.
+        let _heard = say.send(outcome);
+    });
+    (writer.unwrap(), said)
+}
+
 #[test]
 fn d7_a_broker_that_is_killed_between_two_commits_has_each_once() {
     let (mut far, folder, other) = (Far::start(), Folder::new(), Folder::new());
     let mut author = Author::default();
     let mut log = far.open(&folder.log()).unwrap();
     committed(&mut log, &batch([author.note(&root(1), 10)]));
+    let reader = log.reader.clone();
+    let (writer, said) = writing(log);
     far.server.kill();
-    let waits = batch([author.note(&root(1), 20), author.note(&root(2), 30)]);
-    let words = not_now(&mut log, &waits);
+    writer.hand(batch([author.note(&root(1), 20), author.note(&root(2), 30)])).unwrap();
+    let Ok(Outcome::Stalled { words }) = said.recv() else { panic!("it was written without a broker") };
     assert!(words.contains("127.0.0.1"), "{words}");
-    assert_eq!(log.reader.last(), Ok(Position(1)), "nobody sees what is not stored");
+    assert_eq!(reader.last(), Ok(Position(1)), "nobody sees what is not stored");
     far.server.start_again();
-    let stored = (0..20).find_map(|_| match log.writer.commit(&waits) {
-        Commit::Committed(position) => Some(position),
-        Commit::NotNow(_) => None,
-        other => panic!("{other:?}"),
-    });
-    assert_eq!(stored, Some(Position(3)));
-    committed(&mut log, &batch([author.note(&root(2), 40)]));
-    drop(log);
+    assert_eq!(said.recv(), Ok(Outcome::Committed(Position(3))));
+    writer.hand(batch([author.note(&root(2), 40)])).unwrap();
+    assert_eq!(said.recv(), Ok(Outcome::Committed(Position(4))));
+    writer.stop();
     let again = far.open(&other.log()).unwrap();
     assert_eq!(all(&again).len(), 4);
 }
@@ -227,11 +237,11 @@ fn a_copy_of_what_the_stream_does_not_hold_any_more_is_refused_and_kept() {
     committed(&mut log, &batch([author.note(&root(1), 10)]));
     drop(log);
     let other = Far::start();
-    let Err(Unopened::Log(LogFault::Damaged { path, why, .. })) = other.open(&folder.log()).map(drop) else {
+    let Err(Unopened::Log(LogFault::Apart { path, why })) = other.open(&folder.log()).map(drop) else {
         panic!("a copy of another stream was taken")
     };
     assert_eq!(path, "SYSTOLE_shop_LOG");
-    assert!(why.starts_with("the stream does not hold the bundle that this copy ends with"), "{why}");
+    assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");
     assert_eq!(all(&far.open(&folder.log()).unwrap()).len(), 1);
 }
 
@@ -279,4 +289,26 @@ fn what_somebody_else_wrote_into_the_stream_is_told_with_its_place() {
         panic!("it was taken for a bundle")
     };
     assert_eq!((position, &*why), (Position(2), "the bundle at 3: it is no bundle of this version"));
+}
+
+#[test]
+fn a_broker_that_comes_back_with_less_is_told_from_a_take_over() {
+    let (mut far, folder) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
+    far.server.kill();
+    far.server.loses_everything();
+    far.server.start_again();
+    let (writer, said) = writing(log);
+    writer.hand(batch([author.note(&root(1), 20)])).unwrap();
+    let outcomes: Vec<Outcome> = said.iter().collect();
+    let words = "the log SYSTOLE_shop_LOG has lost what was stored at 2: it holds nothing".to_owned();
+    assert_eq!(outcomes.last(), Some(&Outcome::Broken { words }), "{outcomes:?}");
+    writer.stop();
+    let Err(Unopened::Log(LogFault::Apart { why, .. })) = far.open(&folder.log()).map(drop) else {
+        panic!("the copy was taken for one of what is left")
+    };
+    assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 1, "the copy is kept as it is");
 }

@@ -43,6 +43,7 @@ pub(crate) async fn start_with(
     change(&mut composition, &mut inline);
     Organism::start(Plan {
         bus: None,
+        managed: None,
         stands_by: None,
         composition,
         directory: folder.to_owned(),
@@ -215,6 +216,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
     let file = file::load(&folder.path().join("organism.yaml")).unwrap();
     let plan = Plan {
         bus: None,
+        managed: None,
         stands_by: None,
         composition: file.composition,
         directory: folder.path().to_owned(),

@@ -2,9 +2,9 @@
 //! others stand by. Pumps are killed, stopped and held; none of them does what another has undone.
 
 use std::path::Path;
-use std::time::Instant;
 
 use rustix::process::Signal;
+use tokio::time::Instant;
 
 use crate::broker::Server;
 use crate::program::{Answer, PATIENCE, Ran, Running, ask, run_file, systole};
@@ -39,8 +39,12 @@ pub(crate) fn machine_at(nats: &str, more: &str) -> tempfile::TempDir {
 
 /// Sends a question with a key, and waits for its receipt.
 pub(crate) fn question(folder: &Path, key: &str) -> Answer {
-    let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</ask>";
-    ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], body)
+    question_of(folder, key, "hello")
+}
+
+fn question_of(folder: &Path, key: &str, words: &str) -> Answer {
+    let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</ask>"].concat();
+    ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[("Idempotency-Key", key)], &body)
 }
 
 /// Sends it until it is taken, and gives its id.
@@ -134,4 +138,63 @@ fn d7_a_broker_that_may_lose_commits_is_refused_unless_the_file_says_so() {
     assert!(absent.stderr.contains("bus.unreachable") && absent.code == Some(5), "{}", absent.stderr);
     let folder = machine(&lazy, "durability: relaxed");
     assert_eq!(asked(folder.path()).stdout, "heard\n");
+}
+
+#[test]
+fn d7_while_the_broker_is_away_senders_are_told_and_what_was_taken_is_written_when_it_is_back() {
+    let mut server = Server::start();
+    let folder = machine(&server, "durability: relaxed");
+    let one = Running::organism(folder.path());
+    assert_eq!(asked(folder.path()).stdout, "heard\n");
+    server.kill();
+    // The first finds out, and those after it are told at once; the same key is taken when the broker is back.
+    for _ in 0..3 {
+        let told = question(folder.path(), "k-2");
+        assert_eq!((told.status, told.json["code"].as_str()), (503, Some("ingress.unavailable")), "{told:?}");
+    }
+    assert_eq!(asked(folder.path()).code, Some(5));
+    // What is known already is read as ever.
+    assert!(threads(folder.path()).contains("answered <answer> heard"));
+    server.start_again();
+    let taken = (0..20_000).find_map(|_| {
+        let again = question(folder.path(), "k-2");
+        (again.status != 503).then_some(again.json)
+    });
+    assert_eq!(taken.expect("it is never taken again")["key"], "k-2");
+    assert_eq!(asked(folder.path()).stdout, "heard\n");
+    one.signal(Signal::TERM);
+    assert_eq!(one.end().code, Some(0));
+}
+
+#[test]
+fn a_log_that_its_broker_has_lost_is_not_begun_anew_beside_its_copy() {
+    let mut server = Server::start();
+    let folder = machine(&server, "durability: relaxed");
+    assert_eq!(asked(folder.path()).stdout, "heard\n");
+    server.kill();
+    server.loses_everything();
+    server.start_again();
+    let refused = asked(folder.path());
+    assert_eq!(refused.code, Some(7), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the log SYSTOLE_shop_LOG is not what it was: it is not there any more"));
+    assert!(refused.stderr.contains("try: the broker's store as it was"), "{}", refused.stderr);
+    assert!(threads(folder.path()).contains("answered <answer> heard"), "what was is read as ever");
+    // Whoever means to begin anew says so with another path.
+    assert_eq!(systole(folder.path(), &["ask", "hello", "--set", "log.path=new.db"]).stdout, "heard\n");
+}
+
+#[test]
+fn c11_the_same_key_meets_its_first_receipt_at_another_pump() {
+    let server = Server::start();
+    let (first, second) = (machine(&server, "durability: relaxed"), machine(&server, "durability: relaxed"));
+    let one = Running::organism(first.path());
+    let taken = question(first.path(), "k-1");
+    assert_eq!(taken.status, 202, "{taken:?}");
+    one.signal(Signal::TERM);
+    assert_eq!(one.end().code, Some(0));
+    let _two = Running::organism(second.path());
+    let again = question(second.path(), "k-1");
+    assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken.json["id"], &true.into()));
+    let other = question_of(second.path(), "k-1", "something else");
+    assert_eq!((other.status, other.json["code"].as_str()), (409, Some("payload.id-conflict")), "{other:?}");
 }

@@ -33,7 +33,7 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
 /// A shell that keeps its place from one command to the next.
 pub(crate) struct Shell {
     home: tempfile::TempDir,
-    path: String,
+    variables: Vec<(String, String)>,
 }
 
 impl Shell {
@@ -44,7 +44,16 @@ impl Shell {
         std::fs::write(home.path().join("place"), home.path().join("folder").to_str().unwrap()).unwrap();
         let program = Path::new(env!("CARGO_BIN_EXE_systole")).parent().unwrap().to_str().unwrap();
         let path = [program, ":", &std::env::var("PATH").unwrap()].concat();
-        Shell { home, path }
+        Shell { home, variables: vec![("PATH".to_owned(), path)] }
+    }
+
+    /// The same shell with a variable more, or with a folder more at the begin of `PATH`.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Shell {
+        match self.variables.iter_mut().find(|(known, _)| known == name) {
+            Some((_, path)) => *path = [value, ":", path].concat(),
+            None => self.variables.push((name.to_owned(), value.to_owned())),
+        }
+        self
     }
 
     /// The folder that it began in.
@@ -52,15 +61,28 @@ impl Shell {
         self.home.path().join("folder")
     }
 
+    fn place(&self) -> String {
+        self.home.path().join("place").to_str().unwrap().to_owned()
+    }
+
+    fn sh(&self, script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).envs(self.variables.iter().cloned()).stdin(std::process::Stdio::null());
+        shell
+    }
+
+    /// Starts a command that stays, in a terminal of its own that begins where this one is. It is the process itself.
+    pub(crate) fn leave(&self, command: &str) -> std::process::Child {
+        let script = ["cd \"$(cat '", &self.place(), "')\" && exec ", command, " 2>&1"].concat();
+        self.sh(&script).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    }
+
     /// Runs a command and gives all that it printed.
     pub(crate) fn run(&self, command: &str) -> String {
-        let place = self.home.path().join("place");
-        let place = place.to_str().unwrap();
+        let place = self.place();
         let whole =
-            ["cd \"$(cat '", place, "')\" || exit\n{ ", command, "\n} 2>&1\npwd >'", place, "'\n"].concat();
-        let mut shell = Command::new("sh");
-        let ran =
-            shell.args(["-c", &whole]).env("PATH", &self.path).stdin(std::process::Stdio::null()).output();
+            ["cd \"$(cat '", &place, "')\" || exit\n{ ", command, "\n} 2>&1\npwd >'", &place, "'\n"].concat();
+        let ran = self.sh(&whole).output();
         String::from_utf8(ran.unwrap().stdout).unwrap()
     }
 }

@@ -226,6 +226,7 @@ fn line(report: Heard) -> String {
             assert_eq!(listener, name("echo"));
             ["said ", &String::from_utf8_lossy(&speech.document())].concat()
         }
+        Heard::Misplaced { .. } => panic!("a pipe is one place"),
         Heard::Gone { token, code, words } => ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat(),
         Heard::Joined { .. } => "joined".to_owned(),
         Heard::Left { words, down: false, .. } => ["left: ", &words].concat(),

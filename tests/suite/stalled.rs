@@ -22,6 +22,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
     let file = file::load(&folder.join("organism.yaml")).unwrap();
     Organism::start(Plan {
         bus: None,
+        managed: None,
         stands_by: None,
         composition: file.composition,
         directory: folder.to_owned(),

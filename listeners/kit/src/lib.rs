@@ -2,7 +2,8 @@
 //! listener protocol, and the one writer through which XML leaves.
 //!
 //! Nothing here reads a clock, draws a number, opens a file or a socket, or knows the pump; only [`stdio`], which makes
-//! a program of a function, touches the streams of its process. Bytes come in; values, or a [`Fault`] that says how to
+//! a program of a function, touches the streams of its process, and `nats` (with the feature of that name), which does
+//! the same over a broker, a connection. Bytes come in; values, or a [`Fault`] that says how to
 //! mend them, go out.
 //!
 //! ```
@@ -41,6 +42,8 @@ pub mod line;
 pub mod money;
 pub mod name;
 pub mod namespaces;
+#[cfg(feature = "nats")]
+pub mod nats;
 pub mod payload;
 pub mod place;
 pub mod reply;
@@ -48,6 +51,7 @@ pub mod schema;
 mod scope;
 pub mod stdio;
 pub mod told;
+mod turn;
 pub mod writer;
 
 pub use limits::Limits;

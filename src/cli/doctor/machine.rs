@@ -1,6 +1,6 @@
 //! The machine under an organism: libxml2, and the programs that examples and tests are made of.
 //!
-//! It starts only `python3 --version` and `strace --version`, and changes nothing.
+//! It starts only `python3`, `nats-server` and `strace`, each with `--version`, and changes nothing.
 
 use std::process::{Command, Stdio};
 
@@ -19,6 +19,7 @@ pub(super) fn examine() -> Vec<Finding> {
     vec![
         libxml(),
         program("python3", "only listeners written in Python need it"),
+        program("nats-server", "only an organism with `bus: {nats: managed}` needs it, 2.12 or newer"),
         program("strace", "only the tests of crashes in the middle of a commit need it"),
     ]
 }

@@ -9,8 +9,9 @@ use serde_json::json;
 use systole_kit::schema::Model;
 
 use super::inserted;
+use super::plan::{self, Plan, Words};
 use crate::cli::exit::Exit;
-use crate::cli::fresh::{self, Fresh};
+use crate::cli::fresh;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
@@ -31,6 +32,9 @@ pub(in crate::cli) struct New {
     /// Its name
     #[arg(value_name = "NAME", value_parser = Name::parse)]
     name: Name,
+    /// It takes its work over NATS, on whatever machine, in place of stdin
+    #[arg(long)]
+    nats: bool,
     /// For Rust: the folder of systole-kit, listeners/kit in a checkout of Systole
     #[arg(long, value_name = "FOLDER")]
     kit: Option<PathBuf>,
@@ -45,17 +49,6 @@ enum Language {
     Python,
     /// A Rust program that stays, on the kit
     Rust,
-}
-
-/// What is to be written.
-struct Plan {
-    files: Vec<Fresh>,
-    /// The program, as the organism's file names it.
-    run: String,
-    once: bool,
-    /// What builds it, where it has to be built.
-    build: Option<String>,
-    test: String,
 }
 
 /// The elements of talk, which listeners of the file may take without declaring them.
@@ -86,7 +79,7 @@ impl New {
             screen.say("  try: another name");
             return Err(exit);
         }
-        let words = Words::of(&self.name, organism.composition.organism.as_str());
+        let words = Words::of(&self.name, &organism, self.nats);
         let plan = self.plan(screen, &words)?;
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -113,47 +106,16 @@ impl New {
     }
 
     fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, Exit> {
-        let name = self.name.as_str();
-        let file = |end: &str| ["listeners/", name, end].concat();
-        let test = || Fresh::new(file(".test.sh"), words.filled(include_str!("templates/test.sh")));
-        Ok(match self.language {
-            Language::Shell => Plan {
-                files: vec![
-                    Fresh::new(file(".sh"), words.filled(include_str!("templates/shell.sh"))),
-                    test(),
-                ],
-                run: ["sh, ", &file(".sh")].concat(),
-                once: true,
-                build: None,
-                test: ["sh ", &file(".test.sh")].concat(),
-            },
-            Language::Python => Plan {
-                files: vec![
-                    Fresh::new(file(".py"), words.filled(include_str!("templates/python.py"))),
-                    test(),
-                ],
-                run: ["python3, ", &file(".py")].concat(),
-                once: false,
-                build: None,
-                test: ["sh ", &file(".test.sh")].concat(),
-            },
-            Language::Rust => {
-                let kit = self.kit(screen)?;
-                let cargo = |verb: &str| ["cargo ", verb, " --manifest-path ", &file("/Cargo.toml")].concat();
-                let manifest = words.filled(include_str!("templates/Cargo.toml.txt"));
-                Plan {
-                    files: vec![
-                        Fresh::new(file("/Cargo.toml"), manifest.replace("@KIT@", &kit)),
-                        Fresh::new(file("/src/main.rs"), words.filled(include_str!("templates/main.rs.txt"))),
-                        Fresh::new(file("/.gitignore"), "/target\n".to_owned()),
-                    ],
-                    run: [&file("/target/release/"), &*words.krate].concat(),
-                    once: false,
-                    build: Some(cargo("build --release")),
-                    test: cargo("test"),
-                }
+        match self.language {
+            Language::Shell if self.nats => {
+                let exit = screen.fail(Exit::Usage, "no shell speaks to a broker");
+                screen.say("  try: python or rust");
+                Err(exit)
             }
-        })
+            Language::Shell => Ok(plan::shell(words)),
+            Language::Python => Ok(plan::python(words)),
+            Language::Rust => Ok(plan::rust(words, &self.kit(screen)?)),
+        }
     }
 
     /// Where the kit lies, as a manifest names it.
@@ -178,7 +140,7 @@ impl New {
 
     fn tell(&self, screen: Screen, folder: &Path, plan: &Plan, words: &Words, added: bool) {
         let file = self.place.file().display().to_string();
-        let next: Vec<String> = plan.build.iter().chain([&plan.test]).cloned().collect();
+        let next = plan.next();
         if screen.json {
             let written: Vec<PathBuf> = plan.files.iter().map(|f| folder.join(&f.path)).collect();
             screen.value(&json!({"written": written, "added": added, "next": next}));
@@ -192,7 +154,8 @@ impl New {
         } else {
             screen.say([&*file, " is laid out in a way of its own; add to it:"].concat());
             let sections = [("payloads", words.payloads()), ("listeners", words.listener(plan))];
-            for (key, lines) in sections {
+            let bus = words.bus().map(|bus| ("bus", vec![bus]));
+            for (key, lines) in sections.into_iter().chain(bus) {
                 screen.show(&[key, ":"].concat());
                 lines.iter().for_each(|line| screen.show(&["  ", line].concat()));
             }
@@ -201,63 +164,14 @@ impl New {
     }
 }
 
-/// What the templates leave open.
-struct Words {
-    name: String,
-    ask: String,
-    answer: String,
-    namespace: String,
-    krate: String,
-}
-
-impl Words {
-    fn of(name: &Name, organism: &str) -> Words {
-        let name = name.as_str().to_owned();
-        Words {
-            ask: name.replace('.', "-"),
-            answer: [&name.replace('.', "-"), "-answer"].concat(),
-            namespace: ["https://xml-pipeline.org/ns/", organism, "/v1"].concat(),
-            krate: name.replace('.', "-"),
-            name,
-        }
-    }
-
-    fn filled(&self, template: &str) -> String {
-        let holes = [
-            ("@NAME@", &self.name),
-            ("@ASK@", &self.ask),
-            ("@ANSWER@", &self.answer),
-            ("@NS@", &self.namespace),
-            ("@CRATE@", &self.krate),
-        ];
-        holes.iter().fold(template.to_owned(), |text, (hole, word)| text.replace(hole, word))
-    }
-
-    fn payloads(&self) -> Vec<String> {
-        let about = "{text: text -- what is asked}";
-        let answered = "{text: text -- what is said to it}";
-        vec![[&self.ask, ": ", about].concat(), [&self.answer, ": ", answered].concat()]
-    }
-
-    fn listener(&self, plan: &Plan) -> Vec<String> {
-        let mut lines = vec![
-            [&self.name, ":"].concat(),
-            ["  run: [", &plan.run, "]"].concat(),
-            ["  accepts: [", &self.ask, "]"].concat(),
-            ["  returns: [", &self.answer, "]"].concat(),
-            "  entry: true".to_owned(),
-        ];
-        if plan.once {
-            lines.insert(2, "  mode: once".to_owned());
-        }
-        lines
-    }
-}
-
 /// The organism's file with the listener in it, where its layout allows that.
 fn added(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let with_listener = inserted::below(text, "listeners", &words.listener(plan))?;
-    inserted::below(&with_listener, "payloads", &words.payloads())
+    let with_payloads = inserted::below(&with_listener, "payloads", &words.payloads())?;
+    match words.bus() {
+        Some(bus) => inserted::below(&with_payloads, "bus", &[bus]),
+        None => Some(with_payloads),
+    }
 }
 
 /// The same for a file of any other layout, as a person would have put it in.
@@ -267,10 +181,9 @@ fn by_hand(text: &str, words: &Words, plan: &Plan) -> Option<String> {
     let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
     let listener = [name, " {", &keys.join(", "), "}"].concat();
     let with_listener = file::grown(text, "listeners", &listener)?;
-    words
-        .payloads()
-        .into_iter()
-        .try_fold(with_listener, |text, payload| file::grown(&text, "payloads", &payload))
+    let more = words.payloads().into_iter().map(|payload| ("payloads", payload));
+    let more = more.chain(words.bus().map(|bus| ("bus", bus)));
+    more.into_iter().try_fold(with_listener, |text, (key, line)| file::grown(&text, key, &line))
 }
 
 /// Puts a text in place of a file at once, so that nobody ever reads half of it.

@@ -1,8 +1,6 @@
 //! `systole permissions`: what the broker lets each listener, the pump and an auditor do, in words or as the whole
 //! configuration of a nats-server. Makes keys where there are none, and shows no secret half of one; connects to nothing.
 
-mod seeds;
-
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +8,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
+use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
+use crate::edges::keyfiles::{self, Keyless};
 use crate::organism::file::OrganismFile;
 use crate::organism::permissions::{self, Party, Right, Server};
 
@@ -82,7 +82,11 @@ impl Permissions {
             exit
         })?;
         let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
-        let found = seeds::found_or_made(screen, &keys, &names)?;
+        let found = keyfiles::found_or_made(&keys, &names).map_err(|keyless| no_keys(screen, &keyless))?;
+        for path in &found.open {
+            let shown = path.display().to_string();
+            screen.say([&shown, ": others than its owner may read this key; chmod 600 mends that"].concat());
+        }
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
         let server = Server { organism: &file.composition.organism, listen, store };
         let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
@@ -117,12 +121,31 @@ impl Permissions {
                 ["for the pump: ", &key.variable, "=\"$(cat ", &pump, ")\" ", &self.place.run_command()]
                     .concat(),
             ),
+            None if file.managed => screen.say(
+                "the organism starts a broker of its own, with other keys: this one is for `bus: {nats: ADDRESS, key_env: NAME}`",
+            ),
             None => {
                 let section = if file.log_kept.is_some() { "log" } else { "bus" };
                 let named = [section, ".key_env, the variable that holds what is in "].concat();
                 screen.say(["for the pump: ", &named, &pump].concat())
             }
         }
+    }
+}
+
+fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
+    match keyless {
+        Keyless::Hindered(hindered) => hindered::say(screen, Exit::Unavailable, hindered),
+        Keyless::NoSeed(path) => {
+            let shown = path.display().to_string();
+            let exit = screen.fail(
+                Exit::Usage,
+                [&shown, ": what stands in it is no seed of a user's nkey, which begins with SU"].concat(),
+            );
+            screen.say("  try: another folder for --keys, or move that file away");
+            exit
+        }
+        Keyless::Unmade(words) => screen.fail(Exit::Failed, ["a new key: ", words].concat()),
     }
 }
 
@@ -144,12 +167,17 @@ fn described(file: &OrganismFile, parties: &[Party]) -> Value {
                    "inbox": party.inbox, "publish": all(&party.publish), "subscribe": all(&party.subscribe)})
         })
         .collect();
-    json!({"organism": file.composition.organism.as_str(), "bus": file.bus, "parties": parties})
+    let bus = file.bus.as_deref().or(file.managed.then_some("managed"));
+    json!({"organism": file.composition.organism.as_str(), "bus": bus, "parties": parties})
 }
 
 /// The same for people. Rights for one purpose stand together.
 fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
-    let at = file.bus.as_deref().map(|bus| [", over ", bus].concat()).unwrap_or_default();
+    let at = match &file.bus {
+        Some(bus) => [", over ", bus].concat(),
+        None if file.managed => ", over a broker of its own".to_owned(),
+        None => String::new(),
+    };
     let mut lines = vec![[file.composition.organism.as_str(), &at].concat()];
     for party in parties {
         lines.extend([String::new(), party.shown.clone()]);

@@ -30,6 +30,24 @@ pub(super) enum Errand {
     Answer(Answer),
 }
 
+/// What is to be brought to the listener besides deliveries.
+#[derive(Debug)]
+pub(super) enum Side {
+    /// Word that an answer is no longer wanted.
+    Cancel(Token),
+    /// The answer to a journal entry or a question.
+    Answer(Answer),
+}
+
+impl From<Side> for Errand {
+    fn from(side: Side) -> Errand {
+        match side {
+            Side::Cancel(token) => Errand::Cancel(token),
+            Side::Answer(answer) => Errand::Answer(answer),
+        }
+    }
+}
+
 /// Answers that may wait for a listener, for each delivery it may have: as many as it may ask for, and again as
 /// many refusals. One that has not read those waits for none of them.
 const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
@@ -155,16 +173,27 @@ impl Desk {
 
     /// The next errand that is already here.
     pub(super) fn next_now(&self) -> Option<Errand> {
+        self.next_aside().map(Errand::from).or_else(|| self.next_delivery().map(Errand::Deliver))
+    }
+
+    /// The next that is already here and is no delivery.
+    pub(super) fn next_aside(&self) -> Option<Side> {
         let mut papers = self.papers();
-        if let Some(token) = papers.cancels.pop_front() {
-            return Some(Errand::Cancel(token));
-        }
-        if let Some(answer) = papers.answers.pop_front() {
-            return Some(Errand::Answer(answer));
-        }
+        let cancel = papers.cancels.pop_front().map(Side::Cancel);
+        cancel.or_else(|| papers.answers.pop_front().map(Side::Answer))
+    }
+
+    /// The next delivery that is already here. It is out from now on.
+    pub(super) fn next_delivery(&self) -> Option<Delivery> {
+        let mut papers = self.papers();
         let delivery = papers.waiting.pop_front()?;
         papers.out.insert(delivery.lease.token.0.clone(), None);
-        Some(Errand::Deliver(delivery))
+        Some(delivery)
+    }
+
+    /// Whether a delivery is out.
+    pub(super) fn is_out(&self, token: &str) -> bool {
+        self.papers().out.contains_key(token)
     }
 
     /// The next delivery that was called back before it left the desk; it is off it and owed a report.

@@ -47,6 +47,13 @@ impl Post {
         receipt
     }
 
+    /// A word that came where only others are taken. Where somebody waits for its receipt there is one, which says so.
+    pub(super) async fn misplaced(&self, speech: Speech, with_receipt: bool) -> Option<Receipt> {
+        let (ticket, receipt) = if with_receipt { Some(self.receipts.draw()).unzip() } else { (None, None) };
+        self.report(Heard::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
+        receipt
+    }
+
     /// A delivery that the caller has taken off the desk, and that will not be answered.
     pub(super) async fn gone(&self, token: Token, code: Code, words: String) {
         self.report(Heard::Gone { token, code, words }).await;

@@ -65,6 +65,19 @@ pub struct LogStream {
 }
 
 impl LogStream {
+    /// Whether there is a stream of that name, whoever made it; with the name.
+    pub async fn is_there(broker: &Broker) -> Result<(bool, String), Unusable> {
+        let (wire, stream) = (&broker.wire, broker.subjects.log_stream());
+        let what = ["the stream ", &stream, " was looked for"].concat();
+        match wire.ask::<Info>(&what, &["STREAM.INFO.", &stream].concat(), &json!({})).await? {
+            Response::Ok(_) => Ok((true, stream)),
+            Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                Ok((false, stream))
+            }
+            Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
+        }
+    }
+
     /// Finds the stream, or makes it.
     pub async fn find_or_make(
         broker: Arc<Broker>,
@@ -186,7 +199,7 @@ impl LogStream {
     ) -> Result<T, String> {
         let patience = PATIENCE + Duration::from_secs((bytes >> 20) as u64);
         let wire = &self.broker.wire;
-        match wire.heard_within(patience, what, work).await {
+        match wire.heard_within(patience, what, Box::pin(work)).await {
             Ok(done) => done.map_err(|error| wire.refused(what, &error).to_string()),
             Err(unusable) => Err(unusable.to_string()),
         }
@@ -251,7 +264,11 @@ async fn read(wire: &Wire, what: &str, stream: &str, asked: Value) -> Result<Opt
             let message = message.map_err(|error| wire.refused(what, &error.to_string()))?;
             Ok(Some(Stored { sequence: message.sequence, bytes: message.payload.to_vec() }))
         }
-        Response::Err { error } if error.error_code() == ErrorCode::NO_MESSAGE_FOUND => Ok(None),
+        Response::Err { error }
+            if matches!(error.error_code(), ErrorCode::NO_MESSAGE_FOUND | ErrorCode::STREAM_NOT_FOUND) =>
+        {
+            Ok(None)
+        }
         Response::Err { error } => Err(wire.refused(what, &error.to_string())),
     }
 }
@@ -272,7 +289,7 @@ async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectSt
             }
         }
     };
-    wire.heard(&what, found).await?.map_err(|error| wire.refused(&what, &error.to_string()))
+    wire.heard(&what, Box::pin(found)).await?.map_err(|error| wire.refused(&what, &error.to_string()))
 }
 
 /// What of a stream would lose records, or send them elsewhere.

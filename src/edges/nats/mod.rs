@@ -7,6 +7,7 @@
 mod bus;
 mod credentials;
 mod fitness;
+mod found;
 mod log;
 mod monitor;
 mod subjects;
@@ -17,11 +18,13 @@ use std::fmt;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
+use tokio::sync::watch;
 
 pub use credentials::Credentials;
 pub use log::{Appended, LogStream, Stored};
 pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
+pub use wire::Link;
 
 use crate::words::ids::Name;
 use wire::Wire;
@@ -32,9 +35,11 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// A broker that was looked over and found fit.
 pub struct Broker {
     wire: Wire,
+    organism: Name,
     subjects: Subjects,
     // The stream may be narrower than the server.
     largest: Option<usize>,
+    copies: usize,
 }
 
 impl Broker {
@@ -64,7 +69,17 @@ impl Broker {
         fitness::jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
-        Ok(Broker { wire, subjects, largest })
+        Ok(Broker { wire, organism: organism.clone(), subjects, largest, copies })
+    }
+
+    /// Makes the organism's stream where it has gone since: somebody removed it, or the broker came back without it.
+    pub async fn make_again(&self) -> Result<(), Unusable> {
+        bus::find_or_make(&self.wire, &self.organism, &self.subjects, self.copies).await.map(drop)
+    }
+
+    /// Whether the connection stands, and how often it broke.
+    pub fn link(&self) -> watch::Receiver<Link> {
+        self.wire.link.clone()
     }
 
     /// Whether it syncs what it takes before it says that it has it, as these pages of all its servers show.

@@ -37,6 +37,12 @@ impl Subjects {
         ["o.", &self.organism, ".dlv.", &token(listener)].concat()
     }
 
+    /// Where the fence before the deliveries to a listener stands: each says which one it expects, and of a new one the
+    /// old ones' deliveries are refused. A name begins with a letter, so no listener hears of it.
+    pub fn fence(&self, listener: &Name) -> String {
+        ["o.", &self.organism, ".dlv._fence_", &token(listener)].concat()
+    }
+
     /// Where a listener says something about a delivery, of any partition or of one.
     pub fn said(&self, listener: &Name, partition: &str) -> String {
         ["o.", &self.organism, ".in.", &token(listener), ".", partition].concat()

@@ -26,9 +26,20 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
-/// How often the server is asked for a sign of life. One that gives none to three in a row is held to be gone, and another
-/// server of its cluster is gone to.
-const PING: Duration = Duration::from_secs(2);
+/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew: so
+/// a broker that is held up, or a way on which nothing comes through, is known after some twenty seconds.
+const PING: Duration = Duration::from_secs(5);
+/// The longest pause between two tries to make it anew.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether the connection stands, and how often it broke. It is made anew by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Whether it stands, as far as is known.
+    pub stands: bool,
+    /// How often it broke. What was on its way then may have arrived or not.
+    pub breaks: u64,
+}
 
 /// What the broker forbade last.
 #[derive(Clone, Default)]
@@ -44,15 +55,14 @@ impl Forbidden {
     }
 }
 
-/// A connection that stands, and what the broker forbade on it.
+/// A connection that was made, and what the broker forbade on it.
 pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
     forbidden: watch::Receiver<Forbidden>,
-    /// How often the connection broke.
-    broken: watch::Receiver<u64>,
+    pub(super) link: watch::Receiver<Link>,
 }
 
 impl Wire {
@@ -66,14 +76,15 @@ impl Wire {
         let servers = servers(url)?;
         let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
-        let (breaks, broken) = watch::channel(0);
+        let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(["systole pump ", organism.as_str()].concat())
             .custom_inbox_prefix(Subjects::inbox(organism))
             // One that is silent leaves time for the others.
             .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
-            .ping_interval(PING)
             .request_timeout(Some(patience))
+            .ping_interval(PING)
+            .reconnect_delay_callback(pause)
             .event_callback(move |event| {
                 match event {
                     Event::ServerError(ServerError::Other(words))
@@ -82,7 +93,11 @@ impl Wire {
                         let words = line(&words);
                         forbid.send_modify(|last| *last = Forbidden { times: last.times + 1, words });
                     }
-                    Event::Disconnected => breaks.send_modify(|times| *times += 1),
+                    Event::Connected => links.send_modify(|link| link.stands = true),
+                    Event::Disconnected => links.send_modify(|link| {
+                        link.stands = false;
+                        link.breaks += 1;
+                    }),
                     _ => {}
                 }
                 std::future::ready(())
@@ -98,11 +113,27 @@ impl Wire {
         };
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(patience);
-        Ok(Wire { client, jetstream, address, patience, forbidden, broken })
+        Ok(Wire { client, jetstream, address, patience, forbidden, link })
     }
 
-    /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`.
+    /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`. Whatever is
+    /// asked there may be asked again: a cluster is, for it says nothing while it chooses who leads, which may take longer
+    /// than a broker may take for an answer.
     pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        api: &str,
+        body: &impl Serialize,
+    ) -> Result<Response<T>, Unusable> {
+        match self.ask_once(what, api, body).await {
+            Err(Unusable::Silent { .. }) if self.client.server_info().connect_urls.len() > 1 => {
+                self.ask_once(what, api, body).await
+            }
+            said => said,
+        }
+    }
+
+    async fn ask_once<T: DeserializeOwned>(
         &self,
         what: &str,
         api: &str,
@@ -147,8 +178,8 @@ impl Wire {
         }
     }
 
-    /// What comes first: the answer, the word that it is forbidden, the end of the connection over which it was asked, or
-    /// the end of the patience.
+    /// What comes first: the answer, the word that it is forbidden, that the connection broke, or the end of the patience.
+    /// Without a connection nothing is asked: what was asked would go out whenever there is one again.
     pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
         self.heard_within(self.patience, what, asked).await
     }
@@ -163,27 +194,25 @@ impl Wire {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
         let no = async {
-            match forbidden.wait_for(|last| last.concerns_all() || last.times > before).await {
-                Ok(last) => last.words.clone(),
+            let last = forbidden.wait_for(|last| last.concerns_all() || last.times > before).await;
+            match last.map(|last| last.words.clone()) {
+                Ok(words) => words,
                 // Nobody is left who could say so.
                 Err(_) => std::future::pending().await,
             }
         };
-        // What was asked before is answered on that connection or nowhere.
-        let gone = async {
-            let mut broken = self.broken.clone();
-            broken.mark_unchanged();
-            if broken.changed().await.is_err() {
+        let mut link = self.link.clone();
+        let before = link.borrow_and_update().breaks;
+        let broke = async {
+            // In a cluster it stands again at once, at another server, which answers nothing that was asked before.
+            if link.wait_for(|link| !link.stands || link.breaks > before).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
         tokio::select! {
             biased;
             what = no => Err(Unusable::Forbidden { address: self.address.clone(), what }),
-            () = gone => {
-                let why = ["the connection broke when ", what].concat();
-                Err(Unusable::Unreachable { address: self.address.clone(), why })
-            }
+            () = broke => Err(self.broken(&["there is no connection when ", what].concat())),
             said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
         }
     }
@@ -209,6 +238,12 @@ impl Wire {
 /// Reads the addresses of a cluster's servers, which commas part.
 fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
     urls.split(',').map(server).collect()
+}
+
+/// The pause before the connection is tried again, after so many tries.
+fn pause(tries: usize) -> Duration {
+    let doublings = u32::try_from(tries).unwrap_or(u32::MAX).min(10);
+    Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
 }
 
 /// Reads an address. What it says of a wrong one repeats nothing of it.

@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use super::judge::Source;
+use crate::edges::system;
 
 /// The argument that makes the program try schemas. It stands in no help page: people have no use for it.
 pub const WORD: &str = "-try-schemas";
@@ -97,19 +98,9 @@ impl Trial {
         Trial { program: program.to_owned(), caps, fault: None }
     }
 
-    /// With the `systole` that lies beside this program, or one folder up beside the tests of a workspace; or with this very
-    /// program, if it is one under a longer name. None where there is none, as in a program of somebody else's.
+    /// With the `systole` of this program. None where there is none, as in a program of somebody else's.
     pub fn beside() -> Option<Trial> {
-        let this = std::env::current_exe().ok()?;
-        let folder = this.parent()?;
-        let named = |folder: &Path| folder.join(["systole", std::env::consts::EXE_SUFFIX].concat());
-        let is_of_tests = folder.file_name().is_some_and(|name| name == "deps");
-        let above = folder.parent().filter(|_| is_of_tests).map(named);
-        let is_longer = |name: &str| !is_of_tests && name.starts_with("systole-");
-        let itself = this.file_name().and_then(std::ffi::OsStr::to_str).is_some_and(is_longer);
-        let known = [Some(named(folder)), above, itself.then(|| this.clone())];
-        let found = known.into_iter().flatten().find(|path| path.is_file())?;
-        Some(Trial::with(&found, Caps::USUAL))
+        Some(Trial::with(&system::own_program()?, Caps::USUAL))
     }
 
     /// Lets the other process fail for a test, in a build with checks: `hang`, `spin` or `eat`.

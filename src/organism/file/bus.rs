@@ -7,18 +7,25 @@ use super::declared::{Declared, Party, variable};
 use super::desk::Desk;
 use super::diagnostic::Place;
 use super::secrets;
-use super::value::{self, At, Fields, fields};
+use super::value::{self, Fields, fields};
 use super::yaml::{Node, Span, Value};
 use crate::edges::nats::Credentials;
 use crate::words::codes::Code;
 
 /// What stands under `bus`.
 pub(super) struct Declaration {
-    /// The address of the broker, of a cluster those of its servers with commas between; none where what stands there
-    /// is none.
-    pub(super) url: Option<String>,
+    /// Where the broker is; none where what stands there says it not.
+    pub(super) at: Option<At>,
     /// The variable that holds the seed of the pump's nkey.
     pub(super) key: Option<BusKey>,
+}
+
+/// Where the broker is.
+pub(super) enum At {
+    /// There.
+    Url(String),
+    /// Nowhere yet: the organism starts one of its own.
+    Managed,
 }
 
 /// The environment variable that holds the seed of the pump's nkey.
@@ -64,6 +71,10 @@ impl BusKey {
     }
 }
 
+/// What may stand there.
+const FORMS: &str = "nats://HOST:PORT, or tls://HOST:PORT";
+/// What stands in place of an address where the organism starts a broker of its own.
+const MANAGED: &str = "managed";
 const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
 /// Keys that say something of a program.
 const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
@@ -77,7 +88,21 @@ pub(super) fn read(desk: &mut Desk, node: &Node, path: &str) -> Option<Declarati
         key_beside(desk, &section);
         return None;
     };
-    Some(broker(desk, (node, &path), &section))
+    match &node.value {
+        Value::Text { text, .. } if text == MANAGED => Some(managed(desk, node.span, &section)),
+        _ => Some(broker(desk, (node, &path), &section)),
+    }
+}
+
+/// A broker of the organism's own makes the keys that it needs.
+fn managed(desk: &mut Desk, at: Span, section: &Fields<'_>) -> Declaration {
+    key_beside(desk, section);
+    if let Some((other, path)) = section.get("key_env") {
+        let told = [&path, ": a broker of the organism's own has keys that are made for it"].concat();
+        let second = (at, "started with the organism");
+        desk.tell_seeing(Code::ConfigValue, other.span, &told, Some("one of the two"), second);
+    }
+    Declaration { at: Some(At::Managed), key: None }
 }
 
 /// Reads the key that stands in the same section as an address.
@@ -88,7 +113,7 @@ pub(super) fn key_beside(desk: &mut Desk, section: &Fields<'_>) -> Option<BusKey
 /// Reads an address, and the key that stands beside it in the same section.
 pub(super) fn broker(desk: &mut Desk, (node, path): (&Node, &str), section: &Fields<'_>) -> Declaration {
     let key = key_beside(desk, section);
-    Declaration { url: servers(desk, node, path), key }
+    Declaration { at: servers(desk, node, path).map(At::Url), key }
 }
 
 /// One address or several: those of the servers of a cluster, of which one has to run when the organism starts.
@@ -135,17 +160,17 @@ fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<BusKey> {
 }
 
 /// An address that a client of NATS can go to.
-fn url(desk: &mut Desk, found: &At<String>, path: &str) -> Option<String> {
+fn url(desk: &mut Desk, found: &value::At<String>, path: &str) -> Option<String> {
     let written = found.value.as_str();
-    if written == "managed" {
-        let told = [path, ": `managed` is known and not built yet"].concat();
-        desk.tell(Code::ConfigNotBuilt, found.at, &told, Some("the address of a server that runs"));
+    if written == MANAGED {
+        let told = [path, ": a broker of the organism's own lies beside the log, and keeps none"].concat();
+        desk.tell(Code::ConfigValue, found.at, &told, Some("the address of a server that runs"));
         return None;
     }
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| written.strip_prefix(scheme));
     let Some(rest) = rest else {
         let told = [path, ": `", written, "` is no address of a NATS server"].concat();
-        desk.tell(Code::ConfigValue, found.at, &told, Some("nats://HOST:PORT, or tls://HOST:PORT"));
+        desk.tell(Code::ConfigValue, found.at, &told, Some(FORMS));
         return None;
     };
     if let Some((credentials, _)) = rest.rsplit_once('@') {
@@ -161,7 +186,7 @@ fn url(desk: &mut Desk, found: &At<String>, path: &str) -> Option<String> {
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/?#,".contains(c));
     if !is_host || !port {
         let told = [path, ": `", written, "` is no address of a NATS server"].concat();
-        desk.tell(Code::ConfigValue, found.at, &told, Some("nats://HOST:PORT, or tls://HOST:PORT"));
+        desk.tell(Code::ConfigValue, found.at, &told, Some(FORMS));
         return None;
     }
     Some(written.to_owned())

@@ -296,7 +296,7 @@ pub const KEYS: &[Key] = &[
         "whose answers its sender waits for: `all`, or `first`, the first that is no failure",
     ).of(Form::Words(&["all", "first"])),
     key("bus", "none", "the broker over which listeners with `nats: true` are reached").of(MAP),
-    key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster").of(Form::Lines),
+    key("bus.nats", "required", "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; or `managed`, and the organism starts one of its own").of(Form::Lines),
     key("bus.key_env", "none", "the environment variable that holds the seed of the pump's nkey; the seed itself stands in no file").of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
 ];
 

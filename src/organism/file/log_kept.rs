@@ -54,11 +54,12 @@ pub(super) fn read(desk: &mut Desk, section: &Fields<'_>) -> Option<Kept> {
     let pages = section.get("monitor").map(|(node, path)| monitors(desk, node, &path));
     let Some((node, path)) = section.get("nats") else {
         bus::key_beside(desk, section);
-        for key in OF_A_BROKER {
-            if let Some((other, path)) = section.get(key) {
-                let told = [&path, ": the log is in a file, and no broker keeps it"].concat();
-                desk.tell(Code::ConfigValue, other.span, &told, Some("log.nats beside it, or leave it out"));
-            }
+        let given: Vec<&str> = OF_A_BROKER.into_iter().filter(|key| section.get(key).is_some()).collect();
+        if !given.is_empty() {
+            let told =
+                [&section.path, " has no `nats`, without which nothing is meant by ", &given.join(", ")];
+            let mend = "nats: nats://127.0.0.1:4222 beside it, or leave it out";
+            desk.tell(Code::ConfigMissing, section.at, &told.concat(), Some(mend));
         }
         return None;
     };

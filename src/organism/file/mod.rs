@@ -86,6 +86,8 @@ pub struct OrganismFile {
     pub listen: SocketAddr,
     /// The address of the broker, where the file names one.
     pub bus: Option<String>,
+    /// Whether the organism starts a broker of its own instead.
+    pub managed: bool,
     /// The variable that holds what lets the pump in there.
     pub bus_key: Option<BusKey>,
     /// Where the credentials of its clients are to be found.
@@ -230,7 +232,12 @@ fn check(
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),
     };
-    let (bus, bus_key) = broker.map(|bus| (bus.url, bus.key)).unwrap_or_default();
+    let (bus, managed, bus_key) = match broker.map(|broker| (broker.at, broker.key)) {
+        Some((Some(bus::At::Managed), _)) => (None, true, None),
+        Some((Some(bus::At::Url(url)), key)) => (Some(url), false, key),
+        Some((None, key)) => (None, false, key),
+        None => (None, false, None),
+    };
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -239,6 +246,7 @@ fn check(
         log: plain(&directory.join(declared.log)),
         listen: declared.listen,
         bus,
+        managed,
         bus_key,
         log_kept,
         tokens: composed.tokens,

@@ -13,6 +13,8 @@ use crate::words::ids::Name;
 const THRESHOLD: &str = "\"10m\"";
 /// How long, and how often, a listener may answer who looks for services.
 const ANSWER: &str = "{ max: 1, expires: \"10s\" }";
+/// Each worker of a listener answers, and they share its account: one answer for all would show one of them by chance.
+const EACH: &str = ", response: stream, threshold: \"10s\"";
 
 /// What the rights do not say.
 pub struct Server<'a> {
@@ -123,7 +125,9 @@ fn imports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
 fn exports(party: &Party) -> Vec<String> {
     let answered = party.reaching().filter(|right| right.way == Way::Answers);
     answered
-        .map(|right| ["      { service: ", &quoted(&right.subject), ", accounts: [\"PUMP\"] }\n"].concat())
+        .map(|right| {
+            ["      { service: ", &quoted(&right.subject), ", accounts: [\"PUMP\"]", EACH, " }\n"].concat()
+        })
         .collect()
 }
 

@@ -74,6 +74,13 @@ pub enum Input {
         /// How often.
         count: u64,
     },
+    /// What the broker forbade somebody, or what became of it.
+    Broker {
+        /// Which of the two.
+        code: Code,
+        /// Who, what and how often; no secret stands in it.
+        words: String,
+    },
     /// Refusals that were counted, while the log is asked for the thread they belong to.
     Throttled(Telling),
     /// A timer whose time has come, while the log is asked for its note.
@@ -121,6 +128,7 @@ impl Heart {
             Input::Ruled(ruling) => self.ruled(ruling),
             Input::Pause(pause) => self.pause(pause),
             Input::Knocked { source, count } => self.happened(Happening::Knocked { source, count }),
+            Input::Broker { code, words } => self.happened(Happening::Broker { code, words }),
             Input::Throttled(telling) => self.happened(Happening::Throttled(telling)),
             Input::Found(answered) => self.found(answered),
             // Whoever waits for what it had in hand would wait for ever; the next start knows what is owed.

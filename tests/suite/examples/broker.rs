@@ -1,12 +1,18 @@
 //! What is said to who starts an organism whose broker is not there, does not know the pump, or is too old.
 
 use systole::audit::columns::wrapped;
+use systole::edges::managed;
 use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::rules::{admit, core_payload};
 use systole::words::codes::Code;
+use systole::words::ports::Speech;
+use systole::words::record::Record;
 
-use super::Book;
+use super::outside::records;
+use super::{Book, words};
 use crate::broker::Server;
 use crate::broker_fitness::pretender;
+use crate::managed::{client, house, start};
 use crate::program::PATIENCE;
 use crate::stage::name;
 
@@ -19,6 +25,20 @@ pub(super) async fn show(book: &mut Book) {
     write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
     let old = format!("nats://{}", pretender("2.9.10"));
     write(book, Code::BusUnfit, "a broker of 2022", &old, None).await;
+    let absent = managed::Server::on(Some("/usr/local/none:/none".as_ref())).await.unwrap_err();
+    assert_eq!(absent.code(), Code::BusDown, "{absent}");
+    let done = "systole run with `bus: {nats: managed}`, where no nats-server is installed";
+    book.write(Code::BusDown, done, &page(absent.code(), &absent.to_string(), &absent.mend()));
+    let done = "the listener echo says something in the name of another";
+    book.take(&violated().await, Code::BusViolation, done);
+}
+
+/// What a listener is told whose word came on the subject of progress.
+pub(super) fn show_refusal(book: &mut Book) {
+    let speech = Speech::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
+    let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
+    let text = words(Code::WrongSubject, &core_payload::system_error(&refusal));
+    book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
 }
 
 async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
@@ -30,7 +50,24 @@ async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: 
 
 fn told(refusal: &Unusable, address: &str) -> String {
     let words = refusal.to_string().replace(address, "127.0.0.1:4222");
-    let mut page = wrapped(&[refusal.code().as_str(), ":"].concat(), 4, &words);
-    page.extend(wrapped("  try     ", 11, &refusal.mend()));
+    page(refusal.code(), &words, &refusal.mend())
+}
+
+fn page(code: Code, words: &str, mend: &str) -> String {
+    let mut page = wrapped(&[code.as_str(), ":"].concat(), 4, words);
+    page.extend(wrapped("  try     ", 11, mend));
     page.join("\n") + "\n"
+}
+
+/// The records of an organism one of whose listeners published what it may not.
+async fn violated() -> Vec<Record> {
+    let folder = house();
+    let mut running = start(folder.path());
+    let echo = client(folder.path()).await;
+    echo.publish("o.shop.in.other.0", "x".into()).await.unwrap();
+    // What is waited for next holds up this thread, on which it would be sent.
+    echo.flush().await.unwrap();
+    running.shows("bus.violation");
+    running.interrupt();
+    records(folder.path())
 }

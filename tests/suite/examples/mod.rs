@@ -134,6 +134,7 @@ async fn every_code_has_an_example_that_was_brought_about() {
     limits::show(&mut book).await;
     outside::show(&mut book);
     broker::show(&mut book).await;
+    broker::show_refusal(&mut book);
     log::show(&mut book).await;
     let page = book.page();
     if std::env::var_os("SYSTOLE_GOLDEN").is_some() {

@@ -30,7 +30,7 @@ pub(super) fn show(book: &mut Book) {
     organism.interrupt();
 }
 
-fn records(folder: &Path) -> Vec<Record> {
+pub(super) fn records(folder: &Path) -> Vec<Record> {
     let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
     reader.after(Position(0), 100_000).unwrap().into_iter().map(|(_, record)| record).collect()
 }

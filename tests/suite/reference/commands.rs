@@ -183,8 +183,8 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
                     continue;
                 };
                 let two = words.get(1).map(|second| [first, " ", second].concat());
-                // The head line of the source of a configuration.
-                if shown.starts_with("configuration v") {
+                // The first words of a stored configuration, and of what a log in NATS is made of.
+                if ["configuration v", "bundle v", "bundle apart v"].iter().any(|it| shown.starts_with(it)) {
                     continue;
                 }
                 let own = two.and_then(|two| commands.get(&two)).or_else(|| commands.get(*first));

@@ -1,9 +1,11 @@
 //! A listener that is reached over the broker: whoever may publish to its subjects is it, on whatever machine.
 //!
-//! It judges nothing, and the broker delivers nothing twice by itself: a delivery whose worker gives no sign of life is
-//! reported gone, and whether to try again is the pump's to decide. In: the desk of the listener, and what comes on its
-//! subjects. Out: its deliveries, `Heard`, and a receipt for every word once what came of it is on disk.
+//! It judges nothing, and the broker delivers nothing twice by itself: a delivery whose worker gives no sign of life, or
+//! whose stream is gone, is reported gone, and whether to try again is the pump's to decide. In: the desk of the
+//! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every word once what came of
+//! it is on disk. No word of the listener waits for an answer of the broker.
 
+mod aside;
 mod outbox;
 mod words;
 
@@ -14,21 +16,26 @@ use std::time::Duration;
 
 use async_nats::Subscriber;
 use futures_core::Stream as _;
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::desk::Errand;
+use super::desk::Side;
 use super::post::{Post, UNSENT, called_back};
-use crate::edges::nats::Broker;
+use crate::edges::nats::{Broker, Link};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::words::codes::Code;
 use crate::words::ports::{Speech, Token};
 use crate::words::time::spoken;
-use outbox::{Outbox, Unsent};
+use aside::Aside;
+use outbox::{Look, Outbox, Sent};
 use words::Asking;
 
 /// How long a worker may go without a sign of life, where the file does not say.
 const SILENCE: Duration = Duration::from_secs(30);
 /// The pause before the broker is asked again for what it did not give.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether stream and consumer are there, while anything is out.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Starts the task that brings a listener its deliveries over the broker.
 pub(super) fn tend(post: &Post, broker: Arc<Broker>, idle_ms: Option<u64>) -> Task {
@@ -38,21 +45,25 @@ pub(super) fn tend(post: &Post, broker: Arc<Broker>, idle_ms: Option<u64>) -> Ta
     tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
 }
 
-/// Serves the listener until the carrier is stopped. Where the broker refuses what is needed the listener is down, and
-/// the broker is asked again.
+/// Serves the listener until the carrier is stopped. Where stream or consumer are gone, what was out is reported, and
+/// both are made again; where the broker refuses what is needed the listener is down, and the broker is asked again.
 async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
     let mut is_down = false;
     let words = loop {
-        let words = match Line::open(&post, &broker, silence).await {
+        let opened = tokio::select! {
+            opened = Line::open(&post, &broker, silence) => opened,
+            () = post.stopped() => break STOPPED.to_owned(),
+        };
+        let (was_open, words) = match opened {
             Ok(line) => {
                 post.joined().await;
                 is_down = false;
                 match line.serve(&post).await {
-                    Some(words) => words,
-                    None => break "stopped with the organism".to_owned(),
+                    Some(words) => (true, words),
+                    None => break STOPPED.to_owned(),
                 }
             }
-            Err(words) => words,
+            Err(words) => (false, words),
         };
         if !is_down {
             post.left(&words, true).await;
@@ -62,7 +73,10 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
         for (token, recall) in lost {
             post.gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone()).await;
         }
-        post.refuse_waiting(&words).await;
+        // What waits may go out after the first try to make everything again.
+        if !was_open {
+            post.refuse_waiting(&words).await;
+        }
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
             () = post.stopped() => break words,
@@ -71,19 +85,49 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
     post.close(Code::ListenerLost, &words).await;
 }
 
+/// Reports a delivery, unless that was done while it was on its way.
+async fn gone(token: Token, code: Code, words: String, post: &Post) {
+    if post.desk.settle(&token.0) {
+        post.gone(token, code, words).await;
+    }
+}
+
+const STOPPED: &str = "stopped with the organism";
+const UNSUBSCRIBED: &str = "the broker ended the subscription";
+
 /// The next message of a subscription; none where it has ended. May be dropped while it waits: nothing is lost.
 async fn next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
     poll_fn(|cx| Pin::new(&mut *subscriber).poll_next(cx)).await
 }
 
+/// Work that goes on beside what is heard; none where there is nothing to be done.
+type Beside<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+
+/// The end of such work, after which there is none; waits where there is none. May be dropped while it waits.
+async fn done<T>(beside: &mut Beside<T>) -> T {
+    let Some(work) = beside else { return std::future::pending().await };
+    let done = work.await;
+    *beside = None;
+    done
+}
+
 /// The subjects of one listener, taken.
 struct Line {
-    outbox: Outbox,
+    outbox: Arc<Outbox>,
+    aside: Aside,
     said: Subscriber,
     live: Subscriber,
     silent: Subscriber,
     asking: Asking,
     silence: Duration,
+    link: watch::Receiver<Link>,
+    look: Interval,
+    /// The delivery that is being sent.
+    sending: Beside<(Token, Sent)>,
+    /// Whether stream and consumer are there.
+    looking: Beside<Result<Look, String>>,
+    /// Whether it was said that the broker cannot be reached.
+    is_cut: bool,
 }
 
 impl Line {
@@ -93,82 +137,157 @@ impl Line {
             let client = broker.client().clone();
             async move { client.subscribe(subject).await.map_err(|error| error.to_string()) }
         };
+        let mut link = broker.link();
+        link.mark_unchanged();
         // Whoever answers an old delivery is heard from here on.
         let said = taken(subjects.said(listener, "*")).await?;
         let live = taken(subjects.live(listener)).await?;
         let silent = taken(subjects.silence(listener)).await?;
-        let outbox = Outbox::open(broker, listener, post.desk.room(), silence).await?;
-        Ok(Line { outbox, said, live, silent, asking: Asking::default(), silence })
+        let outbox = Arc::new(Outbox::open(broker, listener, &post.desk, silence).await?);
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (aside, asking) = (Aside::of(broker, listener), Asking::default());
+        let (sending, looking, is_cut) = (None, None, false);
+        Ok(Line { outbox, aside, said, live, silent, asking, silence, link, look, sending, looking, is_cut })
     }
 
     /// Serves until the carrier is stopped, or until the words that are given say why it cannot go on.
     async fn serve(mut self, post: &Post) -> Option<String> {
         loop {
-            while let Some(errand) = post.desk.next_now() {
-                self.run(errand, post).await;
-            }
-            tokio::select! {
-                () = post.desk.arrival() => {}
+            self.errands(post).await;
+            let ended = tokio::select! {
+                () = post.desk.arrival() => None,
                 (token, why) = post.desk.unsent() => {
                     post.gone(token, called_back(why), UNSENT.to_owned()).await;
+                    None
                 }
                 word = next(&mut self.said) => match word {
-                    Some(message) => self.heard(message, post).await,
-                    None => return Some("the broker ended the subscription".to_owned()),
+                    Some(message) => { self.heard(message, post).await; None }
+                    None => Some(UNSUBSCRIBED.to_owned()),
                 },
                 word = next(&mut self.live) => match word {
-                    Some(message) => post.said(Speech::Bytes(message.payload.to_vec())).await,
-                    None => return Some("the broker ended the subscription".to_owned()),
+                    Some(message) => { self.live(message, post).await; None }
+                    None => Some(UNSUBSCRIBED.to_owned()),
                 },
                 word = next(&mut self.silent) => match word {
-                    Some(message) => self.silent(&message.payload, post).await,
-                    None => return Some("the broker ended the subscription".to_owned()),
+                    Some(message) => { self.silent(&message.payload, post).await; None }
+                    None => Some(UNSUBSCRIBED.to_owned()),
                 },
+                (token, sent) = done(&mut self.sending) => self.sent(token, sent, post).await,
+                looked = done(&mut self.looking) => self.looked(looked, post).await,
+                // Whether it is still the broker that it was, and whether it kept what it had.
+                Ok(()) = self.link.changed() => { self.look_now(); None }
+                _ = self.look.tick() => {
+                    if self.is_cut || self.outbox.is_anything_out() {
+                        self.look_now();
+                    }
+                    None
+                }
                 () = post.stopped() => return None,
+            };
+            if ended.is_some() {
+                return ended;
             }
         }
     }
 
-    async fn run(&mut self, errand: Errand, post: &Post) {
+    fn look_now(&mut self) {
+        if self.looking.is_none() && self.link.borrow().stands {
+            let outbox = self.outbox.clone();
+            self.looking = Some(Box::pin(async move { outbox.look().await }));
+        }
+    }
+
+    /// Takes everything off the desk that can be taken now. One delivery is sent at a time, so that of one alone it may
+    /// ever be unknown whether the broker has it.
+    async fn errands(&mut self, post: &Post) {
+        while let Some(errand) = post.desk.next_aside() {
+            self.run(errand, post).await;
+        }
+        if self.sending.is_some() {
+            return;
+        }
+        let Some(delivery) = post.desk.next_delivery() else { return };
+        let outbox = self.outbox.clone();
+        self.sending = Some(Box::pin(async move {
+            let sent = outbox.send(&delivery).await;
+            (delivery.lease.token.clone(), sent)
+        }));
+    }
+
+    async fn run(&mut self, errand: Side, post: &Post) {
         match errand {
-            Errand::Deliver(delivery) => {
-                let token = delivery.lease.token.clone();
-                match self.outbox.send(&delivery).await {
-                    Ok(()) => post.brought(),
-                    Err(Unsent(words)) => {
-                        if post.desk.settle(&token.0) {
-                            post.gone(token, Code::ListenerDown, words).await;
-                        }
-                    }
-                }
-            }
-            Errand::Answer(answer) => {
+            Side::Answer(answer) => {
                 if let Some(reply) = self.asking.take(&answer) {
-                    self.outbox.answer(reply, answer.document()).await;
+                    self.aside.answer(reply, answer.document());
                 }
             }
-            Errand::Cancel(token) => {
+            Side::Cancel(token) => {
                 let why = post.desk.recall_of(&token).await;
-                self.outbox.cancel(&token).await;
+                self.aside.cancel(&token);
                 if post.desk.settle(&token.0) {
                     let words = "called back; whoever works on it is not heard any more";
-                    post.gone(token, called_back(why), words.to_owned()).await;
+                    post.gone(token.clone(), called_back(why), words.to_owned()).await;
                 }
+                self.outbox.over(&token.0);
             }
         }
     }
 
-    /// A word of the listener: on the subject that only it may publish to.
+    /// What became of the delivery that was sent; words where the listener cannot be served any further.
+    async fn sent(&mut self, token: Token, sent: Sent, post: &Post) -> Option<String> {
+        match sent {
+            Sent::Stored => {
+                post.brought();
+                self.reached(post).await;
+            }
+            Sent::Refused(words) => gone(token, Code::ListenerDown, words, post).await,
+            // A worker may have had it.
+            Sent::Doubtful(words) => gone(token, Code::ListenerLost, words, post).await,
+            Sent::Homeless(words) => {
+                gone(token, Code::ListenerDown, words.clone(), post).await;
+                return Some(words);
+            }
+            Sent::Unreached(words) => {
+                gone(token, Code::ListenerDown, words.clone(), post).await;
+                self.cut(&words, post).await;
+            }
+            Sent::DoubtfulAndCut(words) => {
+                gone(token, Code::ListenerLost, words.clone(), post).await;
+                self.cut(&words, post).await;
+            }
+        }
+        None
+    }
+
+    /// The broker cannot be reached.
+    async fn cut(&mut self, words: &str, post: &Post) {
+        // Each of them would wait as long, to be told the same.
+        post.refuse_waiting(words).await;
+        if !std::mem::replace(&mut self.is_cut, true) {
+            post.left(words, true).await;
+        }
+    }
+
+    /// The broker answered.
+    async fn reached(&mut self, post: &Post) {
+        if std::mem::take(&mut self.is_cut) {
+            post.joined().await;
+        }
+    }
+
+    /// A word of the listener: on the subject that only it may publish to. It is passed on before anything is told to the
+    /// broker.
     async fn heard(&mut self, message: async_nats::Message, post: &Post) {
         let speech = Speech::Bytes(message.payload.to_vec());
-        match words::kind(&message.payload) {
+        let kind = words::kind(&message.payload);
+        match &kind {
             words::Kind::Reply { delivery } => {
-                let _was_out = post.desk.settle(&delivery);
-                self.outbox.over(&delivery).await;
+                let _was_out = post.desk.settle(delivery);
             }
             words::Kind::Waits { delivery, id } => {
                 if let Some(reply) = message.reply {
-                    self.asking.put(delivery, id, reply);
+                    self.asking.put(delivery.clone(), *id, reply);
                 }
                 return post.said(speech).await;
             }
@@ -177,17 +296,50 @@ impl Line {
         let decided = post.said_with_receipt(speech).await;
         if let Some(reply) = message.reply {
             let delivery = words::delivery(&message.payload).unwrap_or_default();
-            self.outbox.receipt(reply, delivery, decided);
+            self.aside.receipt(reply, delivery, decided);
         }
+        if let words::Kind::Reply { delivery } = kind {
+            self.outbox.over(&delivery);
+        }
+    }
+
+    /// A word on the subject of progress, where a reply would end no delivery.
+    async fn live(&mut self, message: async_nats::Message, post: &Post) {
+        let speech = Speech::Bytes(message.payload.to_vec());
+        if words::is_progress(&message.payload) {
+            return post.said(speech).await;
+        }
+        let decided = post.misplaced(speech, message.reply.is_some()).await;
+        if let (Some(reply), Some(decided)) = (message.reply, decided) {
+            let delivery = words::delivery(&message.payload).unwrap_or_default();
+            self.aside.receipt(reply, delivery, decided);
+        }
+    }
+
+    /// What a look at stream and consumer showed; words where the listener cannot be served any further.
+    async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
+        match looked {
+            Ok(Look::There(lying)) => {
+                self.reached(post).await;
+                for token in lying {
+                    self.outbox.over(&token);
+                    gone(Token(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
+                }
+                None
+            }
+            Ok(Look::Unanswered) => None,
+            Err(words) => Some(words),
+        }
+    }
+
+    fn no_sign_of_life(&self) -> String {
+        let limit = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
+        ["its worker gave no sign of life for ", &spoken(limit)].concat()
     }
 
     /// The broker says that the worker of a delivery gave no sign of life.
     async fn silent(&mut self, advisory: &[u8], post: &Post) {
-        let Some(token) = self.outbox.silent(advisory).await else { return };
-        if post.desk.settle(&token) {
-            let limit = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
-            let words = ["its worker gave no sign of life for ", &spoken(limit)].concat();
-            post.gone(Token(token), Code::ListenerLost, words).await;
-        }
+        let Some(token) = self.outbox.silent(advisory) else { return };
+        gone(Token(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
     }
 }

@@ -1,32 +1,80 @@
-//! What goes to a listener over the broker: deliveries into its stream, answers and receipts to who waits for them. A
-//! message that is over is deleted, whatever a worker acknowledged. It decides nothing and never waits without an end.
+//! Deliveries on their way into a listener's stream, and where in it they are. Each is sent once. Of one of which the
+//! broker did not say that it took it, it is found out: a new fence refuses whatever is still on its way, and then the
+//! delivery lies in the stream or never will. It decides nothing about what is lost, and never waits without an end.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::error::Error as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, pull};
-use async_nats::jetstream::stream::Stream;
-use async_nats::{HeaderMap, Subject};
+use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
+use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, PublishErrorKind};
+use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::{Error, ErrorCode};
 use serde::Deserialize;
-use systole_kit::{Payload, told};
+use systole_kit::envelope::read_delivered;
 
-use crate::edges::delivery::receipts::{NoReceipt, Receipt};
+use super::aside::{Aside, in_time};
+use crate::edges::delivery::desk::Desk;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
-use crate::edges::tasks::{self, Kind};
-use crate::words::codes::Code;
 use crate::words::ids::Name;
 use crate::words::ports::{Delivery, Token};
 
-/// Why a delivery did not go out.
-pub(super) struct Unsent(pub(super) String);
+/// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
+const LONGEST_PULL: Duration = Duration::from_secs(300);
+/// How often a delivery is sent that was refused for its fence.
+const ROUNDS: usize = 3;
+/// The fence that a delivery expects, and the subject on which it stands.
+const FENCE: &str = "Nats-Expected-Last-Subject-Sequence";
+const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
+
+/// What became of a delivery.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// It lies in the stream, or somebody has it already.
+    Stored,
+    /// The broker will never have it, and why.
+    Refused(String),
+    /// The broker will never have it, because it cannot be reached.
+    Unreached(String),
+    /// There is no stream to take it.
+    Homeless(String),
+    /// Whether somebody had it, nobody knows. It lies in the stream no more.
+    Doubtful(String),
+    /// The same, and the broker cannot be reached: what of it lies in the stream is taken away when it can.
+    DoubtfulAndCut(String),
+}
+
+/// What a look at stream and consumer shows.
+pub(super) enum Look {
+    /// Both are there, and these deliveries are with nobody any more.
+    There(Vec<Arc<str>>),
+    /// The broker said nothing about it.
+    Unanswered,
+}
+
+/// What came of one try.
+enum Tried {
+    At(u64),
+    /// Another fence stands before it, or there was no connection: it was not taken.
+    Again,
+    Refused(String),
+    Homeless,
+    Unknown(String),
+}
 
 pub(super) struct Outbox {
     broker: Arc<Broker>,
     listener: Name,
+    desk: Arc<Desk>,
+    aside: Aside,
     stream: Stream<()>,
+    consumer: Info,
     /// Where in the stream the deliveries are that are out.
-    places: HashMap<Arc<str>, u64>,
+    places: Mutex<HashMap<Arc<str>, u64>>,
+    /// The fence that stands before deliveries; none where it has to be made anew.
+    fence: Mutex<Option<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -34,30 +82,20 @@ struct Advisory {
     stream_seq: u64,
 }
 
-/// The work, unless it takes too long.
-async fn in_time<T, E: std::fmt::Display>(
-    what: &str,
-    work: impl Future<Output = Result<T, E>>,
-) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, work).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err([what, ": ", &error.to_string()].concat()),
-        Err(_) => Err([what, ": the broker did not answer within 5 s"].concat()),
-    }
-}
-
 impl Outbox {
-    /// Makes the listener's consumer, and takes away what an earlier life of the organism left to be done: all of it
-    /// is handed over again.
+    /// Makes the listener's consumer, and takes away what was left to be done: all of it is handed over again. What an
+    /// earlier life has on its way is refused from here on.
     pub(super) async fn open(
         broker: &Arc<Broker>,
         listener: &Name,
-        in_flight: usize,
+        desk: &Arc<Desk>,
         silence: Duration,
     ) -> Result<Outbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
+        broker.make_again().await.map_err(|unusable| unusable.to_string())?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
         let stream = in_time("the stream of deliveries", found).await?;
+        let fence = in_time("the fence before deliveries", put_fence(broker, listener, &stream)).await?;
         let deliveries = subjects.delivery(listener);
         in_time("old deliveries", stream.purge().filter(deliveries.clone()).into_future()).await?;
         let config = pull::Config {
@@ -67,91 +105,245 @@ impl Outbox {
             // Who works again on what is counted by the pump.
             max_deliver: 1,
             filter_subject: deliveries,
-            max_ack_pending: i64::try_from(in_flight).unwrap_or(i64::MAX),
+            max_ack_pending: i64::try_from(desk.room()).unwrap_or(i64::MAX),
+            max_expires: LONGEST_PULL,
             ..pull::Config::default()
         };
-        in_time("the consumer", stream.create_consumer(config)).await?;
-        let (broker, listener) = (broker.clone(), listener.clone());
-        Ok(Outbox { broker, listener, stream, places: HashMap::new() })
+        let consumer = in_time("the consumer", stream.create_consumer(config)).await?;
+        Ok(Outbox {
+            broker: broker.clone(),
+            listener: listener.clone(),
+            desk: desk.clone(),
+            aside: Aside::of(broker, listener),
+            consumer: consumer.cached_info().clone(),
+            stream,
+            places: Mutex::default(),
+            fence: Mutex::new(Some(fence)),
+        })
     }
 
-    /// Puts a delivery where a worker pulls it.
-    pub(super) async fn send(&mut self, delivery: &Delivery) -> Result<(), Unsent> {
+    fn places(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
+        // Every change of it is complete before anything can panic.
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fence(&self) -> MutexGuard<'_, Option<u64>> {
+        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a delivery where a worker pulls it, one at a time.
+    pub(super) async fn send(&self, delivery: &Delivery) -> Sent {
         let document = delivery.document();
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
             let (bytes, most) = (document.len().to_string(), most.to_string());
             let words =
                 ["the delivery has ", &bytes, " bytes, and the broker takes ", &most, " with their headers"];
-            return Err(Unsent(words.concat()));
+            return Sent::Refused(words.concat());
+        }
+        let token = &delivery.lease.token;
+        for _ in 0..ROUNDS {
+            let fence = match self.fenced().await {
+                Ok(fence) => fence,
+                Err(words) => return Sent::Unreached(words),
+            };
+            match self.publish(document.clone(), fence).await {
+                Tried::At(place) => {
+                    self.lies_at(&token.0, place);
+                    return Sent::Stored;
+                }
+                Tried::Again => *self.fence() = None,
+                Tried::Refused(words) => return Sent::Refused(words),
+                Tried::Homeless => return Sent::Homeless(self.no_stream()),
+                Tried::Unknown(words) => {
+                    *self.fence() = None;
+                    return self.find(token, words).await;
+                }
+            }
+        }
+        let words = "somebody else puts fences before the deliveries: only one organism of this name may run";
+        Sent::Refused(words.to_owned())
+    }
+
+    /// Finds out what became of a delivery.
+    async fn find(&self, token: &Token, words: String) -> Sent {
+        match self.fenced().await {
+            Ok(_) if self.places().contains_key(&token.0) || !self.desk.is_out(&token.0) => Sent::Stored,
+            Ok(_) => Sent::Doubtful([&words, "; it lies in the stream no more"].concat()),
+            Err(more) => Sent::DoubtfulAndCut([&words, "; ", &more].concat()),
+        }
+    }
+
+    /// The fence, made anew where that has to be, once the connection stands.
+    async fn fenced(&self) -> Result<u64, String> {
+        let mut link = self.broker.link();
+        match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
+            Ok(Ok(_)) => {}
+            _ => return Err(["no connection to the broker at ", self.broker.address()].concat()),
+        }
+        let known = *self.fence();
+        if let Some(fence) = known {
+            return Ok(fence);
+        }
+        let renewed = async {
+            let fence = put_fence(&self.broker, &self.listener, &self.stream).await?;
+            self.look_through().await.map(|()| fence)
+        };
+        let fence = in_time("a new fence before deliveries", renewed).await?;
+        *self.fence() = Some(fence);
+        Ok(fence)
+    }
+
+    /// One try to have a delivery stored behind that fence.
+    async fn publish(&self, document: Vec<u8>, fence: u64) -> Tried {
+        let (jetstream, subjects) = (self.broker.jetstream(), self.broker.subjects());
+        let mut link = self.broker.link();
+        let before = *link.borrow_and_update();
+        if !before.stands {
+            return Tried::Again;
         }
         let mut headers = HeaderMap::new();
-        let (jetstream, subjects) = (self.broker.jetstream(), self.broker.subjects());
         // An embedded log has one partition.
         headers.insert("Systole-Reply", subjects.said(&self.listener, "0").as_str());
+        headers.insert(FENCE, fence.to_string());
+        headers.insert(FENCE_SUBJECT, subjects.fence(&self.listener).as_str());
         let stored = async {
             let subject = subjects.delivery(&self.listener);
             jetstream.publish_with_headers(subject, headers, document.into()).await?.await
         };
-        let place = in_time("the broker took no delivery", stored).await.map_err(Unsent)?;
-        self.places.insert(delivery.lease.token.0.clone(), place.sequence);
-        Ok(())
+        tokio::select! {
+            biased;
+            told = tokio::time::timeout(PATIENCE, stored) => match told {
+                Ok(Ok(place)) => Tried::At(place.sequence),
+                Ok(Err(error)) => refused(&error),
+                Err(_) => Tried::Unknown(UNANSWERED.to_owned()),
+            },
+            // The answer would have come over the connection that broke.
+            _ = link.wait_for(|now| now.breaks != before.breaks) => Tried::Unknown(BROKE.to_owned()),
+        }
+    }
+
+    /// Looks through all that lies there for this listener: what is out gets its place, and what is not is deleted.
+    async fn look_through(&self) -> Result<(), String> {
+        let deliveries = self.broker.subjects().delivery(&self.listener);
+        let mut from = 1;
+        loop {
+            let next = self.stream.raw_message_builder().sequence(from).next_by_subject(&deliveries);
+            let message = match next.send().await {
+                Ok(message) => message,
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(()),
+                Err(error) => return Err(error.to_string()),
+            };
+            let place = message.sequence;
+            from = place + 1;
+            let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
+            match token.filter(|token| self.desk.is_out(token)) {
+                Some(token) => self.lies_at(&token.into(), place),
+                // Whoever has it may have acknowledged it meanwhile.
+                None => match self.stream.delete_message(place).await {
+                    Err(error) if error.kind() == DeleteMessageErrorKind::TimedOut => {
+                        return Err(error.to_string());
+                    }
+                    _ => {}
+                },
+            }
+        }
+    }
+
+    /// Notes where a delivery lies. Where it was answered or called back before that was known, it is over.
+    fn lies_at(&self, token: &Arc<str>, place: u64) {
+        self.places().insert(token.clone(), place);
+        if !self.desk.is_out(token) {
+            self.over(token);
+        }
     }
 
     /// Takes a delivery away that is over. A worker that has it finds out when it answers.
-    pub(super) async fn over(&mut self, token: &str) {
-        let Some(place) = self.places.remove(token) else { return };
-        // One that was acknowledged is gone already; what is left by a broker that does not answer is taken away when
-        // the organism starts again, and answered by nobody until then.
-        if let Err(words) = in_time("an old delivery", self.stream.delete_message(place)).await {
-            tracing::debug!(listener = %self.listener, %words, "not taken away");
+    pub(super) fn over(&self, token: &str) {
+        let place = self.places().remove(token);
+        if let Some(place) = place {
+            self.aside.delete(&self.stream, place);
         }
     }
 
-    /// Says that an answer is no longer wanted.
-    pub(super) async fn cancel(&mut self, token: &Token) {
-        let told = self
-            .broker
-            .client()
-            .publish(self.broker.subjects().cancels(&self.listener), told::cancel(&token.0).into());
-        if let Err(words) = in_time("a cancel", told).await {
-            tracing::debug!(listener = %self.listener, %words, "not told");
-        }
-        self.over(&token.0).await;
-    }
-
-    /// Answers somebody who waits. One who is not there any more asks again.
-    pub(super) async fn answer(&self, reply: Subject, document: Vec<u8>) {
-        if let Err(words) = in_time("an answer", self.broker.client().publish(reply, document.into())).await {
-            tracing::debug!(listener = %self.listener, %words, "not told");
-        }
-    }
-
-    /// Sends a receipt as soon as what came of a word is on disk.
-    pub(super) fn receipt(&self, reply: Subject, delivery: String, decided: Receipt) {
-        let client = self.broker.client().clone();
-        let work = async move {
-            let refusal = match decided.await {
-                Ok(()) => None,
-                // No room or no time for it just now is no decision either.
-                Err(NoReceipt::Unknown | NoReceipt::Refused(Code::IngressUnavailable, _)) => return,
-                Err(NoReceipt::Refused(_, told)) => Payload::trusted(told).ok(),
-            };
-            let document = told::Receipt { delivery, refusal }.document();
-            if let Err(words) = in_time("a receipt", client.publish(reply, document.into())).await {
-                tracing::debug!(%words, "not told");
-            }
-        };
-        // It ends with the decision, or with the organism.
-        let _nobody_waits = tasks::start(Kind::Report(self.listener.clone()), work, async |_| ());
-    }
-
-    /// The delivery whose worker gave no sign of life, as the broker says it; taken away.
-    pub(super) async fn silent(&mut self, advisory: &[u8]) -> Option<Arc<str>> {
+    /// The delivery whose worker gave no sign of life, as the broker says it; taken away, also where nobody knows it.
+    pub(super) fn silent(&self, advisory: &[u8]) -> Option<Arc<str>> {
         let Advisory { stream_seq } = serde_json::from_slice(advisory).ok()?;
-        let (token, _) = self.places.iter().find(|(_, place)| **place == stream_seq)?;
-        let token = token.clone();
-        self.over(&token).await;
-        Some(token)
+        let mut places = self.places();
+        let token = places.iter().find(|(_, place)| **place == stream_seq).map(|(token, _)| token.clone());
+        if let Some(token) = &token {
+            places.remove(token);
+        }
+        drop(places);
+        self.aside.delete(&self.stream, stream_seq);
+        token
+    }
+
+    /// Whether anything lies in the stream, or is with a worker.
+    pub(super) fn is_anything_out(&self) -> bool {
+        !self.places().is_empty()
+    }
+
+    /// Whether the stream and the consumer are still those that were made; the words of an error say which is not.
+    pub(super) async fn look(&self) -> Result<Look, String> {
+        let (name, out) = (part(&self.listener), self.places().clone());
+        match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
+            Ok(Ok(info)) if info.created == self.consumer.created => {
+                let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
+                Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
+            }
+            Ok(Ok(_)) => Err(["the consumer ", &name, " was made by somebody else"].concat()),
+            Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
+                Err(["the consumer ", &name, " is gone"].concat())
+            }
+            Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::StreamNotFound => Err(self.no_stream()),
+            _ => Ok(Look::Unanswered),
+        }
+    }
+
+    /// Of deliveries none of which waits for a worker or is with one, those that lie in the stream: their workers gave no
+    /// sign of life, and the pump was not there when the broker said so, which it does once.
+    async fn left_lying(&self, out: HashMap<Arc<str>, u64>) -> Vec<Arc<str>> {
+        let mut lying = Vec::new();
+        for (token, place) in out {
+            // One that was acknowledged is there no more, and its reply may be on its way.
+            if self.stream.get_raw_message(place).await.is_ok() {
+                lying.push(token);
+            }
+        }
+        lying
+    }
+
+    fn no_stream(&self) -> String {
+        ["the stream ", &self.broker.subjects().bus_stream(), " is gone"].concat()
+    }
+}
+
+const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
+const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
+
+/// Puts a new fence before the deliveries to a listener, and gives its place. The older ones go.
+async fn put_fence(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, String> {
+    let subject = broker.subjects().fence(listener);
+    let stored = async { broker.jetstream().publish(subject.clone(), "systole".into()).await?.await };
+    let fence = stored.await.map_err(|error: PublishError| error.to_string())?.sequence;
+    stream.purge().keep(1).filter(subject).await.map_err(|error| error.to_string())?;
+    Ok(fence)
+}
+
+/// What an error says of a delivery that was sent.
+fn refused(error: &PublishError) -> Tried {
+    let words = ["the broker took no delivery: ", &error.to_string()].concat();
+    let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
+    match (error.kind(), said) {
+        (PublishErrorKind::StreamNotFound, _) => Tried::Homeless,
+        (PublishErrorKind::WrongLastSequence, _)
+        | (_, Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)) => Tried::Again,
+        // The broker said no, or it was never asked.
+        (_, Some(_)) | (PublishErrorKind::MaxAckPending | PublishErrorKind::MaxPayloadExceeded, _) => {
+            Tried::Refused(words)
+        }
+        (PublishErrorKind::TimedOut, _) => Tried::Unknown(UNANSWERED.to_owned()),
+        _ => Tried::Unknown(words),
     }
 }

@@ -43,6 +43,12 @@ pub(super) fn kind(word: &[u8]) -> Kind {
     }
 }
 
+/// Whether it says how far somebody is. What cannot be read here says nothing: the door might find a reply in it, which
+/// would then end no delivery on the desk.
+pub(super) fn is_progress(word: &[u8]) -> bool {
+    matches!(Word::read(word, &Limits::default()), Ok(Word::Progress { .. }))
+}
+
 /// The delivery that a word names, if it names one.
 pub(super) fn delivery(word: &[u8]) -> Option<String> {
     match root_of(word) {

@@ -5,9 +5,10 @@
 //! `NotNow` until that is known, and nothing else is written before.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use super::bundle::{Sealed, Stands};
 use super::follow::LEFT_BEHIND;

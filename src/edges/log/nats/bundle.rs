@@ -128,7 +128,7 @@ impl Bundle {
         let head = head(&mut fields)?;
         let mut documents = Vec::new();
         for _ in 0..fields.number("documents")? {
-            let bytes: Arc<[u8]> = Arc::from(fields.next()?);
+            let bytes: Arc<[u8]> = Arc::from(fields.take()?);
             documents.push(Document { hash: Digest::of(&bytes), bytes });
         }
         let held = |hash: Digest| match documents.iter().find(|found: &&Document| found.hash == hash) {
@@ -166,7 +166,7 @@ impl Message {
     /// What these bytes are; what a bundle holds is not looked at.
     pub(super) fn of(bytes: &[u8]) -> Result<Message, String> {
         let mut fields = Fields::new(bytes);
-        match fields.next()? {
+        match fields.take()? {
             FORM => Ok(Message::Bundle(Digest::of(bytes))),
             APART => {
                 let hash = fields.parsed("hash", Digest::parse)?;
@@ -190,7 +190,7 @@ pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
 }
 
 fn head(fields: &mut Fields<'_>) -> Result<Head, String> {
-    if fields.next()? != FORM {
+    if fields.take()? != FORM {
         return Err("it is no bundle of this version".to_owned());
     }
     Ok(Head {
@@ -207,11 +207,11 @@ fn record(
     fields: &mut Fields<'_>,
     document: &impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
 ) -> Result<Record, String> {
-    let (header, length) = Header::read(fields.next()?)?;
+    let (header, length) = Header::read(fields.take()?)?;
     let named = |why: &str| {
         ["record ", &header.seq.to_string(), " of thread ", header.thread.as_str(), ": ", why].concat()
     };
-    let body: Arc<[u8]> = match fields.next()?.split_first() {
+    let body: Arc<[u8]> = match fields.take()?.split_first() {
         Some((&WHOLE, body)) => Arc::from(body),
         Some((&KNOWN, hash)) => {
             let hash = std::str::from_utf8(hash).ok().and_then(|hash| Digest::parse(hash).ok());

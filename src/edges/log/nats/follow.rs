@@ -128,12 +128,9 @@ impl Follower {
     async fn know(&mut self, at: u64) -> Result<(), Unfollowed> {
         let known = self.tail.followed.bundle;
         let other = |follower: &Follower| {
-            let why = "the stream does not hold the bundle that this copy ends with: it is another stream, or has lost records";
-            LogFault::Damaged {
-                path: follower.stream.name().to_owned(),
-                position: follower.copy.last(),
-                why: why.to_owned(),
-            }
+            let copy = follower.copy.path().display().to_string();
+            let why = ["it does not hold the bundle that the copy ", &copy, " ends with"].concat();
+            LogFault::Apart { path: follower.stream.name().to_owned(), why }
         };
         let end = Instant::now() + LEFT_BEHIND;
         let found = loop {

@@ -13,7 +13,7 @@ use crate::edges::log::sqlite::Followed;
 use crate::edges::nats::{Appended, LogStream};
 use crate::words::ports::{Batch, Commit};
 
-/// How often one bundle is sent before whoever waits is told that it takes longer.
+/// How often one bundle is sent in one try: again where the stream says that another one came first, and then holds none.
 const TRIES: usize = 2;
 
 /// What came of writing.
@@ -106,7 +106,6 @@ impl Quill {
         } else {
             sealed.bytes.clone()
         };
-        let mut doubt = "the log was not written".to_owned();
         for _ in 0..TRIES {
             if in_doubt {
                 match self.look(sealed).await {
@@ -120,21 +119,20 @@ impl Quill {
                     return Written::At(Followed { sequence, bundle: sealed.hash });
                 }
                 Appended::Stale => in_doubt = true,
-                Appended::Refused(words) => return Written::NotYet(words),
-                Appended::Unknown(words) => (in_doubt, doubt) = (true, words),
+                // Whoever waits is told first; what the stream says is asked at the next try.
+                Appended::Refused(words) | Appended::Unknown(words) => return Written::NotYet(words),
             }
         }
-        match self.look(sealed).await {
-            Ok(Some(written)) => written,
-            Ok(None) => Written::NotYet(doubt),
-            Err(words) => Written::NotYet(words),
-        }
+        Written::NotYet("the log was changed while it was written".to_owned())
     }
 
-    /// What to make of a stream that holds less than it held: who says so may have been left behind, where there are
-    /// several copies.
-    fn behind(&self) -> Written {
-        let words = ["the log ", self.stream.name(), " does not show what was stored in it before"].concat();
+    /// What to make of a stream that holds less than was stored there: who says so may have been left behind, where there
+    /// are several copies.
+    fn behind(&self, last: Option<u64>) -> Written {
+        let (name, after) = (self.stream.name(), self.after.to_string());
+        let left = last.map_or_else(|| "nothing".to_owned(), |last| format!("no bundle behind {last}"));
+        let words =
+            ["the log ", name, " has lost what was stored at ", &after, ": it holds ", &left].concat();
         if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
@@ -149,7 +147,7 @@ impl Quill {
             Some(last) if last.sequence == self.after => return Ok(None),
             None if self.after == 0 => return Ok(None),
             Some(last) if last.sequence > self.after => last,
-            _ => return Ok(Some(self.behind())),
+            last => return Ok(Some(self.behind(last.map(|last| last.sequence)))),
         };
         let (hash, bytes) = match whole(&self.stream, &last).await {
             Ok(whole) => whole,

@@ -24,7 +24,7 @@ use rusqlite::ErrorCode;
 
 pub use copy::{Copy, Followed};
 pub use lock::holder;
-pub use open::{Opened, format, open, open_copy, open_reading};
+pub use open::{Opened, followed, format, open, open_copy, open_reading};
 pub use read::Reader;
 pub use secret::Secret;
 pub use verify::{Summary, verify_all};

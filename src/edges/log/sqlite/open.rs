@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use super::copy::{self, Followed};
 use super::layout::{Sort, create};
 use super::lock::Lock;
 use super::pool::{Manner, Pool, connect};
@@ -84,6 +85,17 @@ pub fn open_reading(path: &Path) -> Result<Reader, LogFault> {
     let pool = Pool::new(path, manner);
     pool.read(|_| Ok(()))?;
     Ok(Reader::new(Arc::new(pool)))
+}
+
+/// How far the copy at a path goes; none where none is there, or it has followed nothing yet.
+pub fn followed(path: &Path) -> Result<Option<Followed>, LogFault> {
+    let path = canonical(path)?;
+    if !exists(&path)? || look(&path)? != Sort::Copy {
+        return Ok(None);
+    }
+    let reading = connect(&path, manner(&path))?;
+    let found = copy::read(&reading.connection).map_err(|e| fault(&path, None, &e))?;
+    Ok(found.map(|copy| copy.followed).filter(|followed| followed.sequence > 0))
 }
 
 /// Where SQLite cannot make the files it keeps beside a log nobody can write the log either.

@@ -1,0 +1,15 @@
+//! A listener over NATS: answers an `<ask>` by what was asked. Where it works is said by `SYSTOLE_NATS`,
+//! `SYSTOLE_ORGANISM`, `SYSTOLE_LISTENER` and, where the broker asks for keys, `SYSTOLE_KEY_FILE`.
+
+use systole_kit::Payload;
+use systole_kit::nats::Worker;
+
+const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
+
+pub(crate) fn main() -> std::process::ExitCode {
+    let worker = Worker::from_environment().version("1.0.0").description("Says what it was asked");
+    worker.accepts(TALK, &["ask"]).returns(TALK, &["answer"]).answer_each(|turn| {
+        let words = ["You said: ", &turn.request().text()].concat();
+        Payload::write(TALK, "answer", |inside| inside.text(&words))
+    })
+}

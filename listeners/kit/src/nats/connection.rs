@@ -1,0 +1,110 @@
+//! The connection to the broker, which is made again whenever it breaks, and what the broker says on the side.
+//!
+//! It shows the key and nothing else of the process. What is secret in it goes to the connection and into no word.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError};
+use tokio::sync::watch;
+
+use super::news::{News, Unserved};
+use super::{Worker, token};
+
+/// How long the broker may take to answer a call, and how long a quiet connection stands before it is asked.
+const PATIENCE: Duration = Duration::from_secs(5);
+const QUIET: Duration = Duration::from_secs(10);
+/// The longest pause between two calls.
+const LONGEST: Duration = Duration::from_secs(4);
+
+/// A connection that stands, or is being made again.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    /// Counts how often it was made again.
+    pub(super) made: watch::Receiver<u64>,
+}
+
+/// The pause before the next try: short first, then longer, never longer than a few seconds.
+pub(super) fn pause(tries: u32) -> Duration {
+    Duration::from_millis(100).saturating_mul(1 << tries.min(6)).min(LONGEST)
+}
+
+/// Connects; where nobody listens yet it is tried again until somebody does.
+pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
+    let server: ServerAddr = worker.url.parse().map_err(|_| {
+        Unserved::Told(format!("{:?} is no address of a broker, such as nats://HOST:4222", worker.url))
+    })?;
+    let at = [server.host(), ":", &server.port().to_string()].concat();
+    let seed = match &worker.key_file {
+        None => None,
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            Some(read.map_err(|error| Unserved::Told(format!("the key file {}: {error}", path.display())))?)
+        }
+    };
+    let mut tries = 0;
+    loop {
+        let (count, made) = watch::channel(0);
+        let tried = options(worker, seed.as_deref(), count).connect(server.clone()).await;
+        let error = match tried {
+            Ok(client) => return Ok(Connection { client, made }),
+            Err(error) => error,
+        };
+        match error.kind() {
+            ConnectErrorKind::AuthorizationViolation => {
+                let who = if seed.is_some() { "who has this key" } else { "whoever shows no key" };
+                return Err(Unserved::Forbidden { at, who });
+            }
+            ConnectErrorKind::Authentication if seed.is_some() => {
+                let words = "the key file holds no seed of an nkey: one line that begins with SU";
+                return Err(Unserved::Told(words.to_owned()));
+            }
+            _ if tries == 0 => (worker.tell)(&News::Away { words: [&at, ": ", &error.to_string()].concat() }),
+            _ => {}
+        }
+        tokio::time::sleep(pause(tries)).await;
+        tries = tries.saturating_add(1);
+    }
+}
+
+fn options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>) -> ConnectOptions {
+    let tell = worker.tell.clone();
+    let (told_last, was_made) = (Mutex::new(String::new()), AtomicBool::new(false));
+    let options = ConnectOptions::new()
+        .name(["systole listener ", &worker.listener].concat())
+        .custom_inbox_prefix(["_INBOX_", &token(&worker.listener)].concat())
+        .connection_timeout(PATIENCE)
+        .request_timeout(Some(PATIENCE))
+        .ping_interval(QUIET)
+        .reconnect_delay_callback(|tries| pause(u32::try_from(tries).unwrap_or(u32::MAX)))
+        .event_callback(move |event| {
+            let news = match event {
+                Event::Connected => {
+                    if was_made.swap(true, Ordering::Relaxed) {
+                        count.send_modify(|times| *times += 1);
+                    }
+                    Some(News::Connected)
+                }
+                Event::Disconnected => Some(News::Away { words: "the connection broke".to_owned() }),
+                Event::ServerError(ServerError::Other(words)) => Some(News::Forbidden { words }),
+                // The others are told by what does not work any more.
+                _ => None,
+            };
+            if let Some(news) = news {
+                let words = news.to_string();
+                // What is forbidden is tried for ever, and told once.
+                let is_new = told_last
+                    .lock()
+                    .is_ok_and(|mut last| std::mem::replace(&mut *last, words.clone()) != words);
+                if is_new {
+                    tell(&news);
+                }
+            }
+            std::future::ready(())
+        });
+    match seed {
+        Some(seed) => options.nkey(seed.trim().to_owned()),
+        None => options,
+    }
+}

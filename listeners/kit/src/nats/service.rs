@@ -1,0 +1,186 @@
+//! The worker as a service that can be found: it says that it is there, what it takes and gives, and what it has done.
+//!
+//! The protocol is that of NATS micro services. It is written here, because a library's endpoint takes its requests from a
+//! subject, and deliveries come by pulling. Only what the author said is shown, and nothing of any delivery.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use async_nats::Subscriber;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::news::Unserved;
+use super::slot::next;
+use super::token;
+use super::work::House;
+use crate::name::QName;
+use crate::schema::Model;
+
+/// The most schemas and elements that are shown.
+const SCHEMAS: usize = 16;
+const ELEMENTS: usize = 64;
+/// The most bytes of any one text that is shown.
+const TEXT: usize = 1024;
+
+/// What a worker shows of itself.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    pub(super) version: String,
+    pub(super) description: String,
+    pub(super) accepts: Vec<QName>,
+    pub(super) returns: Vec<QName>,
+    /// Namespace and hash of each.
+    schemas: Vec<(String, String)>,
+    started: jiff::Timestamp,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self {
+            version: "0.0.0".to_owned(),
+            description: String::new(),
+            accepts: Vec::new(),
+            returns: Vec::new(),
+            schemas: Vec::new(),
+            started: jiff::Timestamp::now(),
+        }
+    }
+}
+
+impl Shown {
+    pub(super) fn schema(&mut self, xsd: &[u8]) -> Result<(), String> {
+        let model = Model::read(xsd).map_err(|unfit| {
+            let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
+            ["the schema cannot be read: ", &first.unwrap_or_default()].concat()
+        })?;
+        let mut hash = String::with_capacity(64);
+        for byte in Sha256::digest(xsd) {
+            // Nothing that is written into a String can be refused.
+            let _written = write!(hash, "{byte:02x}");
+        }
+        self.schemas.push((model.target_namespace().to_owned(), hash));
+        Ok(())
+    }
+
+    /// That what is shown has an end, and can be read by those who look.
+    pub(super) fn check(&self) -> Result<(), Unserved> {
+        let over = |what: &str, there: usize, most: usize| {
+            Err(Unserved::Told(format!("{what}: {there} are more than {most}, the most that are shown")))
+        };
+        let elements = self.accepts.len() + self.returns.len();
+        let mut texts = vec![&*self.description];
+        texts.extend(self.schemas.iter().map(|(namespace, _)| &**namespace));
+        texts.extend(self.accepts.iter().chain(&self.returns).flat_map(|name| [&*name.ns, &*name.local]));
+        let longest = texts.into_iter().map(str::len).max().unwrap_or_default();
+        let numbers: Vec<&str> = self.version.split('.').collect();
+        if self.schemas.len() > SCHEMAS {
+            over("schema", self.schemas.len(), SCHEMAS)
+        } else if elements > ELEMENTS {
+            over("accepts and returns", elements, ELEMENTS)
+        } else if longest > TEXT {
+            Err(Unserved::Told(format!(
+                "what is shown of a worker: a text has {longest} bytes, more than {TEXT}"
+            )))
+        } else if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
+            Err(Unserved::Told(format!("version: {:?} is not three numbers, as 1.4.0", self.version)))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn endpoint(&self) -> Map<String, Value> {
+        let names = |all: &[QName]| all.iter().map(QName::to_string).collect::<Vec<_>>().join(" ");
+        let mut metadata = Map::new();
+        metadata.insert("accepts".to_owned(), names(&self.accepts).into());
+        metadata.insert("returns".to_owned(), names(&self.returns).into());
+        for (number, (namespace, hash)) in self.schemas.iter().enumerate() {
+            let shown = [namespace, " sha256:", hash].concat();
+            metadata.insert(["schema.", &(number + 1).to_string()].concat(), shown.into());
+        }
+        metadata
+    }
+}
+
+/// What may be asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    Ping,
+    Info,
+    Stats,
+}
+
+/// The subjects on which it is asked, and for what.
+pub(super) fn questions(house: &House) -> Vec<(String, Verb)> {
+    let name = token(&house.listener);
+    let of = |(word, verb): (&str, Verb)| {
+        let all = ["$SRV.", word].concat();
+        let named = [&all, ".", &*name].concat();
+        let one = [&named, ".", &*house.id].concat();
+        [(all, verb), (named, verb), (one, verb)]
+    };
+    [("PING", Verb::Ping), ("INFO", Verb::Info), ("STATS", Verb::Stats)].into_iter().flat_map(of).collect()
+}
+
+/// Answers who asks, for as long as the connection lasts.
+pub(super) async fn answers(house: Arc<House>, shown: Shown, verb: Verb, mut ear: Subscriber) {
+    while let Some(question) = next(&mut ear).await {
+        let Some(reply) = question.reply else { continue };
+        let answer = answer(&house, &shown, verb).to_string();
+        // Who asks and is not there any more asks again.
+        let _sent = house.connection.client.publish(reply, answer.into()).await;
+    }
+}
+
+fn answer(house: &House, shown: &Shown, verb: Verb) -> Value {
+    let locals = |all: &[QName]| all.iter().map(|name| &*name.local).collect::<Vec<_>>().join(" ");
+    let (word, more) = match verb {
+        Verb::Ping => ("ping", json!({})),
+        Verb::Info => (
+            "info",
+            json!({"description": shown.description, "endpoints": [endpoint(house, json!({"metadata": shown.endpoint()}))]}),
+        ),
+        Verb::Stats => (
+            "stats",
+            json!({"started": shown.started.to_string(), "endpoints": [endpoint(house, counted(house))]}),
+        ),
+    };
+    let metadata = json!({"organism": house.organism, "accepts": locals(&shown.accepts), "returns": locals(&shown.returns)});
+    let kind = ["io.nats.micro.v1.", word, "_response"].concat();
+    let mut answer = json!({
+        "type": kind,
+        "name": token(&house.listener),
+        "id": &*house.id,
+        "version": shown.version,
+        "metadata": metadata,
+    });
+    if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {
+        answer.extend(more);
+    }
+    answer
+}
+
+/// The one endpoint: the deliveries, which all workers of the name share.
+fn endpoint(house: &House, more: Value) -> Value {
+    let mut endpoint =
+        json!({"name": "deliveries", "subject": house.deliveries(), "queue_group": token(&house.listener)});
+    if let (Value::Object(endpoint), Value::Object(more)) = (&mut endpoint, more) {
+        endpoint.extend(more);
+    }
+    endpoint
+}
+
+fn counted(house: &House) -> Value {
+    let counts = &house.counts;
+    let requests = counts.requests.load(Ordering::Relaxed);
+    let time = counts.nanoseconds.load(Ordering::Relaxed);
+    let last_error = counts.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    json!({
+        "num_requests": requests,
+        "num_errors": counts.errors.load(Ordering::Relaxed),
+        "last_error": last_error,
+        "processing_time": time,
+        "average_processing_time": time.checked_div(requests).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,181 @@
+//! What `systole listener new` is about to write: the files of a listener in each language, and its lines for the
+//! organism's file. Names come in; texts go out. It writes nothing.
+
+use crate::cli::fresh::Fresh;
+use crate::organism::file::OrganismFile;
+use crate::words::ids::Name;
+
+/// Where a broker is looked for that the organism's file does not name yet.
+const BROKER: &str = "nats://127.0.0.1:4222";
+
+/// What is to be written.
+pub(super) struct Plan {
+    pub(super) files: Vec<Fresh>,
+    /// How it is reached, as the organism's file says it.
+    reach: String,
+    once: bool,
+    /// What builds it, where it has to be built.
+    build: Option<String>,
+    test: String,
+    /// What starts it, where the organism does not.
+    start: Option<String>,
+}
+
+impl Plan {
+    /// The commands that are to be given next.
+    pub(super) fn next(&self) -> Vec<String> {
+        self.build.iter().chain([&self.test]).chain(&self.start).cloned().collect()
+    }
+}
+
+/// What the templates leave open.
+pub(super) struct Words {
+    name: String,
+    ask: String,
+    answer: String,
+    namespace: String,
+    krate: String,
+    organism: String,
+    /// Where the broker is, for a listener over NATS.
+    broker: Option<String>,
+    names_broker: bool,
+    has_keys: bool,
+}
+
+impl Words {
+    pub(super) fn of(name: &Name, organism: &OrganismFile, over_nats: bool) -> Words {
+        let name = name.as_str().to_owned();
+        let of = organism.composition.organism.as_str();
+        let broker = organism.bus.as_deref().unwrap_or(BROKER).to_owned();
+        Words {
+            ask: name.replace('.', "-"),
+            answer: [&name.replace('.', "-"), "-answer"].concat(),
+            namespace: ["https://xml-pipeline.org/ns/", of, "/v1"].concat(),
+            krate: name.replace('.', "-"),
+            organism: of.to_owned(),
+            broker: over_nats.then_some(broker),
+            names_broker: over_nats && organism.bus.is_none(),
+            has_keys: organism.bus_key.is_some(),
+            name,
+        }
+    }
+
+    fn filled(&self, template: &str) -> String {
+        let holes = [
+            ("@NAME@", &self.name),
+            ("@ASK@", &self.ask),
+            ("@ANSWER@", &self.answer),
+            ("@NS@", &self.namespace),
+            ("@CRATE@", &self.krate),
+        ];
+        holes.iter().fold(template.to_owned(), |text, (hole, word)| text.replace(hole, word))
+    }
+
+    fn file(&self, end: &str) -> String {
+        ["listeners/", &self.name, end].concat()
+    }
+
+    fn fresh(&self, end: &str, template: &str) -> Fresh {
+        Fresh::new(self.file(end), self.filled(template))
+    }
+
+    /// How a program is reached that is started like this.
+    fn reach(&self, program: &[&str]) -> String {
+        match self.broker {
+            Some(_) => "nats: true".to_owned(),
+            None => ["run: [", &program.join(", "), "]"].concat(),
+        }
+    }
+
+    /// What starts it where it is, where the organism does not.
+    fn start(&self, program: &str) -> Option<String> {
+        let broker = self.broker.as_ref()?;
+        let key = if self.has_keys {
+            [" SYSTOLE_KEY_FILE=keys/", &self.name, ".nk"].concat()
+        } else {
+            String::new()
+        };
+        let at =
+            ["SYSTOLE_NATS=", broker, " SYSTOLE_ORGANISM=", &self.organism, " SYSTOLE_LISTENER=", &self.name];
+        Some([&at.concat(), &*key, " ", program].concat())
+    }
+
+    pub(super) fn payloads(&self) -> Vec<String> {
+        let about = "{text: text -- what is asked}";
+        let answered = "{text: text -- what is said to it}";
+        vec![[&self.ask, ": ", about].concat(), [&self.answer, ": ", answered].concat()]
+    }
+
+    /// What stands under `bus`, where the file has none and needs one.
+    pub(super) fn bus(&self) -> Option<String> {
+        let broker = self.broker.as_ref().filter(|_| self.names_broker)?;
+        Some(["nats: \"", broker, "\""].concat())
+    }
+
+    pub(super) fn listener(&self, plan: &Plan) -> Vec<String> {
+        let mut lines = vec![
+            [&self.name, ":"].concat(),
+            ["  ", &plan.reach].concat(),
+            ["  accepts: [", &self.ask, "]"].concat(),
+            ["  returns: [", &self.answer, "]"].concat(),
+            "  entry: true".to_owned(),
+        ];
+        if plan.once {
+            lines.insert(2, "  mode: once".to_owned());
+        }
+        lines
+    }
+}
+
+pub(super) fn shell(words: &Words) -> Plan {
+    Plan {
+        files: vec![
+            words.fresh(".sh", include_str!("templates/shell.sh")),
+            words.fresh(".test.sh", include_str!("templates/test.sh")),
+        ],
+        reach: words.reach(&["sh", &words.file(".sh")]),
+        once: true,
+        build: None,
+        test: ["sh ", &words.file(".test.sh")].concat(),
+        start: None,
+    }
+}
+
+pub(super) fn python(words: &Words) -> Plan {
+    let (program, test) = match words.broker {
+        Some(_) => (include_str!("templates/nats.py"), include_str!("templates/nats.test.sh")),
+        None => (include_str!("templates/python.py"), include_str!("templates/test.sh")),
+    };
+    Plan {
+        files: vec![words.fresh(".py", program), words.fresh(".test.sh", test)],
+        reach: words.reach(&["python3", &words.file(".py")]),
+        once: false,
+        build: None,
+        test: ["sh ", &words.file(".test.sh")].concat(),
+        start: words.start(&["python3 ", &words.file(".py")].concat()),
+    }
+}
+
+/// `kit` is where the kit lies, as a manifest names it.
+pub(super) fn rust(words: &Words, kit: &str) -> Plan {
+    let cargo = |verb: &str| ["cargo ", verb, " --manifest-path ", &words.file("/Cargo.toml")].concat();
+    let (program, features) = match words.broker {
+        Some(_) => (include_str!("templates/nats.rs.txt"), ", features = [\"nats\"]"),
+        None => (include_str!("templates/main.rs.txt"), ""),
+    };
+    let manifest = words.filled(include_str!("templates/Cargo.toml.txt"));
+    let manifest = manifest.replace("@FEATURES@", features).replace("@KIT@", kit);
+    let built = [&words.file("/target/release/"), &*words.krate].concat();
+    Plan {
+        files: vec![
+            Fresh::new(words.file("/Cargo.toml"), manifest),
+            words.fresh("/src/main.rs", program),
+            Fresh::new(words.file("/.gitignore"), "/target\n".to_owned()),
+        ],
+        reach: words.reach(&[&built]),
+        once: false,
+        build: Some(cargo("build --release")),
+        test: cargo("test"),
+        start: words.start(&built),
+    }
+}

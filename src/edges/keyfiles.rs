@@ -1,0 +1,114 @@
+//! The keys of who may come to the broker, one file for each. A key is made once, readable by its owner alone, and never
+//! written over: who has it would be locked out. The secret half goes into the file, to who asks for it, and into no words.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nkeys::{KeyPair, KeyPairType};
+
+use super::system::{self, Hindered};
+
+/// More bytes than the file of a seed has.
+const MOST: u64 = 256;
+
+/// The public halves, in the order of the names.
+pub struct Found {
+    /// Those that come with the names.
+    pub public: Vec<String>,
+    /// How many are new.
+    pub made: usize,
+    /// The files that others than their owner may read.
+    pub open: Vec<PathBuf>,
+}
+
+/// Why there are no keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Keyless {
+    /// A file was not read, or not written.
+    Hindered(Hindered),
+    /// What stands in a file is no key, and is not repeated.
+    NoSeed(PathBuf),
+    /// None was made.
+    Unmade(String),
+}
+
+/// The file of a key in that folder.
+pub fn path(folder: &Path, name: &str) -> PathBuf {
+    folder.join([name, ".nk"].concat())
+}
+
+/// Reads the keys of that folder, and makes those that are not there. Nothing is made where one cannot be read.
+pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<Found, Keyless> {
+    let paths: Vec<PathBuf> = names.iter().map(|name| path(folder, name)).collect();
+    let mut open = Vec::new();
+    let found = paths.iter().map(|path| read(path, &mut open)).collect::<Result<Vec<_>, _>>()?;
+    let made = found.iter().filter(|key| key.is_none()).count();
+    if made > 0 {
+        let no_folder =
+            |error| Keyless::Hindered(system::no_folder(folder, "the folder of the keys", &error));
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(no_folder)?;
+    }
+    let keys = paths.iter().zip(found).map(|(path, key)| match key {
+        Some(key) => Ok(key),
+        None => make(path),
+    });
+    let public = keys.map(|key| key.map(|key| key.public_key())).collect::<Result<_, _>>()?;
+    Ok(Found { public, made, open })
+}
+
+/// The secret half of a key that is there.
+pub fn seed(path: &Path) -> Result<String, Keyless> {
+    let absent = || std::io::Error::from(ErrorKind::NotFound);
+    let key = read(path, &mut Vec::new())?.ok_or_else(|| unread(path, &absent()))?;
+    key.seed().map_err(|error| Keyless::Unmade(error.to_string()))
+}
+
+fn unread(path: &Path, error: &std::io::Error) -> Keyless {
+    Keyless::Hindered(system::unread(path, "a key", error))
+}
+
+/// The key of a file, if the file is there.
+fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, Keyless> {
+    let told = |error: &std::io::Error| unread(path, error);
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        // A link to nothing is not written through: making the key refuses it.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(told(&error)),
+    };
+    let mode = file.metadata().map_err(|error| told(&error))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        open.push(path.to_owned());
+    }
+    let mut text = String::new();
+    file.take(MOST).read_to_string(&mut text).map_err(|error| told(&error))?;
+    let key = KeyPair::from_seed(text.trim()).ok().filter(|key| key.key_pair_type() == KeyPairType::User);
+    key.map(Some).ok_or_else(|| Keyless::NoSeed(path.to_owned()))
+}
+
+/// Makes a key. What has the name of a key is whole at any moment, and what was there stays.
+fn make(path: &Path) -> Result<KeyPair, Keyless> {
+    let told = |error: std::io::Error| Keyless::Hindered(system::unwritten(path, "a new key", &error));
+    let key = KeyPair::new_user();
+    let seed = key.seed().map_err(|error| Keyless::Unmade(error.to_string()))?;
+    let draft = path.with_extension(["new-", &std::process::id().to_string()].concat());
+    let written = write(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
+    // Where it was not written there is nothing to remove.
+    let _removed = fs::remove_file(&draft);
+    match written {
+        Ok(()) => Ok(key),
+        // Another run was quicker.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            read(path, &mut Vec::new())?.ok_or_else(|| told(error))
+        }
+        Err(error) => Err(told(error)),
+    }
+}
+
+fn write(path: &Path, seed: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all([seed, "\n"].concat().as_bytes())?;
+    file.sync_all()
+}

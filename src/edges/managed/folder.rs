@@ -1,0 +1,129 @@
+//! The folder of a server of our own, beside the log: its configuration, its store, the keys, its address and its lock.
+//! Nobody but its owner may look into it. The address is chosen once and stays, so that listeners find it again.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::unstarted::Unstarted;
+use crate::edges::clock::random_bytes;
+use crate::edges::system::{self, Hindered};
+
+/// The ports among which the first start chooses. The system gives none of them to who asks for any, so what is chosen
+/// once is hardly ever taken later.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 12_000;
+/// How many of them are tried.
+const TRIES: usize = 100;
+
+/// The folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// That of a log which is there. Links are followed, so that a log has one folder whatever it is called.
+    pub fn beside(log: &Path) -> Folder {
+        let log =
+            fs::canonicalize(log).or_else(|_| std::path::absolute(log)).unwrap_or_else(|_| log.to_owned());
+        let mut path = log.into_os_string();
+        path.push(".nats");
+        Folder(path.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The folder of the keys.
+    pub fn keys(&self) -> PathBuf {
+        self.0.join("keys")
+    }
+
+    /// The folder where the server keeps what is out.
+    pub fn store(&self) -> PathBuf {
+        self.0.join("store")
+    }
+
+    /// The file in which its address stands.
+    pub fn address_file(&self) -> PathBuf {
+        self.0.join("address")
+    }
+
+    pub(super) fn configuration(&self) -> PathBuf {
+        self.0.join("nats.conf")
+    }
+
+    pub(super) fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// Makes the folder, for its owner alone.
+    pub(super) fn make(&self) -> Result<(), Hindered> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
+        // One that is there may have been opened to others.
+        let made = made.and_then(|()| fs::set_permissions(&self.0, Permissions::from_mode(0o700)));
+        made.map_err(|error| system::no_folder(&self.0, "the folder of the broker", &error))
+    }
+
+    /// Writes the configuration in place of the one before.
+    pub fn configure(&self, text: &str) -> Result<(), Unstarted> {
+        Ok(write(&self.configuration(), "the configuration of the broker", text)?)
+    }
+
+    /// Its address, which nobody else has just now.
+    pub(super) fn address(&self) -> Result<SocketAddr, Unstarted> {
+        let file = self.address_file();
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return self.choose(),
+            Err(error) => return Err(system::unread(&file, "the address of the broker", &error).into()),
+        };
+        let address = text.trim().strip_prefix("nats://").and_then(|rest| rest.parse::<SocketAddr>().ok());
+        let Some(address) = address.filter(|known| known.ip() == Ipv4Addr::LOCALHOST && known.port() > 0)
+        else {
+            return Err(Unstarted::Address { file });
+        };
+        match TcpListener::bind(address) {
+            Ok(_free) => Ok(address),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                Err(Unstarted::Taken { address: address.to_string(), file })
+            }
+            Err(error) => Err(Unstarted::Unstartable(format!("{address}: {}", system::told(&error)))),
+        }
+    }
+
+    fn choose(&self) -> Result<SocketAddr, Unstarted> {
+        let machine = |error: std::io::Error| Unstarted::Unstartable(system::told(&error));
+        let mut last = None;
+        for _ in 0..TRIES {
+            let port = FIRST_PORT + u16::from_be_bytes(random_bytes().map_err(machine)?) % PORTS;
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            match TcpListener::bind(address) {
+                Ok(_free) => {
+                    let text = format!("nats://{address}\n");
+                    write(&self.address_file(), "the address of the broker", &text)?;
+                    return Ok(address);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(machine(last.unwrap_or_else(|| ErrorKind::AddrInUse.into())))
+    }
+}
+
+/// Writes a file as a whole, for its owner alone.
+fn write(path: &Path, what: &str, text: &str) -> Result<(), Hindered> {
+    let draft = path.with_extension("new");
+    let written = || {
+        // Only who holds the log comes here: what is there was left by one that was killed.
+        let _absent = fs::remove_file(&draft);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&draft, path)
+    };
+    written().map_err(|error| system::unwritten(path, what, &error))
+}

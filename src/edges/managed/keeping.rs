@@ -1,0 +1,229 @@
+//! Keeps a server alive: starts it, reads what it says, starts it again after a pause when it dies, and ends it when it is
+//! no longer wanted. It tells what is to be told, and waits for nobody who does not take it.
+//!
+//! All of it runs on one thread of its own. The server's life hangs on the thread that started it, so that thread lives as
+//! long as the server may.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::folder::Folder;
+use super::tally::{Event, Tally};
+use super::unstarted::Unstarted;
+use super::violation::{self, Known};
+use super::{Server, Tell, warden};
+use crate::edges::system;
+use crate::words::codes::Code;
+
+/// The pause after the first death in a row; it doubles with each further one, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Who has lived so long does not die in a row.
+const LIVED: Duration = Duration::from_secs(60);
+/// How long it may take to end by itself.
+const LAST: Duration = Duration::from_secs(5);
+/// How often it is looked whether something is to be told.
+const LOOK: Duration = Duration::from_secs(1);
+/// Characters of the server's own words that are repeated.
+const REPEATED: usize = 200;
+
+/// What is asked of the keeper. That nobody is left who could ask means that it is to end.
+pub(super) enum Order {
+    /// Tell what is counted.
+    Settle(oneshot::Sender<()>),
+}
+
+/// Whoever waits until the server is ready.
+pub(super) type Waits = oneshot::Sender<Result<(), Unstarted>>;
+
+pub(super) struct Keeper {
+    server: Server,
+    lock: PathBuf,
+    configuration: PathBuf,
+    known: Vec<Known>,
+    tally: Tally,
+    tell: Tell,
+}
+
+/// How a life of the server ended.
+enum End {
+    /// We ended it.
+    Stopped,
+    /// By itself, or by somebody else's hand.
+    Died { words: String, was_ready: bool },
+}
+
+impl Keeper {
+    pub(super) fn of(server: Server, folder: &Folder, known: Vec<Known>, tell: Tell) -> Keeper {
+        let (lock, configuration) = (folder.lock(), folder.configuration());
+        Keeper { server, lock, configuration, known, tally: Tally::default(), tell }
+    }
+
+    /// Keeps it until it is no longer wanted. Where it does not become ready at first, it is not tried again.
+    pub(super) async fn keep(mut self, waits: Waits, mut orders: mpsc::Receiver<Order>) {
+        let (mut waits, mut deaths) = (Some(waits), 0);
+        loop {
+            let began = Instant::now();
+            let (words, was_ready) = match self.life(&mut waits, &mut orders).await {
+                End::Stopped => return,
+                End::Died { words, was_ready } => (words, was_ready),
+            };
+            if let Some(waits) = waits.take() {
+                // Nobody who waits is left where the organism is stopped already.
+                let _gone = waits.send(Err(Unstarted::Ended(words)));
+                return;
+            }
+            deaths = if was_ready && began.elapsed() >= LIVED { 1_u32 } else { deaths + 1 };
+            let what = "the broker of this organism died, and is started again".to_owned();
+            self.tally.count(Event { code: Code::BusDown, what, example: [": ", &words].concat() });
+            if self.pause(deaths, &mut orders).await.is_break() {
+                return;
+            }
+        }
+    }
+
+    async fn pause(&mut self, deaths: u32, orders: &mut mpsc::Receiver<Order>) -> std::ops::ControlFlow<()> {
+        let doubled = FIRST_PAUSE.saturating_mul(1 << deaths.saturating_sub(1).min(16));
+        let mut over = pin!(tokio::time::sleep(doubled.min(LONGEST_PAUSE)));
+        loop {
+            self.tell_due();
+            tokio::select! {
+                () = &mut over => return std::ops::ControlFlow::Continue(()),
+                order = orders.recv() => match order {
+                    Some(order) => self.obey(order),
+                    None => return std::ops::ControlFlow::Break(()),
+                },
+            }
+        }
+    }
+
+    fn start(&self) -> std::io::Result<(Child, ChildStderr)> {
+        let mut command = Command::new(&self.server.warden);
+        command.arg(warden::WORD).arg(std::process::id().to_string()).arg(&self.lock);
+        command.arg(&self.server.path).arg("-c").arg(&self.configuration);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // A group of its own: what a terminal sends to us is not for it.
+        let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
+        let stderr = child.stderr.take().ok_or_else(|| std::io::Error::other("the system gave no pipe"))?;
+        Ok((child, stderr))
+    }
+
+    /// One life of the server, from its start to its end.
+    async fn life(&mut self, waits: &mut Option<Waits>, orders: &mut mpsc::Receiver<Order>) -> End {
+        let (mut child, stderr) = match self.start() {
+            Ok(started) => started,
+            Err(error) => return End::Died { words: system::told(&error), was_ready: false },
+        };
+        let (mut lines, mut look) = (BufReader::new(stderr).split(b'\n'), tokio::time::interval(LOOK));
+        let (mut was_ready, mut last) = (false, None::<String>);
+        loop {
+            tokio::select! {
+                line = lines.next_segment() => {
+                    let Ok(Some(line)) = line else { break };
+                    let line = String::from_utf8_lossy(&line);
+                    if line.contains("[INF] Server is ready") {
+                        was_ready = true;
+                        if let Some(waits) = waits.take() {
+                            // One that waits no more drops the orders as well.
+                            let _gone = waits.send(Ok(()));
+                        }
+                    } else if let Some(event) = violation::read(&line, &self.known) {
+                        self.tally.count(event);
+                        self.tell_due();
+                    } else if last.is_none() {
+                        last = fatal(&line);
+                    }
+                }
+                _ = look.tick() => self.tell_due(),
+                order = orders.recv() => match order {
+                    Some(order) => self.obey(order),
+                    None => {
+                        end(&mut child).await;
+                        return End::Stopped;
+                    }
+                },
+            }
+        }
+        // It says nothing more, so it has ended or is about to.
+        let status = match tokio::time::timeout(LAST, child.wait()).await {
+            Ok(status) => status.ok(),
+            Err(_) => end(&mut child).await,
+        };
+        let how = ending(status);
+        let words = last.map_or_else(|| how.clone(), |last| [&how, "; it said: ", &last].concat());
+        End::Died { words, was_ready }
+    }
+
+    fn obey(&mut self, order: Order) {
+        let Order::Settle(settled) = order;
+        self.tally.tell(Instant::now(), true, &*self.tell);
+        // Whoever asked and left does not wait.
+        let _gone = settled.send(());
+    }
+
+    fn tell_due(&mut self) {
+        self.tally.tell(Instant::now(), false, &*self.tell);
+    }
+}
+
+/// Ends it: TERM, time, KILL.
+async fn end(child: &mut Child) -> Option<ExitStatus> {
+    // A number is given away only once the child was waited for, and then there is none here.
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid
+        && let Err(error) = kill_process(pid, Signal::TERM)
+    {
+        tracing::debug!(%error, "the broker is gone");
+    }
+    if let Ok(status) = tokio::time::timeout(LAST, child.wait()).await {
+        return status.ok();
+    }
+    if let Err(error) = child.start_kill() {
+        tracing::debug!(%error, "the broker is gone");
+    }
+    child.wait().await.ok()
+}
+
+fn ending(status: Option<ExitStatus>) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => ["it exited ", &code.to_string()].concat(),
+        Some((None, Some(signal))) => ["it was killed by signal ", &signal.to_string()].concat(),
+        _ => "it ended in a way the system does not tell".to_owned(),
+    }
+}
+
+/// What a line says of why the server cannot go on: a fatal one, or one that is not of its log. No other is repeated,
+/// since clients have a say in them.
+fn fatal(line: &str) -> Option<String> {
+    let words = match line.split_once(" [FTL] ") {
+        Some((_, words)) => words,
+        None if line.starts_with('[') => return None,
+        None => line,
+    };
+    let shown: String = words.trim().chars().filter(|c| !c.is_control()).take(REPEATED).collect();
+    (!shown.is_empty()).then_some(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_client_has_a_say_in_is_repeated() {
+        let begin = "[7] 2026/11/21 03:23:28.443966 ";
+        let fatal = |words: &str| fatal(&[begin, words].concat());
+        assert_eq!(fatal("[ERR] 127.0.0.1:1 - cid:9 - authentication error - User \"sesame\""), None);
+        assert_eq!(fatal("[INF] Server is ready"), None);
+        assert_eq!(fatal("[FTL] Error listening on port: 1").as_deref(), Some("Error listening on port: 1"));
+        assert_eq!(super::fatal("panic: out of memory").as_deref(), Some("panic: out of memory"));
+    }
+}

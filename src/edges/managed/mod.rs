@@ -1,0 +1,115 @@
+//! A nats-server of the organism's own: found on PATH, started as a child that ends with this process however that ends,
+//! started again when it dies, and listened to. What it forbids somebody, and that it died, is told by number.
+//!
+//! It touches no server that it did not start: one that an earlier life left is known by a lock that only it can hold. It
+//! knows nothing of rights and records; a configuration comes in as text, and what is to be told goes out as words.
+
+mod folder;
+mod keeping;
+mod program;
+mod tally;
+mod unstarted;
+mod violation;
+pub mod warden;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+pub use folder::Folder;
+pub use unstarted::Unstarted;
+pub use violation::Known;
+
+use crate::edges::system;
+use crate::edges::tasks::{self, Kind, Task};
+use crate::words::codes::Code;
+use keeping::{Keeper, Order};
+
+/// How long the server may take until it is ready. It reads what it keeps before that.
+const READY: Duration = Duration::from_secs(60);
+/// Orders that may wait; there are two.
+const ORDERS: usize = 2;
+
+/// Whoever is told what the broker refused, and that it died. False says that there was no room for it just now.
+pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
+
+/// The program that is started, looked over.
+#[derive(Clone, Debug)]
+pub struct Server {
+    path: PathBuf,
+    warden: PathBuf,
+}
+
+impl Server {
+    /// The first `nats-server` on that PATH, if it is new enough.
+    pub async fn on(path: Option<&std::ffi::OsStr>) -> Result<Server, Unstarted> {
+        let found = program::found(path)?;
+        program::is_new_enough(&found).await?;
+        let warden = system::own_program().ok_or(Unstarted::NoWarden)?;
+        Ok(Server { path: found, warden })
+    }
+}
+
+/// A server that runs.
+pub struct Managed {
+    orders: mpsc::Sender<Order>,
+    task: Task,
+}
+
+impl Managed {
+    /// Makes room for it: ends the server that an earlier life of the organism left in that folder, and gives the address
+    /// that nobody else has taken. Waits, so it is called where waiting holds up nobody.
+    pub fn make_room(folder: &Folder) -> Result<SocketAddr, Unstarted> {
+        folder.make()?;
+        warden::end_what_is_left(&folder.lock())?;
+        folder.address()
+    }
+
+    /// Starts it, and waits until it is ready.
+    pub async fn start(
+        server: Server,
+        folder: &Folder,
+        known: Vec<Known>,
+        tell: Tell,
+    ) -> Result<Managed, Unstarted> {
+        let (ready, is_ready) = oneshot::channel();
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        let keeper = Keeper::of(server, folder, known, tell.clone());
+        let work = keeper.keep(ready, ordered);
+        // Whoever waits for it to be ready finds the line cut; whoever is told later reads why it is gone for good.
+        let fallen = async move |panicked: tasks::Panicked| {
+            let words = ["the keeper of the broker panicked, and starts it no more: ", &panicked.0].concat();
+            tell(Code::BusDown, words);
+        };
+        let started = tasks::start_apart("broker", Kind::Broker, work, fallen);
+        let task = started.map_err(|error| Unstarted::Unstartable(system::told(&error)))?;
+        let managed = Managed { orders, task };
+        match tokio::time::timeout(READY, is_ready).await {
+            Ok(Ok(Ok(()))) => Ok(managed),
+            Ok(Ok(Err(unstarted))) => Err(unstarted),
+            Ok(Err(_)) => Err(Unstarted::Unstartable("its keeper is gone".to_owned())),
+            Err(_) => {
+                managed.stop().await;
+                Err(Unstarted::Slow(READY))
+            }
+        }
+    }
+
+    /// Has everything told that was only counted so far.
+    pub async fn settle(&self) {
+        let (settled, is_settled) = oneshot::channel();
+        // One that is gone has nothing to tell.
+        if self.orders.send(Order::Settle(settled)).await.is_ok() {
+            let _gone = is_settled.await;
+        }
+    }
+
+    /// Ends it, and waits for its end.
+    pub async fn stop(self) {
+        drop(self.orders);
+        self.task.over().await;
+    }
+}

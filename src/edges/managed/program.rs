@@ -1,0 +1,76 @@
+//! The nats-server on PATH, and whether it is new enough. It starts it with `--version` alone.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::unstarted::Unstarted;
+use crate::edges::system;
+
+/// The name of the program.
+const NAME: &str = "nats-server";
+/// The first version that does what the pump relies on.
+const LEAST: (u32, u32) = (2, 12);
+/// How long it may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Characters of what another program says that are repeated.
+const REPEATED: usize = 60;
+
+/// The first program of that name on PATH that this user may run.
+pub(super) fn found(path: Option<&OsStr>) -> Result<PathBuf, Unstarted> {
+    let may_run =
+        |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    let found =
+        path.and_then(|path| std::env::split_paths(path).map(|folder| folder.join(NAME)).find(may_run));
+    // Our own folder is not that of the server.
+    let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    found.map(whole).ok_or_else(|| Unstarted::Missing {
+        looked: path.map_or_else(|| "no PATH".to_owned(), |path| path.to_string_lossy().into_owned()),
+    })
+}
+
+/// Asks it for its version.
+pub(super) async fn is_new_enough(program: &Path) -> Result<(), Unstarted> {
+    let strange = |why: String| Unstarted::Strange { program: program.to_owned(), why };
+    let mut asked = tokio::process::Command::new(program);
+    asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let said = match tokio::time::timeout(PATIENCE, asked.output()).await {
+        Ok(Ok(said)) => String::from_utf8_lossy(&said.stdout).into_owned(),
+        Ok(Err(error)) => return Err(strange(system::told(&error))),
+        Err(_) => return Err(strange(format!("it said nothing within {} s", PATIENCE.as_secs()))),
+    };
+    match version(&said) {
+        Some((shown, numbers)) if numbers < LEAST => {
+            Err(Unstarted::Old { program: program.to_owned(), version: shown.to_owned() })
+        }
+        Some(_) => Ok(()),
+        None => {
+            let first = said.lines().next().unwrap_or_default();
+            let shown: String = first.chars().filter(|c| !c.is_control()).take(REPEATED).collect();
+            Err(strange(["it said \"", &shown, "\""].concat()))
+        }
+    }
+}
+
+/// The version in `nats-server: v2.15.1`.
+fn version(said: &str) -> Option<(&str, (u32, u32))> {
+    let shown = said.trim().strip_prefix("nats-server: v")?.split_whitespace().next()?;
+    let mut numbers = shown.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+    Some((shown, (numbers.next()?, numbers.next()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_as_nats_server_says_it() {
+        let numbers = |said: &str| version(said).map(|(_, numbers)| numbers);
+        assert_eq!(numbers("nats-server: v2.15.1\n"), Some((2, 15)));
+        assert_eq!(numbers("nats-server: v2.12.0-RC.1"), Some((2, 12)));
+        assert!(numbers("nats-server: v2.9.10").is_some_and(|numbers| numbers < LEAST));
+        assert!(numbers("nats-server: v10.0.0").is_some_and(|numbers| numbers >= LEAST));
+        assert_eq!(numbers("nginx version 1.0"), None);
+    }
+}

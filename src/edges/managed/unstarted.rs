@@ -1,0 +1,96 @@
+//! Why a server of our own does not start, in words for who runs the organism: what was tried, and what to change. What
+//! the server says itself is cut to a line, and no key stands in it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::edges::system::Hindered;
+use crate::words::codes::Code;
+
+/// Why it does not start.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each case names its parts")]
+pub enum Unstarted {
+    /// There is none.
+    #[error("there is no nats-server to start: looked for in {looked}")]
+    Missing { looked: String },
+    /// It is something else, or does not run.
+    #[error("{} does not say which version of nats-server it is: {why}", program.display())]
+    Strange { program: PathBuf, why: String },
+    /// It is older than what the pump relies on.
+    #[error("{} is nats-server {version}, at least 2.12 is needed", program.display())]
+    Old { program: PathBuf, version: String },
+    /// What starts it and holds its lock is not there.
+    #[error("the broker cannot be started: no program systole lies beside this one")]
+    NoWarden,
+    /// A file or folder of it.
+    #[error("{}", .0.words)]
+    Hindered(Hindered),
+    /// The file of its address says something else.
+    #[error("{} holds no address of the broker: it is nats://127.0.0.1:PORT", file.display())]
+    Address { file: PathBuf },
+    /// Somebody else has its address.
+    #[error("{address}, where the broker of this organism listens, is taken by another program")]
+    Taken { address: String, file: PathBuf },
+    /// Somebody holds its lock who is not the server that took it.
+    #[error("{} is held by a process that is no broker of this organism", lock.display())]
+    Held { lock: PathBuf },
+    /// One that an earlier life left does not end.
+    #[error("the broker that an earlier run left, process {pid}, does not end")]
+    Stuck { pid: u32 },
+    /// The machine said no.
+    #[error("nats-server cannot be started: {0}")]
+    Unstartable(String),
+    /// It was there for a moment.
+    #[error("nats-server ended before it was ready: {0}")]
+    Ended(String),
+    /// It says nothing.
+    #[error("nats-server was not ready within {} s", .0.as_secs())]
+    Slow(Duration),
+}
+
+impl Unstarted {
+    /// The code in the table.
+    pub fn code(&self) -> Code {
+        match self {
+            Unstarted::Old { .. } | Unstarted::Strange { .. } => Code::BusUnfit,
+            _ => Code::BusDown,
+        }
+    }
+
+    /// What to change.
+    pub fn mend(&self) -> String {
+        let mend = match self {
+            Unstarted::Missing { .. } => {
+                "nats-server 2.12 or newer in a folder of PATH, or under bus.nats the address of one that runs"
+            }
+            Unstarted::Strange { .. } => "nats-server 2.12 or newer, before that program on PATH",
+            Unstarted::Old { .. } => "nats-server 2.12 or newer, before it on PATH",
+            Unstarted::NoWarden => "the program systole as it was installed",
+            Unstarted::Hindered(hindered) => hindered.mend,
+            Unstarted::Address { .. } => {
+                "an address of that form, or remove the file: another address is chosen then"
+            }
+            Unstarted::Taken { file, .. } => {
+                return format!(
+                    "end what listens there, or write another port into {} and tell the listeners",
+                    file.display()
+                );
+            }
+            Unstarted::Held { .. } => "end the process that has that file open",
+            Unstarted::Stuck { pid } => return format!("kill -9 {pid}, then start again"),
+            Unstarted::Unstartable(_) => "the same again; if it stays so, systole doctor",
+            Unstarted::Ended(_) => "what it says; `nats-server -c` with its nats.conf, by hand, says more",
+            Unstarted::Slow(_) => {
+                "a disk that is not held up by other work; what is kept is read at the start"
+            }
+        };
+        mend.to_owned()
+    }
+}
+
+impl From<Hindered> for Unstarted {
+    fn from(hindered: Hindered) -> Unstarted {
+        Unstarted::Hindered(hindered)
+    }
+}

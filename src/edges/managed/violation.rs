@@ -1,0 +1,149 @@
+//! What the server forbade somebody, read from a line of its log. Who it was is what the server says of the connection;
+//! what a client says of itself is never taken for that, and repeated of it is the subject alone.
+//!
+//! A line is `[PID] TIME [ERR] ADDRESS - cid:N - "CLIENT" - "ACCOUNT/nkey:KEY" - WORDS`. What stands in quotes is
+//! escaped by the server.
+
+use super::tally::Event;
+use crate::words::codes::Code;
+
+/// Characters of a subject that are repeated.
+const REPEATED: usize = 120;
+
+/// A party as the server's configuration has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// What people call it.
+    pub shown: String,
+    /// Its account.
+    pub account: String,
+    /// The public half of its key.
+    pub key: String,
+}
+
+/// What the line tells of a refusal, if it tells of one.
+pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
+    let rest = line.split_once(" [ERR] ")?.1;
+    let parts = parts(rest);
+    let at = parts.iter().position(is_refusal)?;
+    let (words, detail) = (parts.get(at)?, parts.get(at + 1).copied().unwrap_or_default());
+    let event = |what: &str, example: String| {
+        Some(Event { code: Code::BusViolation, what: what.to_owned(), example })
+    };
+    if words.starts_with("authentication") {
+        return event(
+            "the broker let somebody not in who showed no key, or none that it knows",
+            String::new(),
+        );
+    }
+    let may_not = if words.starts_with("Publish") { "publish to what" } else { "hear what" };
+    let who = at.checked_sub(1).and_then(|before| parts.get(before));
+    let party = parties.iter().find(|party| {
+        let connected = ["\"", &*party.account, "/nkey:", &*party.key, "\""].concat();
+        let named = ["Nkey \"", &*party.key, "\""].concat();
+        who.is_some_and(|who| **who == connected) || detail.starts_with(&named)
+    });
+    let who = party.map_or("somebody", |party| party.shown.as_str());
+    let what = [who, " tried to ", may_not, " it may not, and the broker refused it"].concat();
+    event(&what, subject(detail).map_or_else(String::new, |subject| [": ", &subject].concat()))
+}
+
+fn is_refusal(part: &&str) -> bool {
+    ["Publish Violation", "Subscription Violation", "authentication error"].contains(part)
+}
+
+/// The parts of a line between ` - `. One that is quoted is whole, whatever stands in it.
+fn parts(line: &str) -> Vec<&str> {
+    let (mut parts, mut begin, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ' ' if !quoted && at >= begin && line.get(at..).is_some_and(|rest| rest.starts_with(" - ")) => {
+                parts.push(line.get(begin..at).unwrap_or_default());
+                begin = at + 3;
+            }
+            _ => {}
+        }
+    }
+    parts.push(line.get(begin..).unwrap_or_default());
+    parts
+}
+
+/// The subject as the server wrote it, or the place for the answer.
+fn subject(detail: &str) -> Option<String> {
+    let rest = ["Subject \"", "Reply \""].iter().find_map(|begin| Some(detail.split_once(begin)?.1))?;
+    let mut escaped = false;
+    let end = rest.find(|c| {
+        let is_end = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_end
+    })?;
+    let whole = rest.get(..end)?;
+    let shown: String = whole.chars().filter(|c| !c.is_control()).take(REPEATED).collect();
+    Some(if shown.len() < whole.len() { shown + "…" } else { shown })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parties() -> Vec<Known> {
+        let known = |name: &str, key: &str| Known {
+            shown: name.to_owned(),
+            account: ["LISTENER_", name].concat(),
+            key: key.to_owned(),
+        };
+        vec![known("echo", "UAECHO"), known("other", "UBOTHER")]
+    }
+
+    fn told(rest: &str) -> Option<String> {
+        let line = ["[7] 2026/11/21 03:23:28.443966 [ERR] 127.0.0.1:37750 - cid:9 - ", rest].concat();
+        read(&line, &parties()).map(|event| [event.what, event.example].concat())
+    }
+
+    #[test]
+    fn who_was_refused_what_is_read_from_the_line() {
+        let by =
+            |rest: &str| told(&["\"v2.16.0:python3\" - \"LISTENER_echo/nkey:UAECHO\" - ", rest].concat());
+        assert_eq!(
+            by("Publish Violation - Subject \"o.shop.in.other.0\"").unwrap(),
+            "echo tried to publish to what it may not, and the broker refused it: o.shop.in.other.0"
+        );
+        assert_eq!(
+            by("Subscription Violation - Subject \"o.>\", SID 1").unwrap(),
+            "echo tried to hear what it may not, and the broker refused it: o.>"
+        );
+        // As older servers say it.
+        assert_eq!(
+            told("\"v1\" - Publish Violation - Nkey \"UBOTHER\", Subject \"x\"").unwrap(),
+            "other tried to publish to what it may not, and the broker refused it: x"
+        );
+    }
+
+    #[test]
+    fn what_a_client_says_of_itself_is_nobodys_name_and_no_secret_is_repeated() {
+        let named =
+            r#""v1:python3:me - \"LISTENER_other/nkey:UBOTHER\" - Publish Violation - Nkey \"UBOTHER\"""#;
+        let rest =
+            [named, " - \"LISTENER_echo/nkey:UAECHO\" - Publish Violation - Subject \"a\\\"b - c\""].concat();
+        assert_eq!(
+            told(&rest).unwrap(),
+            "echo tried to publish to what it may not, and the broker refused it: a\\\"b - c"
+        );
+        for detail in ["User \"topsecret\"", "Token \"sesame\"", "Nkey \"UAECHO\""] {
+            let words = told(&["authentication error - ", detail].concat()).unwrap();
+            assert!(words.ends_with("or none that it knows"), "{words}");
+        }
+        assert_eq!(told("authentication error"), told("authentication error - User \"x\""));
+    }
+
+    #[test]
+    fn what_is_no_refusal_is_none() {
+        assert_eq!(told("\"v1:python3:Publish Violation\" - Client parser ERROR"), None);
+        assert_eq!(read("[7] 2026/11/21 03:23:28 [INF] Publish Violation - x", &parties()), None);
+        let long = ["\"v1\" - Publish Violation - Subject \"", &"a".repeat(4000), "\""].concat();
+        assert!(told(&long).unwrap().ends_with("a…") && told(&long).unwrap().len() < 300);
+    }
+}

@@ -1,0 +1,154 @@
+//! The other side of a server's start: a process that ties its life to the organism's, takes the server's lock, and then
+//! becomes the server. The lock is held through that by an open file, so who holds it is the server and nobody else; the
+//! kernel ends it with the process, however that ends.
+//!
+//! Here is also the way to end one that a killed organism has left. A process that does not have the lock open is never
+//! touched.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+};
+
+use super::unstarted::Unstarted;
+use crate::edges::system;
+
+/// The argument that makes the program become a server. It stands in no help page: people have no use for it.
+pub const WORD: &str = "-become-broker";
+
+/// How long a server that is told to end may take, each time.
+const LAST: Duration = Duration::from_secs(5);
+/// How often a lock is looked at that nobody has signed yet, and the pause between.
+const TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(10);
+/// More bytes than a process id has.
+const MOST: u64 = 16;
+
+/// Becomes the server: the process id of the organism, the file of the lock, the program and its arguments. Comes back
+/// only when that cannot be, with words on stderr.
+pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let words = match (arguments.next(), arguments.next(), arguments.next()) {
+        (Some(parent), Some(lock), Some(program)) => {
+            let mut command = Command::new(program);
+            command.args(arguments).env_clear();
+            // A server needs no key and no secret of ours.
+            command.envs(
+                ["PATH", "HOME", "LANG", "TZ"]
+                    .iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            );
+            become_server(&parent, Path::new(&lock), command)
+        }
+        _ => "three arguments at least are wanted".to_owned(),
+    };
+    // Who reads it tells it on; if nobody does, nobody waits for this server.
+    let _nobody = writeln!(std::io::stderr(), "{words}");
+    ExitCode::FAILURE
+}
+
+/// Gives the words that say why not.
+fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String {
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return ["its life cannot be tied to the organism's: ", &system::told(&error.into())].concat();
+    }
+    // Who was gone before that sends no signal any more.
+    let is_there =
+        |pid: Pid| parent.to_str().is_some_and(|parent| parent == pid.as_raw_nonzero().to_string());
+    if !getppid().is_some_and(is_there) {
+        return "the organism is gone".to_owned();
+    }
+    let held = || -> std::io::Result<File> {
+        let mut file =
+            File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(lock)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        file.set_len(0)?;
+        write!(file, "{}", std::process::id())?;
+        fcntl_setfd(&file, FdFlags::empty())?;
+        Ok(file)
+    };
+    let _held = match held() {
+        Ok(file) => file,
+        Err(error) => return [&lock.display().to_string(), ": ", &system::told(&error)].concat(),
+    };
+    system::told(&server.exec())
+}
+
+/// Ends the server that holds that lock, if one does.
+pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
+    let unread = |error: &std::io::Error| system::unread(lock, "the lock of the broker", error);
+    let file = match File::options().read(true).write(true).open(lock) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unread(&error).into()),
+    };
+    for _ in 0..TRIES {
+        if is_free(&file).map_err(|error| unread(&error))? {
+            return Ok(());
+        }
+        let Some((pid, handle)) = holder(lock, &file) else {
+            // One that has taken it signs it within a moment, and one that ends lets it go.
+            std::thread::sleep(PAUSE);
+            continue;
+        };
+        let end = |signal| pidfd_send_signal(&handle, signal).is_err() || is_over(&handle);
+        if !(end(Signal::TERM) || end(Signal::KILL)) {
+            return Err(Unstarted::Stuck { pid: pid.as_raw_nonzero().get().unsigned_abs() });
+        }
+    }
+    if is_free(&file).map_err(|error| unread(&error))? {
+        Ok(())
+    } else {
+        Err(Unstarted::Held { lock: lock.to_owned() })
+    }
+}
+
+/// Whether nobody holds the lock. Looking takes it for a moment.
+fn is_free(file: &File) -> std::io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => flock(file, FlockOperation::Unlock).map(|()| true).map_err(std::io::Error::from),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Who holds the lock, if that can be told for certain.
+fn holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
+    let pid = signer(lock).filter(|pid| has_open(*pid, file))?;
+    let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    // The number may have passed to another between the look and the hand on it.
+    has_open(pid, file).then_some((pid, handle))
+}
+
+/// Who says in the file that it holds it.
+fn signer(lock: &Path) -> Option<Pid> {
+    let mut text = String::new();
+    File::open(lock).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+    Pid::from_raw(text.parse().ok()?)
+}
+
+/// Whether that process has the file open.
+fn has_open(pid: Pid, file: &File) -> bool {
+    let Ok(wanted) = file.metadata() else { return false };
+    let folder = ["/proc/", &pid.as_raw_nonzero().to_string(), "/fd"].concat();
+    let Ok(open) = fs::read_dir(folder) else { return false };
+    let same = |other: fs::Metadata| (other.dev(), other.ino()) == (wanted.dev(), wanted.ino());
+    open.flatten().any(|entry| fs::metadata(entry.path()).is_ok_and(same))
+}
+
+/// Waits a while for the end of a process, and says whether it came.
+fn is_over(handle: &OwnedFd) -> bool {
+    let limit = Timespec::try_from(LAST).ok();
+    poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()).is_ok_and(|ended| ended > 0)
+}

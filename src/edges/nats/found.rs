@@ -1,0 +1,61 @@
+//! How many workers answer to the name of a listener at this moment. Each shows itself as a NATS micro service; one that
+//! does not is not seen, and works all the same. It counts who answers and believes nothing else that they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use async_nats::StatusCode;
+use futures_core::Stream as _;
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Broker, token};
+use crate::words::ids::Name;
+
+/// How long workers may take to answer. Who asks is told within a second.
+const ANSWERS: Duration = Duration::from_millis(500);
+/// The most workers of one name that are counted.
+const MOST: usize = 10_000;
+
+#[derive(Deserialize)]
+struct Pong {
+    id: String,
+}
+
+impl Broker {
+    /// How many workers answer to each of the names. Where the broker cannot be asked, why not.
+    pub async fn workers(&self, listeners: &[Name]) -> Result<BTreeMap<Name, usize>, String> {
+        let client = self.client();
+        let inbox = client.new_inbox();
+        let until = Instant::now() + ANSWERS;
+        let broken = |error: &dyn std::fmt::Display| ["the broker: ", &error.to_string()].concat();
+        let asked = async {
+            let ear = client.subscribe([&inbox, ".*"].concat()).await.map_err(|error| broken(&error))?;
+            for (number, listener) in listeners.iter().enumerate() {
+                let (subject, answer) =
+                    (["$SRV.PING.", &*token(listener)].concat(), [&inbox, ".", &number.to_string()].concat());
+                let sent = client.publish_with_reply(subject, answer, "".into());
+                sent.await.map_err(|error| broken(&error))?;
+            }
+            Ok::<_, String>(ear)
+        };
+        let late = |_| "the broker: it takes no question".to_owned();
+        let mut ear = timeout_at(until, asked).await.map_err(late)??;
+        let mut found = vec![BTreeSet::new(); listeners.len()];
+        // One of whom nobody has the name is said to have no responders, if at all: the rest may still answer.
+        while let Ok(Some(message)) = timeout_at(until, poll_fn(|cx| Pin::new(&mut ear).poll_next(cx))).await
+        {
+            let number = message.subject.rsplit('.').next().and_then(|number| number.parse::<usize>().ok());
+            let of = number.and_then(|number| found.get_mut(number)).filter(|of| of.len() < MOST);
+            let is_answer = message.status.is_none_or(|status| status == StatusCode::OK);
+            if let (Some(of), true, Ok(pong)) =
+                (of, is_answer, serde_json::from_slice::<Pong>(&message.payload))
+            {
+                of.insert(pong.id);
+            }
+        }
+        Ok(listeners.iter().cloned().zip(found.iter().map(BTreeSet::len)).collect())
+    }
+}

@@ -1,0 +1,290 @@
+//! A broker that the organism starts itself: it begins and ends with the organism, however that ends; it is found again,
+//! started again and listened to; and what hinders it is one clear error. Every process here is a real one.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use async_nats::{Client, ConnectOptions};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::broker::{path, python};
+use crate::over_nats::{Ends, answered};
+use crate::program::{Ran, Running, systole, systole_with};
+use crate::stage::{alive, until};
+
+/// An organism of two listeners over a broker of its own.
+pub(crate) fn house() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "organism: {name: shop, entry: echo}\nbus: {nats: managed}\nlisteners:\n  \
+                echo: {nats: true, accepts: [ask], returns: [answer], entry: true}\n  \
+                other: {nats: true, accepts: [ask], returns: [answer], entry: true}\n\
+                log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n";
+    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    folder
+}
+
+fn of_broker(folder: &Path, file: &str) -> PathBuf {
+    folder.join("hello.db.nats").join(file)
+}
+
+fn text(folder: &Path, file: &str) -> String {
+    std::fs::read_to_string(of_broker(folder, file)).unwrap().trim().to_owned()
+}
+
+pub(crate) fn start(folder: &Path) -> Running {
+    let mut running = Running::organism_with(folder, &[("PATH", &path())]);
+    running.shows("echo is ready");
+    running
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Ran {
+    systole_with(folder, arguments, &[("PATH", &path())])
+}
+
+/// The Python listener as it stands, with its key.
+fn echo(folder: &Path) -> Ends {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
+    let key = of_broker(folder, "keys/echo.nk");
+    let mut python = python();
+    python.arg(program).args([&text(folder, "address"), "shop", "echo", key.to_str().unwrap()]);
+    // It tells of every moment at which it is cut off.
+    Ends(python.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// A client with the key of `echo`.
+pub(crate) async fn client(folder: &Path) -> Client {
+    let options = ConnectOptions::with_nkey(text(folder, "keys/echo.nk")).custom_inbox_prefix("_INBOX_echo");
+    options.connect(text(folder, "address")).await.unwrap()
+}
+
+/// What `sys` tells of the broker, each as code and words.
+fn told(folder: &Path) -> Vec<(String, String)> {
+    let ran = systole(folder, &["log", "sys", "--json"]);
+    let told = ran.stdout.lines().filter_map(|line| {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let code = record["code"].as_str()?.to_owned();
+        let words = record["body"].as_str()?.split_once("message=\"")?.1.split('"').next()?.to_owned();
+        code.starts_with("bus.").then_some((code, words))
+    });
+    told.collect()
+}
+
+#[test]
+fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again() {
+    let folder = house();
+    let mut running = Running::organism_with(folder.path(), &[("PATH", &path())]);
+    running.shows("echo is ready");
+    let (address, pid) = (text(folder.path(), "address"), text(folder.path(), "lock"));
+    assert!(address.starts_with("nats://127.0.0.1:") && alive(&pid), "{address} {pid}");
+    // What a terminal sends to the organism's group is not for it.
+    let stat = std::fs::read_to_string(["/proc/", &pid, "/stat"].concat()).unwrap();
+    assert_eq!(stat.rsplit_once(')').unwrap().1.split_whitespace().nth(2), Some(pid.as_str()), "{stat}");
+    let key = text(folder.path(), "keys/echo.nk");
+    for (file, mode) in [("", 0o700), ("keys", 0o700), ("keys/echo.nk", 0o600), ("nats.conf", 0o600)] {
+        let found = std::fs::metadata(of_broker(folder.path(), file)).unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{file}");
+    }
+    let configuration = text(folder.path(), "nats.conf");
+    assert!(configuration.contains("sync_interval: always") && !configuration.contains(&key));
+    let _echo = echo(folder.path());
+    answered(&run(folder.path(), &["ask", "Who is there?"]), "You said: Who is there?");
+    let ran = running.interrupt();
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let listens = ["its broker listens on ", &address, ", which stands in "].concat();
+    let file = of_broker(folder.path(), "keys/echo.nk");
+    let enters = ["  echo: the key ", file.to_str().unwrap(), ", the inbox prefix _INBOX_echo\n"].concat();
+    assert!(ran.stderr.contains(&listens) && ran.stderr.contains(&enters), "{ran:?}");
+    assert!(!ran.stderr.contains(&key) && !ran.stdout.contains(&key), "a secret was shown");
+    assert!(!alive(&pid), "it lives on without its organism");
+    // Where no organism runs, one that is started for a question has it too; the listener comes back by itself.
+    answered(&run(folder.path(), &["ask", "And now?"]), "You said: And now?");
+    assert_eq!((text(folder.path(), "address"), text(folder.path(), "keys/echo.nk")), (address, key));
+    assert!(!alive(&text(folder.path(), "lock")), "it lives on without its organism");
+}
+
+#[tokio::test]
+async fn d7_a_broker_of_its_own_ends_with_an_organism_that_is_killed() {
+    let folder = house();
+    let running = start(folder.path());
+    let (address, pid) = (text(folder.path(), "address"), text(folder.path(), "lock"));
+    running.signal(Signal::KILL);
+    until("the broker ends", || !alive(&pid)).await;
+    drop(running);
+    let running = start(folder.path());
+    assert_eq!(text(folder.path(), "address"), address);
+    assert_eq!(running.interrupt().code, Some(130));
+}
+
+/// A broker on the folder as an organism leaves it that could not end it.
+fn left_behind(folder: &Path) -> Ends {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.arg("-become-broker").arg(std::process::id().to_string()).arg(of_broker(folder, "lock"));
+    command.args(["nats-server", "-c"]).arg(of_broker(folder, "nats.conf")).env("PATH", path());
+    Ends(command.stderr(Stdio::null()).spawn().unwrap())
+}
+
+#[tokio::test]
+async fn d7_a_broker_that_was_left_behind_is_ended_and_does_not_hinder_the_next() {
+    let folder = house();
+    assert_eq!(start(folder.path()).interrupt().code, Some(130));
+    let left = left_behind(folder.path());
+    let pid = left.0.id().to_string();
+    let address = text(folder.path(), "address").replace("nats://", "");
+    until("it listens", || std::net::TcpStream::connect(&address).is_ok()).await;
+    assert_eq!(text(folder.path(), "lock"), pid);
+    let running = start(folder.path());
+    assert!(!alive(&pid) && text(folder.path(), "lock") != pid);
+    assert_eq!(running.interrupt().code, Some(130));
+}
+
+#[test]
+fn d7_a_process_that_is_no_broker_of_ours_is_never_ended() {
+    let folder = house();
+    assert_eq!(start(folder.path()).interrupt().code, Some(130));
+    // Its number stands in the lock, as that of a broker which is gone may, and another holds the lock.
+    let bystander = Ends(Command::new("sleep").arg("600").spawn().unwrap());
+    std::fs::write(of_broker(folder.path(), "lock"), bystander.0.id().to_string()).unwrap();
+    let held = File::open(of_broker(folder.path(), "lock")).unwrap();
+    flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+    refused(&run(folder.path(), &["run"]), "bus.down", "is held by a process that is no broker");
+    assert!(alive(&bystander.0.id().to_string()));
+    flock(&held, FlockOperation::Unlock).unwrap();
+    assert_eq!(start(folder.path()).interrupt().code, Some(130));
+    assert!(alive(&bystander.0.id().to_string()));
+}
+
+#[test]
+fn d7_a_broker_of_its_own_that_dies_is_started_again_and_told_of() {
+    let folder = house();
+    let mut running = start(folder.path());
+    let _echo = echo(folder.path());
+    answered(&run(folder.path(), &["ask", "before"]), "You said: before");
+    let pid = text(folder.path(), "lock");
+    kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    running
+        .shows("bus.down the broker of this organism died, and is started again: it was killed by signal 9");
+    answered(&run(folder.path(), &["ask", "after"]), "You said: after");
+    assert_ne!(text(folder.path(), "lock"), pid);
+    assert_eq!(running.interrupt().code, Some(130));
+    assert_eq!(told(folder.path()).len(), 1, "{:?}", told(folder.path()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d6_what_the_broker_refuses_is_told_by_number_and_without_a_secret() {
+    let folder = house();
+    let mut running = start(folder.path());
+    let echo = client(folder.path()).await;
+    let publish = async |subject: &'static str| {
+        echo.publish(subject, "x".into()).await.unwrap();
+        echo.flush().await.unwrap();
+    };
+    publish("o.shop.in.other.0").await;
+    running.shows("bus.violation echo tried to publish to what it may not");
+    for _ in 0..50 {
+        publish("o.shop.in.other.1").await;
+    }
+    let _nothing = echo.subscribe("o.>").await.unwrap();
+    running.shows("bus.violation echo tried to hear what it may not, and the broker refused it: o.>");
+    let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
+    assert!(stranger.connect(text(folder.path(), "address")).await.is_err());
+    running.shows("bus.violation the broker let somebody not in");
+    let ran = running.interrupt();
+    assert_eq!(ran.code, Some(130));
+    let told = told(folder.path());
+    let words: Vec<&str> = told.iter().map(|(_, words)| words.as_str()).collect();
+    let publishes = "echo tried to publish to what it may not, and the broker refused it";
+    let wanted = [
+        [publishes, ": o.shop.in.other.0"].concat(),
+        "echo tried to hear what it may not, and the broker refused it: o.&gt;".to_owned(),
+        "the broker let somebody not in who showed no key, or none that it knows".to_owned(),
+        [publishes, ", 50 times since this was last told: o.shop.in.other.1"].concat(),
+    ];
+    assert_eq!(words, wanted);
+    assert!(told.iter().all(|(code, _)| code == "bus.violation"), "{told:?}");
+    let key = text(folder.path(), "keys/echo.nk");
+    assert!(["sesame", &key].iter().all(|secret| !ran.stdout.contains(secret)), "{ran:?}");
+}
+
+/// One clear error, with its mend.
+fn refused(ran: &Ran, code: &str, words: &str) {
+    let begin = ["error: ", code, ": "].concat();
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.starts_with(&begin) && ran.stderr.contains(words), "{ran:?}");
+    let mut lines = ran.stderr.lines().skip(1);
+    assert!(lines.next().is_some_and(|line| line.starts_with("  try: ")), "{ran:?}");
+    assert_eq!(lines.next(), None, "{ran:?}");
+}
+
+/// A nats-server that does as the script says.
+fn stands_for(folder: &Path, script: &str) -> String {
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = bin.join("nats-server");
+    std::fs::write(&program, ["#!/bin/sh\n", script, "\n"].concat()).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    bin.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_hinders_a_broker_of_its_own_is_one_clear_error() {
+    let folder = house();
+    let with = |path: &str| systole_with(folder.path(), &["run"], &[("PATH", path)]);
+    refused(
+        &with("/nowhere:/neither"),
+        "bus.down",
+        "no nats-server to start: looked for in /nowhere:/neither",
+    );
+    assert!(!of_broker(folder.path(), "").exists(), "nothing is made where nothing can be started");
+    let old = stands_for(folder.path(), "echo 'nats-server: v2.9.10'");
+    refused(&with(&old), "bus.unfit", "bin/nats-server is nats-server 2.9.10, at least 2.12 is needed");
+    refused(&with(&stands_for(folder.path(), "echo nginx")), "bus.unfit", "it said \"nginx\"");
+    let ends = "case $1 in --version) echo 'nats-server: v2.15.1';; *) echo 'no room' >&2; exit 7;; esac";
+    let ended = with(&stands_for(folder.path(), ends));
+    refused(&ended, "bus.down", "ended before it was ready: it exited 7; it said: no room");
+
+    let address = text(folder.path(), "address");
+    let taken = TcpListener::bind(address.strip_prefix("nats://").unwrap()).unwrap();
+    refused(&run(folder.path(), &["run"]), "bus.down", "is taken by another program");
+    drop(taken);
+    for wrong in ["nats://0.0.0.0:4222", "4222", "nats://127.0.0.1:0", ""] {
+        std::fs::write(of_broker(folder.path(), "address"), wrong).unwrap();
+        refused(&run(folder.path(), &["run"]), "bus.down", "holds no address of the broker");
+    }
+    std::fs::write(of_broker(folder.path(), "address"), address).unwrap();
+    std::fs::write(of_broker(folder.path(), "keys/echo.nk"), "no key").unwrap();
+    refused(&run(folder.path(), &["run"]), "bus.down", "keys/echo.nk: what stands in it is no seed");
+    std::fs::remove_file(of_broker(folder.path(), "keys/echo.nk")).unwrap();
+    assert_eq!(start(folder.path()).interrupt().code, Some(130));
+}
+
+#[test]
+fn a_broker_is_not_started_where_nobody_is_reached_over_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "organism: {name: shop}\nbus: {nats: managed}\nlisteners:\n  \
+                echo: {run: [cat], accepts: [ask], returns: [answer], entry: true}\n\
+                log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n";
+    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    let running = Running::organism_with(folder.path(), &[("PATH", "/nowhere:/bin:/usr/bin")]);
+    assert_eq!(running.interrupt().code, Some(130));
+    assert!(!of_broker(folder.path(), "").exists());
+}
+
+#[test]
+fn a_start_is_told_as_data_with_its_broker() {
+    let folder = house();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
+    command.args(["run", "--json"]).current_dir(folder.path()).env("PATH", path());
+    let mut child: Child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let line = crate::program::lines(child.stdout.take().unwrap()).recv_timeout(crate::program::PATIENCE);
+    let ends = Ends(child);
+    let told: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+    assert_eq!(told["broker"]["address"], text(folder.path(), "address"));
+    let entrance = &told["broker"]["listeners"][1];
+    assert_eq!((&entrance["listener"], &entrance["inbox"]), (&"other".into(), &"_INBOX_other".into()));
+    assert_eq!(entrance["key"], of_broker(folder.path(), "keys/other.nk").to_str().unwrap());
+    drop(ends);
+}

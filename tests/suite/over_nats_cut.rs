@@ -1,0 +1,310 @@
+//! What becomes of work when the way to the broker is slow, held up or cut, for the pump or for a worker, and when the
+//! broker itself is held or killed under load: nothing is lost, nothing is done twice, and who waits is told in time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::broker::Server;
+use crate::over_nats::{Worker, answered, asks, folder_at, next, runs, stored, told};
+use crate::program::{Events, PATIENCE, ask, run_file, systole};
+use crate::proxy::{Proxy, Way};
+
+/// How long the pump waits for the broker.
+const PUMP: Duration = Duration::from_secs(5);
+/// The broker's word that it stored something.
+const STORED: &str = "\"stream\":\"SYSTOLE_shop_BUS\",\"seq\":";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_broker_that_is_slow_to_take_a_delivery_away_does_not_hold_up_its_reply() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), "");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "hi");
+    let held = worker.pulls().await;
+    proxy.loses("stream_msg_delete_response", 1);
+    let began = Instant::now();
+    assert!(worker.says(&held, "at once").await.ends_with("/>"));
+    answered(&asked.end(), "at once");
+    proxy.has_lost(1);
+    assert!(began.elapsed() < PUMP, "it waited for the broker: {:?}", began.elapsed());
+    // What is asked while the broker has not said that the first is away goes out, and is heard.
+    answered_by(&worker, folder.path()).await;
+    assert!(began.elapsed() < PUMP, "it waited for the broker: {:?}", began.elapsed());
+}
+
+/// Asks, and answers.
+async fn answered_by(worker: &Worker, folder: &std::path::Path) {
+    let asked = asks(folder, "hi");
+    let held = worker.pulls().await;
+    worker.says(&held, "here").await;
+    answered(&asked.end(), "here");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_attempt() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", in_flight: 2, timeout: 60s");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    proxy.loses(STORED, 1);
+    let first = asks(folder.path(), "one");
+    proxy.has_lost(1);
+    let second = asks(folder.path(), "two");
+    let one = worker.pulls().await;
+    // It goes out when it is known what became of the first.
+    let two = worker.pulls().await;
+    assert_eq!(stored(&worker).await, 2, "each lies there once");
+    for held in [&one, &two] {
+        let receipt = worker.says(held, "done").await;
+        assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");
+    }
+    answered(&first.end(), "done");
+    answered(&second.end(), "done");
+    assert_eq!(told(folder.path()), ["message/request", "message/final"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a way that is held up for longer than both patiences takes a quarter of a minute"]
+async fn d7_a_delivery_that_reaches_the_broker_late_is_given_to_nobody() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", timeout: 60s, retry: {attempts: 9, backoff: 1ms..1ms}");
+    let mut running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let mut events = Events::open(&run_file(folder.path()), "", &[]);
+    proxy.goes(Way::Stall);
+    let asked = asks(folder.path(), "hi");
+    while events.next().expect("more records").2["kind"] != "attempt" {}
+    proxy.goes(Way::Pass);
+    running.shows("echo is ready");
+    let held = worker.pulls().await;
+    assert_eq!(stored(&worker).await, 1, "what came late was taken away");
+    assert!(worker.says(&held, "in time").await.ends_with("/>"));
+    answered(&asked.end(), "in time");
+    assert_eq!(told(folder.path()).first().unwrap(), "message/request");
+    assert!(!told(folder.path()).contains(&"refusal/reply.stale-lease".to_owned()));
+}
+
+/// One is with a worker, of one nobody knows whether the broker has it, and one is asked when the way is cut.
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_pump_that_is_cut_off_tells_who_waits_in_time_and_hears_what_was_out() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", in_flight: 3, timeout: 60s, retry: {attempts: 1}");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let out = asks(folder.path(), "before");
+    let held = worker.pulls().await;
+    // The pump answers behind the broker's word that the delivery is stored.
+    worker.tells(&held, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
+    proxy.loses(STORED, 1);
+    let unknown = asks(folder.path(), "nobody knows");
+    proxy.has_lost(1);
+    let doubtful = worker.pulls().await;
+    proxy.goes(Way::Cut);
+    let began = Instant::now();
+    let refused = systole(folder.path(), &["ask", "while it is cut"]);
+    assert!(began.elapsed() >= PUMP / 2, "it may come back: {:?}", began.elapsed());
+    assert!(began.elapsed() < 2 * PUMP, "{:?}", began.elapsed());
+    for (ran, code) in [(refused, "listener.down"), (unknown.end(), "listener.lost")] {
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(code) && ran.stderr.contains("no connection to the broker"), "{ran:?}");
+    }
+    assert_eq!(stored(&worker).await, 2, "what is out, and what nobody knows of");
+    proxy.goes(Way::Pass);
+    let receipt = worker.insists(&held, "I was here all the time").await;
+    assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");
+    answered(&out.end(), "I was here all the time");
+    let mut events = Events::open(&run_file(folder.path()), "", &[]);
+    let late = worker.says(&doubtful, "late").await;
+    assert!(late.contains("reply.stale-lease"), "{late}");
+    while events.next().expect("more records").2["code"] != "reply.stale-lease" {}
+    answered_by(&worker, folder.path()).await;
+    assert_eq!(told(folder.path()), ["message/request", "message/final"]);
+    // Before the last went out, what nobody knew of was taken away.
+    let taken_away = async { while stored(&worker).await > 0 {} };
+    tokio::time::timeout(PATIENCE, taken_away).await.expect("something is left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_worker_that_is_cut_off_is_told_of_and_another_has_its_work() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&server.url(), ", idle: 500ms, retry: {backoff: 1ms..1ms}");
+    let _running = runs(folder.path());
+    let (far, near) = (Worker::at(&proxy.url()).await, Worker::of(&server).await);
+    let asked = asks(folder.path(), "hi");
+    let lost = far.pulls().await;
+    proxy.goes(Way::Cut);
+    let held = near.pulls().await;
+    assert_ne!(lost.token, held.token);
+    assert!(near.says(&held, "near").await.ends_with("/>"));
+    answered(&asked.end(), "near");
+    proxy.goes(Way::Pass);
+    let late = far.insists(&lost, "far").await;
+    assert!(late.contains("reply.stale-lease"), "{late}");
+    let wanted = ["message/request", "attempt/listener.lost", "message/final", "refusal/reply.stale-lease"];
+    assert_eq!(told(folder.path()), wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_worker_that_dies_while_the_pump_is_cut_off_is_found_out_afterwards() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", idle: 500ms, timeout: 60s, retry: {backoff: 1ms..1ms}");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let mut advisories =
+        worker.client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>").await.unwrap();
+    let asked = asks(folder.path(), "hi");
+    let lost = worker.pulls().await;
+    worker.tells(&lost, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
+    proxy.goes(Way::Cut);
+    // The broker says it once, and the pump is not there.
+    next(&mut advisories).await;
+    proxy.goes(Way::Pass);
+    let held = worker.pulls().await;
+    assert_ne!(lost.token, held.token);
+    assert!(worker.says(&held, "again").await.ends_with("/>"));
+    answered(&asked.end(), "again");
+    assert_eq!(told(folder.path()), ["message/request", "attempt/listener.lost", "message/final"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_broker_that_is_held_for_seven_seconds_loses_nothing_and_costs_no_attempt() {
+    let server = Server::start();
+    let folder = folder_at(&server.url(), ", in_flight: 2, timeout: 60s");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let out = asks(folder.path(), "before");
+    let before = worker.pulls().await;
+    server.pause();
+    let asked = asks(folder.path(), "while it is held");
+    let early = tokio::time::timeout(Duration::from_secs(7), worker.client.request("nobody", "".into()));
+    assert!(early.await.is_err(), "it answered while it was held");
+    server.go_on();
+    let while_held = worker.pulls().await;
+    for held in [&before, &while_held] {
+        let receipt = worker.insists(held, "done").await;
+        assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");
+    }
+    answered(&out.end(), "done");
+    answered(&asked.end(), "done");
+    assert_eq!(told(folder.path()), ["message/request", "message/final"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_over_a_slow_way_every_word_comes_once_and_in_its_order() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", in_flight: 3");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    proxy.goes(Way::Slow(Duration::from_millis(50)));
+    let asked: Vec<_> = (0..3).map(|_| asks(folder.path(), "hi")).collect();
+    for number in 0..3 {
+        let held = worker.pulls().await;
+        let told = worker.tells(&held, "ask", &format!("id=\"{number}\""), "<view from-seq=\"0\"/>").await;
+        assert!(told.contains(">hi</"), "{told}");
+        assert!(worker.says(&held, "slowly").await.ends_with("/>"));
+    }
+    asked.into_iter().for_each(|asked| answered(&asked.end(), "slowly"));
+    assert_eq!(told(folder.path()), ["message/request", "message/final"]);
+}
+
+/// Some are with a worker, some lie in the stream, one may be on its way, and some come when nobody is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_broker_that_is_killed_with_twenty_under_way_answers_each_once() {
+    let mut server = Server::start();
+    let more = ", in_flight: 20, timeout: 60s, retry: {attempts: 9, backoff: 1ms..1ms}";
+    let folder = folder_at(&server.url(), more);
+    let _running = runs(folder.path());
+    let run = run_file(folder.path());
+    let worker = Worker::of(&server).await;
+    let mut events = Events::open(&run, "", &[]);
+    let send = |count: usize| {
+        for _ in 0..count {
+            let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hi</ask>";
+            assert_eq!(ask(&run, "POST", "/v1/messages?to=echo", &[], body).status, 202);
+        }
+    };
+    send(5);
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        held.push(worker.pulls().await);
+    }
+    send(10);
+    server.kill();
+    send(5);
+    server.start_again();
+    let (mut taken, mut late) = (0, 0);
+    while taken < 20 {
+        let next = match held.pop() {
+            Some(next) => next,
+            None => worker.pulls().await,
+        };
+        let receipt = worker.insists(&next, "done").await;
+        if receipt.contains("reply.stale-lease") { late += 1 } else { taken += 1 }
+    }
+    assert!(late <= 1, "of one alone it may be unknown whether the broker has it: {late}");
+    let mut finals = BTreeMap::<String, usize>::new();
+    while finals.values().sum::<usize>() < 20 {
+        let (_, _, record) = events.next().expect("more records");
+        assert_ne!(record["kind"], "outcome", "nothing fails: {record}");
+        if record["code"] == "final" {
+            *finals.entry(record["thread"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+    }
+    assert!(finals.len() == 20 && finals.values().all(|count| *count == 1), "{finals:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_what_is_no_progress_is_refused_on_the_subject_of_progress_and_ends_nothing() {
+    let server = Server::start();
+    let folder = folder_at(&server.url(), ", in_flight: 1");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "hi");
+    let held = worker.pulls().await;
+    let answer = "<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">aside</answer>";
+    let request = async_nats::Request::new().payload(held.word("reply", "", answer).into());
+    let refused = worker.client.send_request("o.shop.live.echo", request.timeout(Some(PUMP))).await.unwrap();
+    let refused = String::from_utf8(refused.payload.to_vec()).unwrap();
+    assert!(refused.contains("reply.wrong-subject"), "{refused}");
+    // Without a place for the answer it is recorded all the same.
+    let mut events = Events::open(&run_file(folder.path()), "", &[]);
+    let notice = held.word("notice", "code=\"own.word\"", "a word aside");
+    worker.client.publish("o.shop.live.echo", notice.into()).await.unwrap();
+    while events.next().expect("more records").2["code"] != "reply.wrong-subject" {}
+    assert!(worker.says(&held, "on its subject").await.ends_with("/>"));
+    answered(&asked.end(), "on its subject");
+    // Its slot, the only one, is free again.
+    answered_by(&worker, folder.path()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_the_broker_refuses_a_pull_that_waits_longer_than_its_answer_is_known() {
+    let server = Server::start();
+    let folder = folder_at(&server.url(), "");
+    let _running = runs(folder.path());
+    let client = server.client().await;
+    let inbox = client.new_inbox();
+    let mut ear = client.subscribe(inbox.clone()).await.unwrap();
+    for (seconds, wanted) in [(301_u64, Some("Exceeded MaxRequestExpires")), (300, None)] {
+        let pull = format!("{{\"batch\":1,\"expires\":{}}}", seconds * 1_000_000_000);
+        let subject = "$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.echo";
+        client.publish_with_reply(subject, inbox.clone(), pull.into()).await.unwrap();
+        if let Some(wanted) = wanted {
+            let said = next(&mut ear).await;
+            assert!(said.description.clone().unwrap().contains(wanted), "{said:?}");
+        }
+    }
+    // The second waits, and has what is asked next.
+    let _asked = asks(folder.path(), "hi");
+    assert_eq!(next(&mut ear).await.subject.as_str(), "o.shop.dlv.echo");
+}

@@ -1,0 +1,85 @@
+//! What becomes of work whose stream or consumer is gone while the organism runs: that is noticed, told, made good, and
+//! what was out is handed over again.
+
+use async_nats::jetstream;
+
+use crate::broker::Server;
+use crate::over_nats::{Held, Worker, answered, asks, folder_at, runs, told};
+use crate::program::{Running, systole};
+
+const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
+
+/// The attempt that was out is over, and its worker comes too late; the next one is answered.
+async fn is_made_again(server: &Server, folder: &std::path::Path, asked: Running, lost: &Held, why: &str) {
+    let worker = Worker::of(server).await;
+    let late = worker.insists(lost, "late").await;
+    assert!(late.contains("reply.stale-lease"), "{late}");
+    let held = worker.pulls().await;
+    assert_ne!(held.token, lost.token);
+    assert!(worker.says(&held, "again").await.ends_with("/>"));
+    answered(&asked.end(), "again");
+    let told = told(folder);
+    let wanted = ["message/request", "attempt/listener.lost", "refusal/reply.stale-lease", "message/final"];
+    assert_eq!(told, wanted);
+    let sys = systole(folder, &["log", "sys"]).stdout;
+    assert!(sys.contains("listener-left") && sys.contains(why), "{sys}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_stream_that_somebody_deletes_is_made_again_and_what_was_out_goes_out_again() {
+    let server = Server::start();
+    let folder = folder_at(&server.url(), MORE);
+    let mut running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "hi");
+    let lost = worker.pulls().await;
+    jetstream::new(worker.client.clone()).delete_stream("SYSTOLE_shop_BUS").await.unwrap();
+    running.shows("echo is ready");
+    is_made_again(&server, folder.path(), asked, &lost, "the stream SYSTOLE_shop_BUS is gone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
+    let server = Server::start();
+    let folder = folder_at(&server.url(), MORE);
+    let mut running = runs(folder.path());
+    let client = server.client().await;
+    jetstream::new(client).delete_stream("SYSTOLE_shop_BUS").await.unwrap();
+    // Nothing was out, so nobody looked: the first that is sent finds out, and goes out again.
+    let asked = asks(folder.path(), "hi");
+    running.shows("echo is ready");
+    let worker = Worker::of(&server).await;
+    let held = worker.pulls().await;
+    assert!(worker.says(&held, "again").await.ends_with("/>"));
+    answered(&asked.end(), "again");
+    assert_eq!(told(folder.path()), ["message/request", "attempt/listener.down", "message/final"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_consumer_that_somebody_deletes_is_made_again_and_what_was_out_goes_out_again() {
+    let server = Server::start();
+    let folder = folder_at(&server.url(), MORE);
+    let mut running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "hi");
+    let lost = worker.pulls().await;
+    let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
+    stream.delete_consumer("echo").await.unwrap();
+    running.shows("echo is ready");
+    is_made_again(&server, folder.path(), asked, &lost, "the consumer echo is gone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_broker_that_comes_back_with_nothing_is_given_everything_again() {
+    let mut server = Server::start();
+    let folder = folder_at(&server.url(), MORE);
+    let mut running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "hi");
+    let lost = worker.pulls().await;
+    server.kill();
+    server.loses_everything();
+    server.start_again();
+    running.shows("echo is ready");
+    is_made_again(&server, folder.path(), asked, &lost, "the stream SYSTOLE_shop_BUS is gone").await;
+}

@@ -1,0 +1,326 @@
+//! What tests of workers over a broker share: a broker that holds everybody to their rights, an organism that runs over it
+//! as a process of its own, and workers, in this process and in others. It tests nothing.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use async_nats::ConnectOptions;
+use futures_core::Stream as _;
+use rustix::process::{Pid, Signal, kill_process};
+use systole_kit::Payload;
+use systole_kit::nats::{News, Unserved, Worker};
+use systole_kit::reply::Said;
+use systole_kit::stdio::Turn;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::broker::{Server, python};
+use crate::organism::folder;
+use crate::program::{Events, PATIENCE, Ran, Running, ask, lines, run_file, systole, systole_with};
+
+pub(crate) const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
+/// Says to a process of this suite that it is a worker, and of what kind.
+pub(crate) const KIND: &str = "SYSTOLE_TEST_WORKER";
+
+/// A broker with the written configuration, the keys, and an organism that runs over it.
+pub(crate) struct House {
+    pub(crate) server: Server,
+    folder: tempfile::TempDir,
+    running: Option<Running>,
+}
+
+pub(crate) fn file(url: &str, more: &str) -> String {
+    [
+        "organism: {name: shop, entry: echo}\nbus: {nats: '",
+        url,
+        "', key_env: BUS_KEY}\nlisteners:\n  echo: {nats: true, accepts: [ask], returns: [answer], entry: true",
+        more,
+        "}\n  other: {nats: true, accepts: [ask], returns: [answer], entry: true",
+        more,
+        "}\n",
+        "log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n",
+    ]
+    .concat()
+}
+
+impl House {
+    /// Opens it, with more keys for the listeners.
+    pub(crate) fn open(more: &str) -> House {
+        let mut house = House::still(more);
+        house.starts();
+        house
+    }
+
+    /// The same without the organism: it has never run.
+    pub(crate) fn still(more: &str) -> House {
+        let folder = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", more))]);
+        let written = systole(folder.path(), &["permissions", "--nats-config"]);
+        assert_eq!(written.code, Some(0), "{written:?}");
+        let server = Server::whole(&written.stdout);
+        std::fs::write(folder.path().join("organism.yaml"), file(&server.url(), more)).unwrap();
+        House { server, folder, running: None }
+    }
+
+    pub(crate) fn starts(&mut self) {
+        let mut running = Running::organism_with(self.path(), &[("BUS_KEY", &self.seed("_pump"))]);
+        running.shows("echo is ready");
+        self.running = Some(running);
+    }
+
+    /// Ends the organism as kill -9 does.
+    pub(crate) fn kills_organism(&mut self) {
+        drop(self.running.take());
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn key(&self, name: &str) -> std::path::PathBuf {
+        self.path().join("keys").join([name, ".nk"].concat())
+    }
+
+    pub(crate) fn seed(&self, name: &str) -> String {
+        std::fs::read_to_string(self.key(name)).unwrap().trim().to_owned()
+    }
+
+    pub(crate) fn systole(&self, arguments: &[&str]) -> Ran {
+        systole_with(self.path(), arguments, &[("BUS_KEY", &self.seed("_pump"))])
+    }
+
+    /// Somebody with that key.
+    pub(crate) async fn client(&self, key: &str, inbox: &str) -> async_nats::Client {
+        let options = ConnectOptions::with_nkey(self.seed(key)).custom_inbox_prefix(inbox);
+        options.connect(self.server.url()).await.unwrap()
+    }
+
+    /// Asks a service, as the pump may.
+    pub(crate) async fn service(&self, subject: &'static str) -> serde_json::Value {
+        let pump = self.client("_pump", "_INBOX_pump_shop").await;
+        let answer = pump.request(subject, "".into()).await.unwrap();
+        serde_json::from_slice(&answer.payload).unwrap()
+    }
+
+    pub(crate) fn worker(&self) -> Worker {
+        Worker::new(&self.server.url(), "shop", "echo").key_file(self.key("echo"))
+    }
+
+    /// A worker in a process of its own.
+    pub(crate) fn process(&self, kind: &str) -> Process {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "--ignored", "--nocapture", "over_nats_kit::process_that_works"]);
+        command
+            .env(KIND, kind)
+            .env("SYSTOLE_NATS", self.server.url())
+            .env("SYSTOLE_KEY_FILE", self.key("echo"));
+        command.env("SYSTOLE_ORGANISM", "shop").env("SYSTOLE_LISTENER", "echo");
+        Process::of(command)
+    }
+
+    /// The Python listener as it stands.
+    pub(crate) fn python(&self) -> Process {
+        let mut python = python();
+        python.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py"));
+        python.args([&self.server.url(), "shop", "echo"]).arg(self.key("echo"));
+        Process::of(python)
+    }
+
+    /// Sends a question and waits for nothing but that it is taken; gives its thread.
+    pub(crate) fn sends(&self, words: &str) -> String {
+        self.sends_to("echo", words)
+    }
+
+    pub(crate) fn sends_to(&self, listener: &str, words: &str) -> String {
+        let body = ["<ask xmlns=\"", TALK, "\">", words, "</ask>"].concat();
+        let path = ["/v1/messages?to=", listener].concat();
+        let sent = ask(&run_file(self.path()), "POST", &path, &[], &body);
+        assert_eq!(sent.status, 202, "{sent:?}");
+        sent.json["thread"].as_str().unwrap().to_owned()
+    }
+
+    /// Lasts longer than the idle time of the listeners, by the broker's own clock: a worker of the other one, which has as
+    /// much of it, says nothing for so long.
+    pub(crate) async fn idles(&self) {
+        let mut events = self.events();
+        let other = self.client("other", "_INBOX_other").await;
+        let inbox = other.new_inbox();
+        let mut ear = other.subscribe(inbox.clone()).await.unwrap();
+        let api = "$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.other";
+        let pull = "{\"batch\":1,\"expires\":60000000000}";
+        other.publish_with_reply(api, inbox, pull.into()).await.unwrap();
+        let thread = self.sends_to("other", "hold this");
+        next(&mut ear).await;
+        let lost = tokio::task::spawn_blocking(move || {
+            let mut records = std::iter::from_fn(|| events.next()).map(|(_, _, record)| record);
+            records.find(|record| record["thread"] == *thread && record["kind"] == "attempt").unwrap()
+        });
+        assert_eq!(lost.await.unwrap()["code"], "listener.lost");
+    }
+
+    pub(crate) fn events(&self) -> Events {
+        Events::open(&run_file(self.path()), "", &[])
+    }
+
+    /// The kinds and codes of the newest thread's records, in their order.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told_of("@last")
+    }
+
+    pub(crate) fn told_of(&self, thread: &str) -> Vec<String> {
+        let ran = self.systole(&["log", thread, "--json"]);
+        let line = |line: &str| {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            [record["kind"].as_str().unwrap(), "/", record["code"].as_str().unwrap_or("")].concat()
+        };
+        ran.stdout.lines().map(line).collect()
+    }
+}
+
+pub(crate) async fn next(ear: &mut async_nats::Subscriber) -> async_nats::Message {
+    let came = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *ear).poll_next(cx));
+    tokio::time::timeout(PATIENCE, came).await.expect("nothing came").expect("it ended")
+}
+
+/// The next final on a stream of events, with what it says.
+pub(crate) fn final_of(events: &mut Events) -> String {
+    loop {
+        let (_, _, record) = events.next().expect("more records");
+        assert_ne!(record["kind"], "outcome", "nothing fails: {record}");
+        if record["code"] == "final" {
+            return record["body"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
+/// A process that ends with the test.
+pub(crate) struct Process {
+    child: Child,
+    stderr: Receiver<String>,
+}
+
+impl Process {
+    pub(crate) fn of(mut command: Command) -> Process {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stderr = lines(child.stderr.take().unwrap());
+        Process { child, stderr }
+    }
+
+    /// Waits for a line on stderr that contains this.
+    pub(crate) fn says(&self, wanted: &str) {
+        let mut heard = String::new();
+        while let Ok(line) = self.stderr.recv_timeout(PATIENCE) {
+            if line.contains(wanted) {
+                return;
+            }
+            heard.push_str(&line);
+        }
+        panic!("wanted {wanted:?} on stderr, heard {heard}");
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn ends(mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Tells it to stop, and waits until it has.
+    pub(crate) fn stops(self) {
+        self.signal(Signal::TERM);
+        self.ends();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is as good.
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+/// A worker in this process, until it is told to stop.
+pub(crate) struct Serving {
+    stop: Option<oneshot::Sender<()>>,
+    ended: JoinHandle<Result<(), Unserved>>,
+    pub(crate) news: Arc<Mutex<Vec<News>>>,
+}
+
+impl Serving {
+    pub(crate) fn of<A: Into<Said> + 'static>(
+        worker: Worker,
+        answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
+    ) -> Serving {
+        let news = Arc::new(Mutex::new(Vec::new()));
+        let told = news.clone();
+        let worker = worker.tell(move |one| told.lock().unwrap().push(one.clone()));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = worker.serve(answer, async {
+            // Who stops a worker and who forgets it are the same to it.
+            let _either = stopped.await;
+        });
+        #[expect(clippy::disallowed_methods, reason = "a test has no organism to start tasks in")]
+        let ended = tokio::spawn(serving);
+        Serving { stop: Some(stop), ended, news }
+    }
+
+    pub(crate) fn is_to_stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    pub(crate) async fn stops(mut self) -> Vec<News> {
+        if self.stop.is_some() {
+            self.is_to_stop();
+        }
+        tokio::time::timeout(PATIENCE, self.ended).await.expect("it does not end").unwrap().unwrap();
+        self.news.lock().unwrap().clone()
+    }
+}
+
+pub(crate) fn answer(words: &str) -> Payload {
+    Payload::write(TALK, "answer", |inside| inside.text(words))
+}
+
+/// A gate in an author's function: it says when somebody stands there, and lets in one for each word.
+pub(crate) struct Gate {
+    came: Mutex<Receiver<String>>,
+    open: SyncSender<()>,
+}
+
+pub(crate) struct Door {
+    came: SyncSender<String>,
+    open: Mutex<Receiver<()>>,
+}
+
+pub(crate) fn gate() -> (Gate, Door) {
+    // More than any test here sends.
+    let ((came, comes), (open, opened)) = (sync_channel(100), sync_channel(100));
+    (Gate { came: Mutex::new(comes), open }, Door { came, open: Mutex::new(opened) })
+}
+
+impl Gate {
+    pub(crate) fn comes(&self) -> String {
+        self.came.lock().unwrap().recv_timeout(PATIENCE).expect("nobody came")
+    }
+
+    pub(crate) fn opens(&self) {
+        self.open.send(()).unwrap();
+    }
+}
+
+impl Door {
+    pub(crate) fn pass(&self, turn: &Turn<'_>) {
+        self.came.send(turn.request().text()).unwrap();
+        self.open.lock().unwrap().recv_timeout(PATIENCE).expect("nobody opens");
+    }
+}
