@@ -2,6 +2,7 @@
 //! Data goes to stdout, talk to stderr, and how a command ended is one of the exits of `exit`.
 
 mod approve;
+mod as_of;
 mod ask;
 mod awaited;
 mod cancel;

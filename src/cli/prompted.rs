@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use systole_agent::chain::{self, Read};
 use systole_kit::writer::visible;
 
+use super::as_of::AsOf;
 use super::exit::Exit;
-use super::looking::{Looking, parted};
-use super::place::Place;
 use super::screen::Screen;
 use crate::audit::prompts::{self, Called, Unshown};
 
@@ -15,10 +14,7 @@ use crate::audit::prompts::{self, Called, Unshown};
 #[derive(Args, Debug)]
 pub(super) struct Prompted {
     #[command(flatten)]
-    place: Place,
-    /// Its id, its beginning, or @last; with @N behind it: up to record N
-    #[arg(default_value = "@last")]
-    thread: String,
+    at: AsOf,
 }
 
 impl Prompted {
@@ -27,10 +23,8 @@ impl Prompted {
     }
 
     fn show(&self) -> Result<Exit, Exit> {
-        let looking = Looking::open(&self.place)?;
+        let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let (typed, seq) = parted(&self.thread);
-        let (id, seq) = (looking.find(typed)?, seq.unwrap_or(u64::MAX));
         let found = prompts::called(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(called) = found else {
             let words = ["thread ", id.as_str(), " has no call to a model up to there"].concat();

@@ -2,19 +2,15 @@
 
 use clap::Args;
 
+use super::as_of::AsOf;
 use super::exit::Exit;
-use super::looking::{Looking, parted};
-use super::place::Place;
 use crate::audit::todo;
 
 /// Which thread, and when.
 #[derive(Args, Debug)]
 pub(super) struct Todo {
     #[command(flatten)]
-    place: Place,
-    /// Its id, its beginning, or @last; with @N behind it: after record N
-    #[arg(default_value = "@last")]
-    thread: String,
+    at: AsOf,
 }
 
 impl Todo {
@@ -23,10 +19,8 @@ impl Todo {
     }
 
     fn show(&self) -> Result<Exit, Exit> {
-        let looking = Looking::open(&self.place)?;
+        let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let (typed, seq) = parted(&self.thread);
-        let (id, seq) = (looking.find(typed)?, seq.unwrap_or(u64::MAX));
         let read = todo::read(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(lists) = read else {
             return Err(screen.fail(Exit::Usage, ["thread ", id.as_str(), " has no record"].concat()));

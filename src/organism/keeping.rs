@@ -94,9 +94,10 @@ pub(super) async fn open(
                 let why = ["it is not there any more, and the copy ", &copy, " is not empty"].concat();
                 return Err(LogFault::Apart { path, why }.into());
             }
-            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas).await?;
+            let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas);
+            let stream = Box::pin(stream).await?;
             let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
-            let opened = nats::open(stream, copy, manner, Box::new(wake::checkpoint)).await?;
+            let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
             Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
         }

@@ -139,8 +139,7 @@ fn nodes_in_turn(seed: u64, blows: &[(bool, Fate)]) {
     assert!(board.acknowledges(5, life::PATIENCE), "{}", life::last_words(&trial.house));
     for (leads, fate) in blows {
         let leader = cluster.leader(0, "SYSTOLE_soak_LOG");
-        let other = leader + 1 + usize::from(dice.below(2) == 0);
-        let which = if *leads { leader } else { other % NODES };
+        let which = if *leads { leader } else { (leader + 1 + usize::from(dice.below(2) == 1)) % NODES };
         let struck = Instant::now();
         match fate {
             Fate::Killed => cluster.node(which).kill(),
@@ -195,7 +194,14 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     cluster.node(0).kill();
     cluster.leader(1, "SYSTOLE_shop_LOG");
     cluster.leader(1, "SYSTOLE_shop_BUS");
-    let asked = systole(folder.path(), &["ask", "hello"]);
+    // Until the others have agreed who speaks for them nobody answers what is asked of all.
+    let end = Instant::now() + PATIENCE;
+    let asked = loop {
+        let asked = systole(folder.path(), &["ask", "hello"]);
+        if asked.code != Some(5) || Instant::now() > end {
+            break asked;
+        }
+    };
     assert_eq!(asked.stdout, "heard\n", "{asked:?}");
     // What the one that is there says of the others suffices while the organism runs.
     cluster.node(0).start_again();
@@ -289,10 +295,10 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
         }
     };
     assert!(
-        matches!(&lost, Commit::Conflict(words) if words.contains("has lost what was stored at ")),
+        matches!(&lost, Commit::Conflict(words) if words.contains("has lost what was stored")),
         "{lost:?}"
     );
     drop(log);
     let Err(Unopened::Log(LogFault::Apart { why, .. })) = open().map(drop) else { panic!("it was taken") };
-    assert!(why.starts_with("it does not hold the bundle that the copy "), "{why}");
+    assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");
 }

@@ -93,7 +93,12 @@ impl Running {
 
     /// The same with these variables in its environment.
     pub(crate) fn organism_with(folder: &Path, variables: &[(&str, &str)]) -> Running {
-        let mut command = command(folder, &["run"]);
+        Running::organism_set(folder, &[], variables)
+    }
+
+    /// The same with these options, of which `--set` is one.
+    pub(crate) fn organism_set(folder: &Path, options: &[&str], variables: &[(&str, &str)]) -> Running {
+        let mut command = command(folder, &[&["run"], options].concat());
         let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
         running.says("its log is");
         running

@@ -3,21 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use systole::audit::causes;
 use systole::audit::trail::Trail;
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use systole::words::ports::{
-    Batch, Commit, LogFault, LogReader, LogWriter as _, Opening, Position, Row as FoldRow,
-};
-use systole::words::record::{Header, Kind, Mark, Record, Role, Timing, head_zero};
+use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole::words::ports::{Batch, Commit, LogWriter as _};
+use systole::words::record::{Header, Kind, Mark, Role, Timing, head_zero};
 use systole::words::time::Millis;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload};
 use crate::program::{Running, systole};
+use crate::shaky_log::Shaky;
 
 /// What a trail prints, each line asserted to fit a terminal.
 #[track_caller]
@@ -293,52 +291,6 @@ fn c12_what_is_not_there_is_told_with_the_mend_and_damage_is_never_told_as_a_cau
     refused(&["--text", "there"], 7, &["record 1 of thread sess-"]);
 }
 
-/// A log that counts the records that it is asked for.
-struct Counting {
-    log: Memory,
-    read: AtomicUsize,
-}
-
-impl Counting {
-    fn counted(
-        &self,
-        found: Result<Vec<(Position, Record)>, LogFault>,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.read.fetch_add(found.as_ref().map_or(0, Vec::len), Ordering::Relaxed);
-        found
-    }
-}
-
-impl LogReader for Counting {
-    fn opening(&self) -> Result<Opening, LogFault> {
-        self.log.opening()
-    }
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
-    }
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        self.log.row(thread)
-    }
-    fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.counted(self.log.of_thread(id, seq, limit))
-    }
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.counted(self.log.after(position, limit))
-    }
-    fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
-        self.log.by_key(id, who, key)
-    }
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads(limit)
-    }
-    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads_like(prefix, limit)
-    }
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
-    }
-}
-
 /// A long thread: a timer is set at its beginning, and fires at its end; in between messages come and are answered.
 /// The clock stands at `time` when a record is made.
 fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
@@ -391,12 +343,12 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
 
 /// The numbers of a trail, and how many records were read for it.
 fn followed(log: Memory, thread: &ThreadId) -> (Vec<u64>, usize) {
-    let reader = Counting { log, read: AtomicUsize::new(0) };
+    let reader = Shaky::of(log);
     let last = causes::last(&reader, thread).unwrap().unwrap();
     let mut seqs = Vec::new();
     let none = |_: &[u8]| Err("no configuration".to_owned());
     Trail::through(&reader, &none).follow(last, |link| seqs.push(link.placed.1.header.seq)).unwrap();
-    (seqs, reader.read.into_inner())
+    (seqs, reader.was_read().len() + reader.walked())
 }
 
 #[test]

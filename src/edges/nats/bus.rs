@@ -63,9 +63,8 @@ pub(super) async fn find_or_make(
     copies: usize,
 ) -> Result<Option<usize>, Unusable> {
     let wanted = ours(organism, subjects, copies);
-    let made_again = "while the organism is stopped: it is made again, and the log sends again what was out";
     let found = found_or_made(wire, organism, &wanted).await?;
-    judge(wire, organism, &wanted, &found.config, altered, made_again)?;
+    judge(wire, organism, &wanted, &found.config, &DELIVERIES)?;
     enough_copies(wire, &found.config, copies).await?;
     Ok(largest(&found.config))
 }
@@ -143,49 +142,74 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
     }
 }
 
+/// What one stream is held to that another is not, and the words for it.
+pub(super) struct Held {
+    /// Where its retention is another.
+    pub(super) retention: &'static str,
+    /// Whose the messages of one subject are.
+    pub(super) share: &'static str,
+    /// Whether deleting from it is allowed, or forbidden, as it may not be.
+    pub(super) deleting: fn(&Config) -> bool,
+    /// Where that is so.
+    pub(super) deleted: &'static str,
+    /// What to do about a stream that somebody altered.
+    pub(super) mend: &'static str,
+}
+
+/// The stream of deliveries.
+const DELIVERIES: Held = Held {
+    retention: "its retention is no work queue",
+    share: "for each listener",
+    deleting: |found| found.sealed || found.deny_delete || found.deny_purge,
+    deleted: "nothing can be deleted from it",
+    mend: "while the organism is stopped: it is made again, and the log sends again what was out",
+};
+
 /// Holds a stream that is there against what we would make.
 pub(super) fn judge(
     wire: &Wire,
     organism: &Name,
     wanted: &Config,
     found: &Config,
-    altered: fn(&Config, &Config) -> Vec<String>,
-    mend: &'static str,
+    held: &Held,
 ) -> Result<(), Unusable> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     match owner(found, organism) {
         Owner::Other(why) => Err(Unusable::Foreign { address, stream, why }),
         Owner::Ours(format) => match format.parse::<u32>() {
-            Ok(FORMAT) => match altered(wanted, found) {
+            Ok(FORMAT) => match altered(wanted, found, held) {
                 changes if changes.is_empty() => Ok(()),
-                changes => Err(Unusable::Altered { address, stream, why: line(&changes.join(", ")), mend }),
+                changes => Err(Unusable::Altered {
+                    address,
+                    stream,
+                    why: line(&changes.join(", ")),
+                    mend: held.mend,
+                }),
             },
             _ => Err(Unusable::Newer { address, stream, found: line(&format), known: FORMAT }),
         },
     }
 }
 
-/// What of a stream would lose deliveries, or send them elsewhere. What an operator may choose is not looked at: copies,
+/// What of a stream would lose what is in it, or send it elsewhere. What an operator may choose is not looked at: copies,
 /// placement, compression, and room, because a full stream refuses.
-fn altered(wanted: &Config, found: &Config) -> Vec<String> {
+fn altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
     let subjects =
         || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));
     let said: [(bool, &dyn Fn() -> String); 10] = [
         (found.subjects != wanted.subjects, &subjects),
-        (found.retention != wanted.retention, &|| "its retention is no work queue".to_owned()),
+        (found.retention != wanted.retention, &|| held.retention.to_owned()),
         (found.storage != wanted.storage, &|| "its storage is no file".to_owned()),
         (found.discard != wanted.discard, &|| "it drops old messages for new ones".to_owned()),
         (found.max_age > Duration::ZERO, &|| {
             format!("it drops messages after {} s", found.max_age.as_secs_f64())
         }),
         (found.max_messages_per_subject > 0, &|| {
-            format!("it keeps {} messages for each listener", found.max_messages_per_subject)
+            format!("it keeps {} messages {}", found.max_messages_per_subject, held.share)
         }),
         (found.no_ack, &|| "it does not say what it stored".to_owned()),
         (found.persist_mode == Some(PersistenceMode::Async), &|| "it says `stored` before it is".to_owned()),
-        (found.sealed || found.deny_delete || found.deny_purge, &|| {
-            "nothing can be deleted from it".to_owned()
-        }),
+        ((held.deleting)(found), &|| held.deleted.to_owned()),
         (found.mirror.is_some() || found.sources.is_some() || found.subject_transform.is_some(), &|| {
             "it takes messages from other streams, or writes subjects anew".to_owned()
         }),

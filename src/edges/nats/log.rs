@@ -12,9 +12,7 @@ use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::object_store::{self, ObjectMetadata, ObjectStore};
 use async_nats::jetstream::response::Response;
-use async_nats::jetstream::stream::{
-    Config, DiscardPolicy, Info, PersistenceMode, RawMessage, RetentionPolicy, StorageType,
-};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessage, RetentionPolicy, StorageType};
 use async_nats::{Client, Subscriber};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
@@ -30,6 +28,15 @@ const HEADERS: usize = 1024;
 const LARGEST: usize = 900 << 10;
 /// Most bytes of what lies apart that travel as one message, where the broker would take more.
 const CHUNK: usize = 128 << 10;
+
+/// The stream of a log.
+const RECORDS: bus::Held = bus::Held {
+    retention: "messages leave it when they were read",
+    share: "of a partition",
+    deleting: |found| !found.deny_delete || !found.deny_purge,
+    deleted: "messages can be deleted from it",
+    mend: "only if its records may be lost: better give it back the settings it was made with",
+};
 
 /// A message of the stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,11 +106,10 @@ impl LogStream {
             ..Config::default()
         };
         let found: Info = bus::found_or_made(wire, organism, &wanted).await?;
-        let lost = "only if its records may be lost: better give it back the settings it was made with";
-        bus::judge(wire, organism, &wanted, &found.config, altered, lost)?;
+        bus::judge(wire, organism, &wanted, &found.config, &RECORDS)?;
         bus::enough_copies(wire, &found.config, replicas).await?;
         let largest = bus::largest(&found.config).unwrap_or(usize::MAX);
-        let apart = bucket(wire, subjects.bucket(), replicas).await?;
+        let apart = Box::pin(bucket(wire, subjects.bucket(), replicas)).await?;
         let (stream, copies) = (wanted.name, found.config.num_replicas.max(replicas));
         Ok(LogStream { broker, organism: organism.clone(), stream, largest, copies, apart })
     }
@@ -290,29 +296,4 @@ async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectSt
         }
     };
     wire.heard(&what, Box::pin(found)).await?.map_err(|error| wire.refused(&what, &error.to_string()))
-}
-
-/// What of a stream would lose records, or send them elsewhere.
-fn altered(wanted: &Config, found: &Config) -> Vec<String> {
-    let subjects =
-        || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));
-    let said: [(bool, &dyn Fn() -> String); 10] = [
-        (found.subjects != wanted.subjects, &subjects),
-        (found.retention != wanted.retention, &|| "messages leave it when they were read".to_owned()),
-        (found.storage != wanted.storage, &|| "its storage is no file".to_owned()),
-        (found.discard != wanted.discard, &|| "it drops old messages for new ones".to_owned()),
-        (found.max_age > Duration::ZERO, &|| {
-            format!("it drops messages after {} s", found.max_age.as_secs_f64())
-        }),
-        (found.max_messages_per_subject > 0, &|| {
-            format!("it keeps {} messages of a partition", found.max_messages_per_subject)
-        }),
-        (found.no_ack, &|| "it does not say what it stored".to_owned()),
-        (found.persist_mode == Some(PersistenceMode::Async), &|| "it says `stored` before it is".to_owned()),
-        (!found.deny_delete || !found.deny_purge, &|| "messages can be deleted from it".to_owned()),
-        (found.mirror.is_some() || found.sources.is_some() || found.subject_transform.is_some(), &|| {
-            "it takes messages from other streams, or writes subjects anew".to_owned()
-        }),
-    ];
-    said.iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words()).collect()
 }

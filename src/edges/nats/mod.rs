@@ -36,10 +36,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Broker {
     wire: Wire,
     organism: Name,
+    copies: usize,
     subjects: Subjects,
     // The stream may be narrower than the server.
     largest: Option<usize>,
-    copies: usize,
 }
 
 impl Broker {
@@ -69,7 +69,7 @@ impl Broker {
         fitness::jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
-        Ok(Broker { wire, organism: organism.clone(), subjects, largest, copies })
+        Ok(Broker { wire, organism: organism.clone(), copies, subjects, largest })
     }
 
     /// Makes the organism's stream where it has gone since: somebody removed it, or the broker came back without it.

@@ -26,9 +26,10 @@ use super::unusable::{Unusable, line};
 use crate::edges::system;
 use crate::words::ids::Name;
 
-/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew: so
-/// a broker that is held up, or a way on which nothing comes through, is known after some twenty seconds.
-const PING: Duration = Duration::from_secs(5);
+/// How often a connection on which nothing comes is tried. One that answers none of three is given up and made anew, with
+/// another server of the cluster if there is one: so a broker that is held up, or a way on which nothing comes through,
+/// is known after some eight seconds.
+const PING: Duration = Duration::from_secs(2);
 /// The longest pause between two tries to make it anew.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -201,11 +202,12 @@ impl Wire {
                 Err(_) => std::future::pending().await,
             }
         };
+        // What was asked is answered on the connection over which it was asked, or nowhere.
         let mut link = self.link.clone();
-        let before = link.borrow_and_update().breaks;
+        let breaks = link.borrow_and_update().breaks;
         let broke = async {
-            // In a cluster it stands again at once, at another server, which answers nothing that was asked before.
-            if link.wait_for(|link| !link.stands || link.breaks > before).await.is_err() {
+            // Nobody is left who could say so.
+            if link.wait_for(|link| !link.stands || link.breaks > breaks).await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
@@ -235,15 +237,15 @@ impl Wire {
     }
 }
 
-/// Reads the addresses of a cluster's servers, which commas part.
-fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
-    urls.split(',').map(server).collect()
-}
-
 /// The pause before the connection is tried again, after so many tries.
 fn pause(tries: usize) -> Duration {
     let doublings = u32::try_from(tries).unwrap_or(u32::MAX).min(10);
     Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
+}
+
+/// Reads the addresses of a cluster's servers, which commas part.
+fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
+    urls.split(',').map(server).collect()
 }
 
 /// Reads an address. What it says of a wrong one repeats nothing of it.

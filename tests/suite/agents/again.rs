@@ -3,7 +3,7 @@
 
 use rustix::process::Signal;
 
-use super::house::{House, Plan};
+use super::house::{Critic, House, Plan};
 use crate::program::{PATIENCE, ask as knock, run_file};
 
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
@@ -93,15 +93,15 @@ pub(super) fn at_every_turn(plan: &Plan<'_>, said: &[&str]) {
 
 #[test]
 fn e18_a_conversation_with_native_calls_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn(&Plan { critic: CRITIC, ..Plan::default() }, &NATIVE);
+    at_every_turn(&Plan { critic: Critic::says(CRITIC), ..Plan::default() }, &NATIVE);
 }
 
 #[test]
 fn e18_a_conversation_with_signed_thoughts_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn(&Plan { form: "anthropic", critic: CRITIC, ..Plan::default() }, &NATIVE);
+    at_every_turn(&Plan { form: "anthropic", critic: Critic::says(CRITIC), ..Plan::default() }, &NATIVE);
 }
 
 #[test]
 fn e18_a_conversation_in_xml_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn(&Plan { dialect: "xml", critic: CRITIC, ..Plan::default() }, &XML);
+    at_every_turn(&Plan { dialect: "xml", critic: Critic::says(CRITIC), ..Plan::default() }, &XML);
 }

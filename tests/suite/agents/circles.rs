@@ -1,7 +1,7 @@
 //! An agent that goes round in circles with two listeners at once is told, and ends with a report that can be used; one that
 //! finds something new in each turn goes on, however often it asks the same beside it.
 
-use super::house::{House, Plan};
+use super::house::{Critic, House, Plan};
 
 /// In each turn a search and a question to the other agent: the searches begin anew after `searches`, the questions after
 /// three.
@@ -21,7 +21,7 @@ fn turns(dialect: &str, number: usize, searches: usize) -> String {
 }
 
 fn house(dialect: &str, replies: &str) -> House {
-    let critic = "[{say: It is so., times: always}]";
+    let critic = Critic::says("[{say: It is so., times: always}]");
     let agent = ", turns: 12, actions: many";
     let agent = if dialect == "native" { ", turns: 12" } else { agent };
     House::build(&Plan { dialect, replies, critic, agent, ..Plan::default() })

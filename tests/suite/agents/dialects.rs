@@ -2,7 +2,7 @@
 
 use systole::words::record::Kind;
 
-use super::house::{FORMS, House, Plan};
+use super::house::{Critic, FORMS, House, Plan};
 use super::nonce::BLANK;
 
 /// What stands in the final: markup, quotes and another alphabet.
@@ -49,7 +49,7 @@ fn e8_one_conversation_says_the_same_in_three_dialects() {
         let mut all = Vec::new();
         for dialect in ["native", "xml", "xml-final"] {
             let replies = replies(dialect);
-            let (replies, critic) = (replies.as_str(), "[{say: It is so.}]");
+            let (replies, critic) = (replies.as_str(), Critic::says("[{say: It is so.}]"));
             let house = House::build(&Plan { form, dialect, replies, critic, ..Plan::default() });
             let ran = house.ask("Where is the moon?");
             let words = format!("{form} {dialect}: {ran:?}\n{}", house.told());

@@ -4,7 +4,7 @@
 use systole_mock_model::End;
 
 use super::again::{XML, at_every_turn};
-use super::house::{FORMS, House, Plan};
+use super::house::{Critic, FORMS, House, Plan};
 
 const EARLY: &str = ", stop_early: true";
 
@@ -41,6 +41,6 @@ fn e2_an_answer_that_never_ends_is_cut_behind_its_action_at_every_provider() {
 
 #[test]
 fn e2_a_conversation_whose_answers_are_cut_is_made_again_as_it_was_at_every_turn() {
-    let critic = "[{say: It is so.}]";
+    let critic = Critic::says("[{say: It is so.}]");
     at_every_turn(&Plan { dialect: "xml", critic, agent: EARLY, ..Plan::default() }, &XML);
 }

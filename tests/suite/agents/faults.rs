@@ -3,7 +3,7 @@
 
 use systole::words::record::Record;
 
-use super::house::{FORMS, House, Plan};
+use super::house::{Critic, FORMS, House, Plan};
 
 /// One thing that goes wrong before the answer that is right.
 struct Case {
@@ -19,119 +19,105 @@ struct Case {
     same_turn: bool,
 }
 
+impl Case {
+    /// One after which another turn follows: what goes wrong, what the model says first in either dialect, what it is shown
+    /// of that, and the code.
+    const fn of(
+        what: &'static str,
+        (native, xml): (&'static str, &'static str),
+        shown: &'static str,
+        code: &'static str,
+    ) -> Case {
+        Case { what, native, xml, shown, code, same_turn: false }
+    }
+
+    /// The same with one text for both dialects, after which the same prompt is asked again.
+    const fn again(what: &'static str, said: &'static str, code: &'static str) -> Case {
+        Case { same_turn: true, ..Case::of(what, (said, said), "", code) }
+    }
+}
+
 const MENDED: [Case; 14] = [
-    Case {
-        what: "a cut stream",
-        native: r#"{say: "A part of", cut: true}"#,
-        xml: r#"{say: "<thinking>A part of", cut: true}"#,
-        shown: "",
-        code: "model.truncated",
-        same_turn: false,
-    },
-    Case {
-        what: "a stream that is cut in a call",
-        native: r#"{say: I look., call: {search: {query: the moon}}, cut: true}"#,
-        xml: r#"{say: "<thinking>I look.</thinking><search><query>the moon</query></search>", cut: true}"#,
-        shown: "",
-        code: "model.truncated",
-        same_turn: false,
-    },
-    Case {
-        what: "a stream without a reason for its end",
-        native: r#"{say: "A part of", stop: none}"#,
-        xml: r#"{say: "<thinking>A part of", stop: none}"#,
-        shown: "",
-        code: "model.truncated",
-        same_turn: false,
-    },
-    Case {
-        what: "429 with Retry-After",
-        native: "{error: {status: 429, retry_after: 1s}}",
-        xml: "{error: {status: 429, retry_after: 1s}}",
-        shown: "",
-        code: "model.rate-limited",
-        same_turn: true,
-    },
-    Case {
-        what: "a page with 500",
-        native: "{html: true}",
-        xml: "{html: true}",
-        shown: "",
-        code: "model.unavailable",
-        same_turn: true,
-    },
-    Case {
-        what: "an empty answer",
-        native: r#"{say: ""}"#,
-        xml: r#"{say: ""}"#,
-        shown: "Your answer was empty",
-        code: "agent.empty-response",
-        same_turn: false,
-    },
-    Case {
-        what: "babble",
-        native: "",
-        xml: r#"{say: "I think the moon is somewhere."}"#,
-        shown: "held no action and no completion",
-        code: "agent.prose-only",
-        same_turn: false,
-    },
-    Case {
-        what: "a tool that there is not",
-        native: "{call: {serch_it: {query: x}}}",
-        xml: r#"{say: "<thinking>x</thinking>\n<serch_it>\n<query>x</query>\n</serch_it>"}"#,
-        shown: "serch_it",
-        code: "agent.unknown-action",
-        same_turn: false,
-    },
-    Case {
-        what: "arguments that the schema refuses",
-        native: "{call: {search: {limit: 5000}}}",
-        xml: "",
-        shown: "query",
-        code: "agent.tool-payload-invalid",
-        same_turn: false,
-    },
-    Case {
-        what: "arguments that the judge refuses",
-        native: "",
-        xml: r#"{say: "<thinking>x</thinking>\n<search><limit>5000</limit></search>"}"#,
-        shown: "Error: Invalid parameters",
-        code: "payload.invalid",
-        same_turn: false,
-    },
-    Case {
-        what: "arguments that are no JSON",
-        native: r#"{call: {search: {raw: '{"quer'}}}"#,
-        xml: "",
-        shown: "search",
-        code: "agent.tool-payload-invalid",
-        same_turn: false,
-    },
-    Case {
-        what: "arguments that are a text",
-        native: r#"{call: {search: {raw: '"{\"query\": \"x\"}"'}}}"#,
-        xml: "",
-        shown: "search",
-        code: "agent.tool-payload-invalid",
-        same_turn: false,
-    },
-    Case {
-        what: "two calls with one id",
-        native: "{call: [{search: {query: one}, id: same}, {search: {query: two}, id: same}]}",
-        xml: "",
-        shown: "FOUND one",
-        code: "agent.tool-payload-invalid",
-        same_turn: false,
-    },
-    Case {
-        what: "an answer that is cut at its length",
-        native: r#"{say: "A part of", stop: length}"#,
-        xml: r#"{say: "<thinking>A part of", stop: length}"#,
-        shown: "cut off at the most tokens",
-        code: "agent.output-truncated",
-        same_turn: false,
-    },
+    Case::of(
+        "a cut stream",
+        (r#"{say: "A part of", cut: true}"#, r#"{say: "<thinking>A part of", cut: true}"#),
+        "",
+        "model.truncated",
+    ),
+    Case::of(
+        "a stream that is cut in a call",
+        (
+            r#"{say: I look., call: {search: {query: the moon}}, cut: true}"#,
+            r#"{say: "<thinking>I look.</thinking><search><query>the moon</query></search>", cut: true}"#,
+        ),
+        "",
+        "model.truncated",
+    ),
+    Case::of(
+        "a stream without a reason for its end",
+        (r#"{say: "A part of", stop: none}"#, r#"{say: "<thinking>A part of", stop: none}"#),
+        "",
+        "model.truncated",
+    ),
+    Case::again("429 with Retry-After", "{error: {status: 429, retry_after: 1s}}", "model.rate-limited"),
+    Case::again("a page with 500", "{html: true}", "model.unavailable"),
+    Case::of(
+        "an empty answer",
+        (r#"{say: ""}"#, r#"{say: ""}"#),
+        "Your answer was empty",
+        "agent.empty-response",
+    ),
+    Case::of(
+        "babble",
+        ("", r#"{say: "I think the moon is somewhere."}"#),
+        "held no action and no completion",
+        "agent.prose-only",
+    ),
+    Case::of(
+        "a tool that there is not",
+        (
+            "{call: {serch_it: {query: x}}}",
+            r#"{say: "<thinking>x</thinking>\n<serch_it>\n<query>x</query>\n</serch_it>"}"#,
+        ),
+        "serch_it",
+        "agent.unknown-action",
+    ),
+    Case::of(
+        "arguments that the schema refuses",
+        ("{call: {search: {limit: 5000}}}", ""),
+        "query",
+        "agent.tool-payload-invalid",
+    ),
+    Case::of(
+        "arguments that the judge refuses",
+        ("", r#"{say: "<thinking>x</thinking>\n<search><limit>5000</limit></search>"}"#),
+        "Error: Invalid parameters",
+        "payload.invalid",
+    ),
+    Case::of(
+        "arguments that are no JSON",
+        (r#"{call: {search: {raw: '{"quer'}}}"#, ""),
+        "search",
+        "agent.tool-payload-invalid",
+    ),
+    Case::of(
+        "arguments that are a text",
+        (r#"{call: {search: {raw: '"{\"query\": \"x\"}"'}}}"#, ""),
+        "search",
+        "agent.tool-payload-invalid",
+    ),
+    Case::of(
+        "two calls with one id",
+        ("{call: [{search: {query: one}, id: same}, {search: {query: two}, id: same}]}", ""),
+        "FOUND one",
+        "agent.tool-payload-invalid",
+    ),
+    Case::of(
+        "an answer that is cut at its length",
+        (r#"{say: "A part of", stop: length}"#, r#"{say: "<thinking>A part of", stop: length}"#),
+        "cut off at the most tokens",
+        "agent.output-truncated",
+    ),
 ];
 
 fn mended(form: &str, dialect: &str, case: &Case) {
@@ -269,7 +255,7 @@ fn e13_another_model_answers_where_one_cannot_and_what_has_no_price_is_shown_as_
         let house = House::build(&Plan {
             form,
             replies: "[{error: {status: 429, body: slow down}, times: always}]",
-            critic: "[{say: By another., usage: {in: 70, out: 5}}]",
+            critic: Critic::says("[{say: By another., usage: {in: 70, out: 5}}]"),
             model: ", fallback: [second]",
             ..Plan::default()
         });

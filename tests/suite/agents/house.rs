@@ -48,18 +48,12 @@ pub(super) struct Plan<'a> {
     pub(super) dialect: &'a str,
     /// What the model of `helper` answers: a list of the mock's script, in YAML.
     pub(super) replies: &'a str,
-    /// What the model of `critic` answers.
-    pub(super) critic: &'a str,
-    /// How `critic` acts, with its further keys.
-    pub(super) doubts: &'a str,
     /// Further keys of `helper`, with a comma before them.
     pub(super) agent: &'a str,
     /// Further keys of its model, likewise.
     pub(super) model: &'a str,
-    /// Further keys of `critic`, likewise.
-    pub(super) other: &'a str,
-    /// Further keys of its model, likewise.
-    pub(super) second: &'a str,
+    /// The agent that doubts.
+    pub(super) critic: Critic<'a>,
     /// Further keys of the organism, each on a line.
     pub(super) rest: &'a str,
     /// Further variables of `search`, as a map in YAML.
@@ -72,18 +66,33 @@ pub(super) struct Plan<'a> {
     pub(super) strait: Option<&'a Strait>,
 }
 
+/// What differs in the second agent.
+#[derive(Clone, Copy)]
+pub(super) struct Critic<'a> {
+    /// What its model answers.
+    pub(super) replies: &'a str,
+    /// How it acts, and its further keys.
+    pub(super) acts: &'a str,
+    /// Further keys of its model, with a comma before them.
+    pub(super) model: &'a str,
+}
+
+impl<'a> Critic<'a> {
+    /// One that gives its whole answer as the result.
+    pub(super) const fn says(replies: &'a str) -> Self {
+        Critic { replies, acts: "dialect: plain", model: "" }
+    }
+}
+
 impl Default for Plan<'_> {
     fn default() -> Self {
         Plan {
             form: "openai",
             dialect: "native",
             replies: "[]",
-            critic: "[]",
-            doubts: "dialect: plain",
             agent: "",
             model: "",
-            other: "",
-            second: "",
+            critic: Critic::says("[]"),
             rest: "",
             env: "{}",
             peers: "[search, critic]",
@@ -106,7 +115,7 @@ impl House {
             if flow { format!(" {replies}\n") } else { format!("\n{replies}\n") }
         };
         let script =
-            format!("main-model:{}second-model:{}", list(plan.replies.trim_end()), list(plan.critic));
+            format!("main-model:{}second-model:{}", list(plan.replies.trim_end()), list(plan.critic.replies));
         let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad}\n{script}"));
         let options = Options { window: plan.window, key: Some(KEY.to_owned()), ..Options::default() };
         // Ollama asks for no key.
@@ -121,7 +130,8 @@ impl House {
     }
 
     fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, other, second, rest, env, peers, doubts, .. } = plan;
+        let Plan { form, dialect, agent, model, rest, env, peers, .. } = plan;
+        let Critic { acts, model: second, .. } = plan.critic;
         format!(
             r#"organism: {{name: hello, entry: helper}}
 payloads: {{search: {{query: text, "limit?": int 1..100}}, found: text}}
@@ -133,7 +143,7 @@ listeners:
   search: {{run: [python3, search.py], accepts: [search], returns: [found], env: {env}}}
 agents:
   helper: {{model: main, dialect: {dialect}, peers: {peers}, prompt: {{identity: You help.}}{agent}}}
-  critic: {{model: second, {doubts}, entry: false, prompt: {{identity: You doubt.}}{other}}}
+  critic: {{model: second, {acts}, entry: false, prompt: {{identity: You doubt.}}}}
 log: {{path: ./hello.db}}
 console: {{listen: "127.0.0.1:0"}}
 {rest}

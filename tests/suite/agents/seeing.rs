@@ -4,7 +4,7 @@
 use rustix::process::Signal;
 
 use super::again::at_every_turn;
-use super::house::{House, Plan};
+use super::house::{Critic, House, Plan};
 use crate::program::{PATIENCE, ask as knock, run_file};
 
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
@@ -40,13 +40,12 @@ fn of<'s>(seen: &'s [systole_mock_model::Seen], model: &str) -> Vec<&'s systole_
 #[test]
 fn b2_an_agent_that_sees_its_thread_is_shown_what_was_said_inside_of_its_calls() {
     let replies = replies();
-    let (agent, doubts) = (", sees: thread", "dialect: xml, peers: [search]");
+    let (agent, acts) = (", sees: thread", "dialect: xml, peers: [search]");
     let house = House::build(&Plan {
         dialect: "xml",
         replies: &replies,
-        critic: DOUBTS,
+        critic: Critic { acts, ..Critic::says(DOUBTS) },
         agent,
-        doubts,
         ..Plan::default()
     });
     let ran = house.ask("Where is the moon?");
@@ -83,9 +82,8 @@ fn b2_an_agent_that_sees_its_thread_is_shown_what_was_said_inside_of_its_calls()
 #[test]
 fn b2_an_agent_that_is_asked_in_a_thread_it_sees_is_shown_what_came_before() {
     let replies = replies();
-    let doubts = "dialect: xml, peers: [search], sees: thread";
-    let house =
-        House::build(&Plan { dialect: "xml", replies: &replies, critic: DOUBTS, doubts, ..Plan::default() });
+    let critic = Critic { acts: "dialect: xml, peers: [search], sees: thread", ..Critic::says(DOUBTS) };
+    let house = House::build(&Plan { dialect: "xml", replies: &replies, critic, ..Plan::default() });
     let ran = house.ask("Where is the moon?");
     assert_eq!(ran.code, Some(0), "{ran:?}\n{}", house.told());
     let seen = house.mock.seen();
@@ -112,8 +110,9 @@ fn b2_an_agent_that_is_asked_in_a_thread_it_sees_is_shown_what_came_before() {
 
 #[test]
 fn b2_an_agent_that_sees_its_thread_is_shown_the_same_after_a_kill_at_every_turn() {
-    let (agent, doubts) = (", sees: thread", "dialect: xml, peers: [search], sees: thread");
-    at_every_turn(&Plan { dialect: "xml", critic: DOUBTS, agent, doubts, ..Plan::default() }, &SAID);
+    let agent = ", sees: thread";
+    let critic = Critic { acts: "dialect: xml, peers: [search], sees: thread", ..Critic::says(DOUBTS) };
+    at_every_turn(&Plan { dialect: "xml", critic, agent, ..Plan::default() }, &SAID);
 }
 
 #[test]
@@ -122,9 +121,9 @@ fn b2_an_agent_that_is_killed_inside_of_a_call_is_shown_the_same_thread_again() 
     let mut lines: Vec<&str> = DOUBTS.trim().lines().collect();
     lines.insert(1, "- {hang: true}");
     let critic = lines.join("\n");
-    let doubts = "dialect: xml, peers: [search], sees: thread, on_unknown: retry";
-    let house =
-        House::build(&Plan { dialect: "xml", replies: &replies, critic: &critic, doubts, ..Plan::default() });
+    let acts = "dialect: xml, peers: [search], sees: thread, on_unknown: retry";
+    let critic = Critic { acts, ..Critic::says(&critic) };
+    let house = House::build(&Plan { dialect: "xml", replies: &replies, critic, ..Plan::default() });
     let organism = house.run();
     let receipt = knock(&run_file(house.path()), "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
     assert_eq!(receipt.status, 202, "{receipt:?}");

@@ -7,7 +7,7 @@ use systole::words::ids::ThreadId;
 use systole::words::record::Record;
 use systole_kit::journal::{Entry, Outcome, Recalled, Started};
 
-use super::house::{House, Plan};
+use super::house::{Critic, House, Plan};
 
 /// What the parent says: two children, and a wait for both; then its final.
 const PARENT: &str = r#"
@@ -98,9 +98,9 @@ fn b15_in_a_tree_of_agents_the_second_child_is_told_before_its_model_is_asked() 
     for Measure { what, budget, limit, kept, used } in &MEASURES {
         let price = ", max_output: 3000, price: {in: 3, out: 15, per: 1M, currency: USD}";
         let agent = ", actions: many, turns: 6";
-        let plan = Plan { dialect: "xml", replies: PARENT, critic: CHILD, agent, ..Plan::default() };
-        let plan =
-            Plan { model: ", max_output: 500", second: price, other: ", share: 95%", rest: budget, ..plan };
+        let critic = Critic { replies: CHILD, acts: "dialect: plain, share: 95%", model: price };
+        let plan = Plan { dialect: "xml", replies: PARENT, critic, agent, ..Plan::default() };
+        let plan = Plan { model: ", max_output: 500", rest: budget, ..plan };
         let house = House::build(&plan);
         let ran = house.ask("Where is the moon?");
         let words = format!("{what}: {ran:?}\n{}", house.told());

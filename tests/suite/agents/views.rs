@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::house::{FORMS, House, Plan};
+use super::house::{Critic, FORMS, House, Plan};
 
 const NATIVE: &str = r#"
 - {say: I look., call: {search: {query: the moon}}}
@@ -59,7 +59,8 @@ fn conversation(body: &Value) -> String {
 fn three_questions(form: &str, dialect: &str, together: bool) {
     let replies = if dialect == "native" { NATIVE } else { XML };
     let critic = "[{say: It is so.}]";
-    let house = House::build(&Plan { form, dialect, replies, critic, ..Plan::default() });
+    let house =
+        House::build(&Plan { form, dialect, replies, critic: Critic::says(critic), ..Plan::default() });
     let organism = together.then(|| house.run());
     let questions = ["Question one?", "Question two?", "Question three?"];
     for (at, question) in questions.into_iter().enumerate() {

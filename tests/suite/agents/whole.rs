@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::house::{FORMS, House, Plan};
+use super::house::{Critic, FORMS, House, Plan};
 
 /// The same conversation as a model with native calls says it, and as one says it in its text. Every answer says what it used.
 const NATIVE: &str = r#"
@@ -24,8 +24,13 @@ fn has_tools(body: &Value) -> bool {
 
 fn conversation(form: &str, dialect: &str) {
     let replies = if dialect == "native" { NATIVE } else { XML };
-    let house =
-        House::build(&Plan { form, dialect, replies, critic: "[{say: It is so.}]", ..Plan::default() });
+    let house = House::build(&Plan {
+        form,
+        dialect,
+        replies,
+        critic: Critic::says("[{say: It is so.}]"),
+        ..Plan::default()
+    });
     let ran = house.ask("Where is the moon?");
     let words = || format!("{form} {dialect}: {ran:?}\n{}", house.told());
     assert_eq!(

@@ -20,7 +20,7 @@ mod wall;
 mod writer;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use systole::edges::leases::LeaseTable;
@@ -33,8 +33,8 @@ use systole::words::composition::Composition;
 use systole::words::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
 use systole::words::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole::words::ports::{
-    Askers, Batch, CallBack, CallMark, Carrier, Clock, Commit, Delivery, Leases, LogFault, LogReader,
-    LogWriter, Opening, Position, ReadBack, Row, Seed, Seeds, Step, Steps, Token, Tokens,
+    Askers, Batch, CallBack, CallMark, Carrier, Clock, Commit, Delivery, Leases, LogReader, LogWriter,
+    Position, ReadBack, Seed, Seeds, Step, Steps, Token, Tokens,
 };
 use systole::words::record::Record;
 use systole::words::refusal::Refusal;
@@ -43,6 +43,7 @@ use systole_kit::told::Answer;
 use systole_kit::{Limits, Payload};
 
 use crate::pump::{answer_line, composition, name, payload, record_line, root};
+use crate::shaky_log::Shaky;
 
 /// The outside, as the heart sees it.
 #[derive(Default)]
@@ -130,59 +131,6 @@ impl Steps for Outside {
     fn passed(&self, _: Step) {}
 }
 
-/// A log whose next looks fail, so many of them, or that finds no records of threads any more. It notes which
-/// records of which threads were read.
-pub(crate) struct Shaky {
-    log: Memory,
-    read: Mutex<Vec<(ThreadId, u64)>>,
-    fails: AtomicUsize,
-    deaf: AtomicBool,
-}
-
-impl Shaky {
-    fn look<T>(&self, found: Result<T, LogFault>) -> Result<T, LogFault> {
-        let shaken = self.fails.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
-        match shaken {
-            Ok(_) => Err(LogFault::Io { path: "log".into(), why: "told to fail".into() }),
-            Err(_) => found,
-        }
-    }
-}
-
-impl LogReader for Shaky {
-    fn opening(&self) -> Result<Opening, LogFault> {
-        self.log.opening()
-    }
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
-    }
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
-        self.look(self.log.row(thread))
-    }
-    fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        let limit = if self.deaf.load(Ordering::Relaxed) { 0 } else { limit };
-        let found = self.look(self.log.of_thread(id, seq, limit))?;
-        let read = found.iter().map(|(_, record)| (id.clone(), record.header.seq));
-        self.read.lock().unwrap().extend(read);
-        Ok(found)
-    }
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.log.after(position, limit)
-    }
-    fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
-        self.log.by_key(id, who, key)
-    }
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads(limit)
-    }
-    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads_like(prefix, limit)
-    }
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
-    }
-}
-
 /// A heart and everything around it.
 pub(crate) struct Rig {
     pub(crate) heart: Heart,
@@ -213,12 +161,7 @@ impl Rig {
     }
 
     fn over(log: Memory, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
-        let reader = Arc::new(Shaky {
-            log: log.clone(),
-            read: Mutex::default(),
-            fails: AtomicUsize::new(0),
-            deaf: AtomicBool::new(false),
-        });
+        let reader = Arc::new(Shaky::of(log.clone()));
         let leases = Arc::new(LeaseTable::default());
         let mut state = wake::recover(&*reader, &*outside).unwrap();
         let mut book = Book::open_at(Arc::new(current));
@@ -390,7 +333,7 @@ impl Rig {
 
     /// The records that were read from the log, one by one, since this was last asked.
     pub(crate) fn was_read(&self) -> Vec<(ThreadId, u64)> {
-        std::mem::take(&mut *self.reader.read.lock().unwrap())
+        self.reader.was_read()
     }
 
     /// The documents that were handed out, oldest first.

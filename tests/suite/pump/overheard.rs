@@ -1,17 +1,15 @@
 //! The view of a listener that sees its thread: what others said to one another stands where it belongs, whatever came
 //! first, and what is the listener's own stands as it would without it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use systole::edges::log::memory::Memory;
 use systole::pump::state::Stand;
 use systole::pump::view::{Begun, Message, Page, View, Whose, Wish, look};
-use systole::words::ports::{CallMark, LogFault, LogReader, Opening, Position, Row};
+use systole::words::ports::CallMark;
 use systole_kit::ask::{Spot, Viewed};
 
 use super::approvals::amendment;
 use super::clearing::{calls, clear, ends, recall, thinks};
 use super::*;
+use crate::shaky_log::Shaky;
 
 /// Records, and where each stands in its call.
 type Places = Vec<(u64, Spot)>;
@@ -280,52 +278,6 @@ fn b2_bytes_of_others_that_were_refused_are_nobody_elses() {
     assert_eq!(named, [(2, false), (4, true)], "{:?}", stage.overhears(&root(), "1/2.0"));
 }
 
-/// A log that counts the records that are read from it.
-struct Counted {
-    log: Memory,
-    read: AtomicUsize,
-}
-
-impl LogReader for Counted {
-    fn opening(&self) -> Result<Opening, LogFault> {
-        self.log.opening()
-    }
-
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
-    }
-
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
-        self.log.row(thread)
-    }
-
-    fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        let found = self.log.of_thread(id, seq, limit)?;
-        self.read.fetch_add(found.len(), Ordering::Relaxed);
-        Ok(found)
-    }
-
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.log.after(position, limit)
-    }
-
-    fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
-        self.log.by_key(id, who, key)
-    }
-
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads(limit)
-    }
-
-    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads_like(prefix, limit)
-    }
-
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
-    }
-}
-
 #[test]
 fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
     let mut stage = stage(&["agent"]);
@@ -338,9 +290,9 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
         stage.replies(&inner, 1, vec![thinks("inside")]);
         stage.replies(&inner, 2, vec![ends("a")]);
         let (log, whose) = (stage.log(), stage.whose(&root(), "1"));
-        let counted = Counted { log, read: AtomicUsize::new(0) };
+        let counted = Shaky::of(log);
         let seen = look(&counted, &mut begun, &whose, &vec![]).unwrap();
-        counts.push(counted.read.into_inner());
+        counts.push(counted.was_read().len());
         assert_eq!(seen, look(&stage.log(), &mut Begun::default(), &whose, &vec![]).unwrap(), "turn {turn}");
     }
     assert_eq!(counts, [4, 3, 3, 3, 3, 3], "records that were read for each look");

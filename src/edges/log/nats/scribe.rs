@@ -126,13 +126,11 @@ impl Quill {
         Written::NotYet("the log was changed while it was written".to_owned())
     }
 
-    /// What to make of a stream that holds less than was stored there: who says so may have been left behind, where there
-    /// are several copies.
-    fn behind(&self, last: Option<u64>) -> Written {
+    /// What to make of a stream that holds less than it held: who says so may have been left behind, where there are
+    /// several copies.
+    fn behind(&self, left: &str) -> Written {
         let (name, after) = (self.stream.name(), self.after.to_string());
-        let left = last.map_or_else(|| "nothing".to_owned(), |last| format!("no bundle behind {last}"));
-        let words =
-            ["the log ", name, " has lost what was stored at ", &after, ": it holds ", &left].concat();
+        let words = ["the log ", name, " has lost what was stored at ", &after, ": it holds ", left].concat();
         if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
@@ -147,7 +145,12 @@ impl Quill {
             Some(last) if last.sequence == self.after => return Ok(None),
             None if self.after == 0 => return Ok(None),
             Some(last) if last.sequence > self.after => last,
-            last => return Ok(Some(self.behind(last.map(|last| last.sequence)))),
+            last => {
+                let left = last.map_or("nothing".to_owned(), |last| {
+                    ["no bundle behind ", &last.sequence.to_string()].concat()
+                });
+                return Ok(Some(self.behind(&left)));
+            }
         };
         let (hash, bytes) = match whole(&self.stream, &last).await {
             Ok(whole) => whole,

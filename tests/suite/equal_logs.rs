@@ -1,0 +1,225 @@
+//! Two logs of one organism, compared by what happened in them: records by (thread, call, turn, ordinal, kind), in which
+//! everything counts but what no two runs can have in common. Each of those exceptions is one function here, with its
+//! reason. It judges logs that are at rest and says how many records it compared and where they differ; it runs
+//! nothing, and it never leaves out a record because it does not fit.
+//!
+//! Not compared: message ids, times, positions in the log and in a thread, salts, leaves and heads, and the thread
+//! `sys`, which tells of starts and stops. Where one record names another one by its id or its leaf, the name is
+//! replaced by the place of what it names, so that a cause is compared as a cause.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use systole::audit::prompts;
+use systole::edges::log::sqlite::{self, Reader};
+use systole::words::fields::Fields;
+use systole::words::ids::Digest;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::{Journaling, Kind, Mark, Record, Role, Timing};
+use systole_agent::chain;
+
+/// A log that is read whole.
+#[derive(Clone)]
+pub(crate) struct Log {
+    pub(crate) records: Vec<Record>,
+    reader: Reader,
+    /// What is compared of each field of a configuration's source.
+    configured: fn(&str) -> String,
+}
+
+/// The place of a record: thread, call, turn, ordinal, kind, and the how manieth it is of those that share all of these,
+/// in the order of the log.
+type Place = (String, String, Option<u32>, Option<u32>, &'static str, usize);
+
+/// What is compared of a record, part by part.
+type Parts = Vec<(&'static str, String)>;
+
+impl Log {
+    /// Reads one. `configured` takes out of the configuration what the two runs differ in on purpose, and nothing else.
+    pub(crate) fn read(path: &Path, configured: fn(&str) -> String) -> Log {
+        let reader = sqlite::open_reading(path).unwrap();
+        let all = reader.after(Position(0), usize::MAX).unwrap();
+        Log { records: all.into_iter().map(|(_, record)| record).collect(), reader, configured }
+    }
+
+    /// Where two logs differ, a line each, and how many records were compared.
+    pub(crate) fn against(&self, other: &Log) -> (usize, Vec<String>) {
+        let (one, other) = (self.lines(), other.lines());
+        let mut differences = Vec::new();
+        for (place, parts) in &one {
+            let Some(others) = other.get(place) else {
+                differences.push(format!("{}: only the first log has it: {}", named(place), shown(parts)));
+                continue;
+            };
+            let unequal = parts.iter().zip(others).filter(|(one, other)| one != other);
+            differences.extend(
+                unequal.map(|((part, one), (_, other))| {
+                    format!("{}: {part}: {}", named(place), apart(one, other))
+                }),
+            );
+        }
+        let only = other.iter().filter(|(place, _)| !one.contains_key(*place));
+        differences.extend(
+            only.map(|(place, parts)| {
+                format!("{}: only the second log has it: {}", named(place), shown(parts))
+            }),
+        );
+        (one.len().max(other.len()), differences)
+    }
+
+    /// Every record but those of `sys`, by its place.
+    fn lines(&self) -> BTreeMap<Place, Parts> {
+        let told: Vec<&Record> = self.records.iter().filter(|r| !r.header.thread.is_sys()).collect();
+        let mut met = HashMap::new();
+        let places: Vec<Place> = told.iter().map(|record| place(record, &mut met)).collect();
+        let of = |is: &dyn Fn(&Record) -> bool| {
+            let at = told.iter().position(|record| is(record));
+            // What is not there any more is a difference, and no reason to stop.
+            at.map_or("a record that is not in the log".to_owned(), |at| named(&places[at]))
+        };
+        let mut configurations = HashMap::new();
+        let parts = |record: &&Record| {
+            let h = &record.header;
+            let text = |part: Option<&str>| part.unwrap_or_default().to_owned();
+            let configuration =
+                configurations.entry(h.config).or_insert_with(|| self.configuration(h.config)).clone();
+            vec![
+                ("code", text(h.code.map(|code| code.as_str()))),
+                ("from", h.from.to_string()),
+                ("to", text(h.to.as_ref().map(|to| to.as_str()))),
+                ("key", text(h.key.as_ref().map(|key| key.as_str()))),
+                ("cause", h.cause.map(|cause| of(&|record| record.header.id == cause)).unwrap_or_default()),
+                ("origin", h.origin.map(|leaf| of(&|record| record.leaf == leaf)).unwrap_or_default()),
+                ("configuration", configuration),
+                ("body", self.body(record)),
+            ]
+        };
+        let parts: Vec<Parts> = told.iter().map(parts).collect();
+        places.into_iter().zip(parts).collect()
+    }
+
+    /// The configuration, without what `configured` takes out of it.
+    fn configuration(&self, hash: Digest) -> String {
+        let source = self.reader.document(hash).unwrap().expect("the log holds its configurations");
+        let mut fields = Fields::new(&source);
+        let mut text = String::new();
+        while let Ok(field) = fields.take() {
+            text += &(self.configured)(std::str::from_utf8(field).unwrap());
+        }
+        fields.end().unwrap();
+        text
+    }
+
+    /// The body as it stands, without what is another in each run.
+    fn body(&self, record: &Record) -> String {
+        let body = String::from_utf8_lossy(&record.body).into_owned();
+        let h = &record.header;
+        match (h.kind, h.code) {
+            (Kind::Attempt, _) => without_times(&body),
+            (Kind::Timer, Some(Mark::Timing(Timing::Wall))) => without_stretches(&body),
+            (Kind::Message, Some(Mark::Role(Role::Answer | Role::Inbox))) => {
+                without_hashes(&without_times(&body))
+            }
+            (Kind::Journal, Some(Mark::Journaling(Journaling::Started))) => self.prompted(&body),
+            _ => body,
+        }
+    }
+
+    /// A word that a model is asked, with what it was sent in place of the hash of that: the prompt holds the marks of
+    /// its deliveries, so its hash is another in each run, and its words must not be.
+    fn prompted(&self, body: &str) -> String {
+        let Some(hash) = value(body, " prompt=\"") else { return body.to_owned() };
+        let before = |text: &str| match chain::read(text) {
+            Some(chain::Read::Segment { before, .. } | chain::Read::Prompt { before, .. }) => {
+                Some(before.to_owned())
+            }
+            Some(chain::Read::Base { .. }) | None => None,
+        };
+        let links = match prompts::links(&self.reader, hash, before) {
+            Ok(links) => links,
+            Err(why) => return [body, " whose prompt cannot be shown: ", &why.to_string()].concat(),
+        };
+        let texts = links.iter().map(|text| match chain::read(text) {
+            Some(chain::Read::Segment { messages, .. }) => messages.to_owned(),
+            Some(chain::Read::Prompt { header, .. }) => header.to_owned(),
+            Some(chain::Read::Base { system, tools }) => [system, tools].concat(),
+            None => panic!("it is no link: {text}"),
+        });
+        let texts: String = texts.map(|text| without_marks(&text) + "\n").collect();
+        [&body.replace(hash, "the following: "), "\n", &texts].concat()
+    }
+}
+
+/// When an attempt or a timer is due hangs on the clock.
+fn without_times(body: &str) -> String {
+    blanked(body, " due=\"")
+}
+
+/// How much of its time a message from outside has used hangs on the clock.
+fn without_stretches(body: &str) -> String {
+    blanked(body, " used=\"")
+}
+
+/// What is told of another thread names the head of its chain, and what is cleared is named by a digest of leaves: both
+/// are made of ids, times and salts.
+fn without_hashes(body: &str) -> String {
+    blanked(&blanked(body, " head=\""), " digest=\"")
+}
+
+/// What an agent's model is sent stands in tags whose names nobody can guess: they are made from the secret of the log.
+fn without_marks(text: &str) -> String {
+    let mut parts = text.split("core-");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        out.push_str("core-");
+        out.push_str(if digits == 8 { &part[8..] } else { part });
+    }
+    out
+}
+
+/// The text with no value in that attribute, wherever it stands.
+fn blanked(text: &str, begin: &str) -> String {
+    let mut parts = text.split(begin);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(begin);
+        out.push_str(part.find('"').map_or(part, |at| &part[at..]));
+    }
+    out
+}
+
+fn value<'t>(text: &'t str, begin: &str) -> Option<&'t str> {
+    text.split_once(begin)?.1.split_once('"').map(|(value, _)| value)
+}
+
+fn place(record: &Record, met: &mut HashMap<Place, usize>) -> Place {
+    let h = &record.header;
+    let call = h.call.as_ref().map_or("", |call| call.as_str()).to_owned();
+    let mut place = (h.thread.to_string(), call, h.turn, h.ordinal, h.kind.as_str(), 0);
+    let before = met.entry(place.clone()).or_default();
+    *before += 1;
+    place.5 = *before;
+    place
+}
+
+/// A place in words: `sess-1f0c9a2b77d1 1/2.0 turn 1 item 0 message`.
+fn named((thread, call, turn, ordinal, kind, nth): &Place) -> String {
+    let number =
+        |word: &str, number: &Option<u32>| number.map(|n| format!(" {word} {n}")).unwrap_or_default();
+    let nth = if *nth == 1 { String::new() } else { format!(", number {nth}") };
+    format!("{thread} {call}{}{} {kind}{nth}", number("turn", turn), number("item", ordinal))
+}
+
+fn shown(parts: &Parts) -> String {
+    let of = |name: &str| parts.iter().find(|(part, _)| *part == name).map_or("", |(_, text)| text);
+    [of("code"), " ", of("body")].concat().chars().take(160).collect()
+}
+
+/// Where two texts part, with some of both from there on.
+fn apart(one: &str, other: &str) -> String {
+    let same = one.char_indices().zip(other.chars()).find(|((_, one), other)| one != other);
+    let at = same.map_or(one.len().min(other.len()), |((at, _), _)| at);
+    let from = |text: &str| text[at..].chars().take(60).collect::<String>();
+    format!("from byte {at} on: {:?} and {:?}", from(one), from(other))
+}

@@ -1,0 +1,38 @@
+//! `docs/operating-on-nats.md` is run word for word, with a broker, three pumps and a kill. Only the ports are others.
+//! `SYSTOLE_GOLDEN=1` writes what is shown again; the page is then read like code.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use crate::broker::path;
+use crate::session::{Shell, steps};
+use crate::terminals::Terminals;
+
+#[test]
+fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operating-on-nats.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let taken_over = text.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
+    // Both are taken at once, so that they are two.
+    let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [client, monitor] = free.map(|port| port.local_addr().unwrap().port().to_string());
+
+    let mut terminals = Terminals::new(Shell::new().with("PATH", path().split(':').next().unwrap()));
+    for mut step in steps(&text) {
+        step.command = step.command.replace(":4222", &[":", &client].concat());
+        step.command = step.command.replace(":8222", &[":", &monitor].concat());
+        let begins = |with: &str| step.command.starts_with(with);
+        if begins("nats-server ") {
+            terminals.leave(&step);
+            terminals.says("Server is ready");
+        } else if begins("systole run") {
+            terminals.leave(&step);
+        } else {
+            terminals.run(&step);
+            if begins("kill ") {
+                terminals.goes_on(taken_over);
+            }
+        }
+    }
+    terminals.judge(&page, &text, (24, 4));
+}

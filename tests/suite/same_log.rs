@@ -1,0 +1,300 @@
+//! D1: the same organism with its log embedded and with its log in NATS leaves the same log, and so does the same
+//! listener as a program and over NATS. The examples of `config/` are played by the real program on a real broker.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::process::Signal;
+use systole::organism::runfile::RunFile;
+use systole::words::record::Record;
+
+use crate::broker::Server;
+use crate::equal_logs::Log;
+use crate::over_nats::echo;
+use crate::program::{Events, Running, ask, systole};
+use crate::session::copy;
+
+/// A message from outside: whom it is for, and its payload. Its key is its place among the messages.
+type Message = (&'static str, String);
+
+/// An example as it is played.
+struct Example {
+    folder: &'static str,
+    /// Where its log lies.
+    log: &'static str,
+    variables: &'static [(&'static str, &'static str)],
+    messages: Vec<Message>,
+}
+
+/// What needs more than `systole run`: the listeners of `bench` are Rust, in `benches/beat`.
+const PLAYED_ELSEWHERE: [&str; 1] = ["bench"];
+
+/// The tokens of the clients of `config/soak`, who say nothing here.
+const SOAK: [(&str, &str); 5] = [
+    ("SOAK_ALICE", "a-token-of-alice"),
+    ("SOAK_BOB", "a-token-of-bob-too"),
+    ("SOAK_CAROL", "a-token-of-carol"),
+    ("SOAK_PIA", "a-token-of-pia-too"),
+    ("SOAK_WES", "a-token-of-wes-too"),
+];
+
+/// The errands of `config/soak` in which nothing races: notes, a todo list, a view, what is cleared and recalled, what the
+/// core is asked, timers, a loop that is stopped, turns that are used up, and threads one within the other as deep as
+/// they may be. In the others several work at once, and who is first hangs on the machine.
+const ERRANDS: [&str; 10] =
+    ["note", "todo", "view", "clear", "ask", "nap", "early", "round", "weary", "deep"];
+
+fn payload(listener: &str, element: &str, inside: &str) -> String {
+    format!("<{element} xmlns=\"https://xml-pipeline.org/ns/{listener}/v1\">{inside}</{element}>")
+}
+
+fn soak() -> Vec<Message> {
+    let errand = |way: &&str| {
+        ("clerk", payload("clerk", "errand", &format!("<token>t-{way}</token><way>{way}</way>")))
+    };
+    let stamp = "<token>t</token><copies>2</copies><mark>m</mark>";
+    let light = |way: &str| payload("fuse", "light", &format!("<token>f-{way}</token><way>{way}</way>"));
+    let single = [
+        ("press", payload("press", "stamp", stamp)),
+        ("till", payload("till", "pay", "<token>p</token>")),
+        ("fuse", light("fail")),
+        ("fuse", light("retry")),
+        ("fuse", light("again")),
+    ];
+    ERRANDS.iter().map(errand).chain(single).collect()
+}
+
+fn examples() -> Vec<Example> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let order = std::fs::read_to_string(root.join("config/beat/order.xml")).unwrap();
+    let question = |words: &str| payload("talk", "ask", words);
+    let of = |folder, log, messages| Example { folder, log, variables: &[], messages };
+    vec![
+        of("hello", "organism.db", vec![("greeter", question("Who is there?"))]),
+        of(
+            "first-listeners",
+            "organism.db",
+            vec![("answer", question("Who?")), ("answer-py", question("Who?"))],
+        ),
+        of("beat", "beat.db", vec![("clerk", order)]),
+        of("team", "team.db", vec![("coordinator", question("What makes a heart beat?"))]),
+        Example { folder: "soak", log: "soak.db", variables: &SOAK, messages: soak() },
+    ]
+}
+
+/// Whether a record closes that call.
+fn ends(record: &serde_json::Value, receipt: &serde_json::Value) -> bool {
+    let is = |field: &str, wanted: &str| record[field] == wanted;
+    let goes_on = ["dead-letter", "children-open", "todo-open"].iter().any(|code| is("code", code));
+    let closes = is("kind", "message") && is("code", "final") || is("kind", "outcome") && !goes_on;
+    closes && record["thread"] == receipt["thread"] && record["call"] == receipt["call"]
+}
+
+/// Sends the messages, one after the other with the answer in between, each under its key.
+fn send(run: &RunFile, messages: &[Message]) {
+    let mut events = Events::open(run, "", &[]);
+    for (number, (to, body)) in messages.iter().enumerate() {
+        let (path, key) = (["/v1/messages?to=", to].concat(), format!("k-{number}"));
+        let sent = ask(run, "POST", &path, &[("Idempotency-Key", &key)], body);
+        assert_eq!(sent.status, 202, "{to}: {sent:?}");
+        assert!(std::iter::from_fn(|| events.next()).any(|(_, _, record)| ends(&record, &sent.json)));
+    }
+}
+
+/// Lets an organism end, and holds its log to be at rest.
+fn rests(running: Running, folder: &Path, log: &Path) {
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let ran = systole(folder, &["ps", "--json", "--log", log.to_str().unwrap()]);
+    let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    for thread in told["threads"].as_array().unwrap() {
+        assert!(["resting", "ended"].contains(&thread["state"].as_str().unwrap()), "{thread}");
+    }
+}
+
+impl Example {
+    /// A copy of its folder.
+    fn placed(&self) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(self.folder), folder.path());
+        // A log of who tried the example in the checkout is not what is compared.
+        remove(&folder.path().join(self.log));
+        folder
+    }
+
+    fn runs(&self, folder: &Path, more: &[&str]) -> Running {
+        let settings = [&["--set", "console.listen=127.0.0.1:0"], more].concat();
+        Running::organism_set(folder, &settings, self.variables)
+    }
+
+    /// Plays it in a folder of its own, with these settings, and gives its log at rest.
+    fn plays(&self, more: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let folder = self.placed();
+        let log = folder.path().join(self.log);
+        let running = self.runs(folder.path(), more);
+        send(&RunFile::of(&log).unwrap(), &self.messages);
+        rests(running, folder.path(), &log);
+        (folder, log)
+    }
+}
+
+/// Removes a log, with what lies beside it.
+fn remove(log: &Path) {
+    for more in ["", "-wal", "-shm"] {
+        let path = [log.to_str().unwrap(), more].concat();
+        match std::fs::remove_file(&path) {
+            Err(why) if why.kind() != std::io::ErrorKind::NotFound => panic!("{path}: {why}"),
+            _ => {}
+        }
+    }
+}
+
+/// A configuration without the settings that say where the log is: they are what the two runs differ in.
+fn without_log(field: &str) -> String {
+    field.lines().filter(|line| !line.starts_with("log.")).map(|line| [line, "\n"].concat()).collect()
+}
+
+#[test]
+fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
+    let examples = examples();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("config");
+    let mut there: Vec<String> =
+        std::fs::read_dir(root).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let played = examples.iter().map(|example| example.folder).chain(PLAYED_ELSEWHERE);
+    let mut played: Vec<String> = played.map(str::to_owned).collect();
+    there.sort();
+    played.sort();
+    assert_eq!(there, played, "each example is played, or it is said why not");
+
+    let server = Server::start();
+    let nats = ["log.nats=", &server.url()].concat();
+    let far = ["--set", &nats, "--set", "log.durability=relaxed"];
+    let mut compared = 0;
+    for example in &examples {
+        let (_near_folder, near) = example.plays(&[]);
+        let (far_folder, copy) = example.plays(&far);
+        // The copy is made again from the stream, so that what is compared is what the broker has.
+        remove(&copy);
+        rests(example.runs(far_folder.path(), &far), far_folder.path(), &copy);
+        let (records, differences) = Log::read(&near, without_log).against(&Log::read(&copy, without_log));
+        assert!(differences.is_empty(), "{}:\n{}", example.folder, differences.join("\n"));
+        assert!(records >= 2 * example.messages.len(), "{}: {records}", example.folder);
+        println!("{}: {records} records are equal embedded and in NATS", example.folder);
+        compared += records;
+    }
+    println!("{compared} records in all");
+}
+
+/// The listener of `listeners/echo-python` as a program: its words are the same text, and only how it hears and is heard
+/// is another.
+fn as_a_program() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (words, _) = page.split_once("async def main").unwrap();
+    let plain: Vec<&str> = words.lines().filter(|line| !line.starts_with("import nats")).collect();
+    plain.join("\n") + "\nfor line in sys.stdin:\n    print(reply(line).decode(), flush=True)\n"
+}
+
+/// A configuration without how the listener is reached and where the log is: what the runs differ in.
+fn without_carriers(field: &str) -> String {
+    let program = "run: [python3, echo.py, none, shop, echo]";
+    let kept = field.lines().filter(|line| !line.starts_with("bus: ") && !line.starts_with("log: "));
+    kept.map(|line| line.replace(program, "").replace("nats: true", "") + "\n").collect()
+}
+
+/// Plays the echo, reached in that way, with further lines of its file, and gives its log at rest.
+fn echoes(server: &Server, reached: &str, more: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = [
+        "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {",
+        reached,
+        ", accepts: [ask], returns: [answer], entry: true}\nconsole: {listen: \"127.0.0.1:0\"}\n",
+        more,
+    ];
+    std::fs::write(folder.path().join("organism.yaml"), file.concat()).unwrap();
+    std::fs::write(folder.path().join("echo.py"), as_a_program()).unwrap();
+    let is_far = reached == "nats: true";
+    let mut running = Running::organism(folder.path());
+    let _far = is_far.then(|| {
+        running.shows("echo is ready");
+        echo(&server.url())
+    });
+    let ask = |words: &str| ("echo", payload("talk", "ask", words));
+    let log = folder.path().join("organism.db");
+    let words = ["Who is there?", "a &amp; b &lt; c", "\u{e4} \u{1d11e}", "  blanks  "];
+    send(&RunFile::of(&log).unwrap(), &words.map(ask));
+    rests(running, folder.path(), &log);
+    (folder, log)
+}
+
+#[test]
+fn d1_a_listener_has_the_same_log_as_a_program_and_over_nats() {
+    let server = Server::start();
+    let bus = format!("bus: {{nats: \"{}\"}}\n", server.url());
+    let (_program, near) = echoes(&server, "run: [python3, echo.py, none, shop, echo]", "");
+    let (_over_nats, far) = echoes(&server, "nats: true", &bus);
+    // Another broker: a stream of deliveries has one log that they come from.
+    let other = Server::start();
+    let kept = format!("log: {{nats: \"{}\", durability: relaxed}}\n", other.url());
+    let (_both, farthest) = echoes(&other, "nats: true", &kept);
+    let near = Log::read(&near, without_carriers);
+    for (what, log) in [("over NATS", far), ("over NATS, and its log too", farthest)] {
+        let (records, differences) = near.against(&Log::read(&log, without_carriers));
+        assert!(differences.is_empty(), "{what}:\n{}", differences.join("\n"));
+        assert!(records >= 8, "{records}");
+        println!("{records} records are equal as a program and {what}");
+    }
+}
+
+/// The records of a log that are compared.
+fn told(log: &Log) -> Vec<usize> {
+    let is_told = |at: &usize| !log.records[*at].header.thread.is_sys();
+    (0..log.records.len()).filter(is_told).collect()
+}
+
+/// Holds that a log with that change differs, in that part if one is named.
+#[track_caller]
+fn seen(log: &Log, part: &str, change: impl FnOnce(&mut Vec<Record>)) {
+    let mut changed = log.clone();
+    change(&mut changed.records);
+    for (one, other) in [(log, &changed), (&changed, log)] {
+        let (_, differences) = one.against(other);
+        assert!(differences.iter().any(|line| line.contains(part)), "{part}: {differences:?}");
+    }
+}
+
+/// The control of the two above: they would see it.
+#[test]
+fn d1_a_record_that_is_missing_and_a_byte_that_is_another_are_seen() {
+    let team = examples().into_iter().find(|example| example.folder == "team").unwrap();
+    let (_folder, path) = team.plays(&[]);
+    let log = Log::read(&path, without_log);
+    assert_eq!(log.against(&log.clone()), (told(&log).len(), vec![]));
+    for at in told(&log) {
+        seen(&log, "log has it: ", |records| drop(records.remove(at)));
+        seen(&log, ": body: from byte 0 on: ", |records| {
+            let mut body = records[at].body.to_vec();
+            body[0] = b'[';
+            records[at].body = body.into();
+        });
+    }
+    let all = told(&log);
+    let (first, last) = (all[0], all[all.len() - 1]);
+    // A byte in the words of the answer; a cause, a sender and a code that are other ones.
+    seen(&log, ": body: from byte ", |records| {
+        let words = String::from_utf8(records[last].body.to_vec()).unwrap().replace("70 times", "71 times");
+        records[last].body = Arc::from(words.into_bytes());
+    });
+    seen(&log, ": cause: ", |records| records[last].header.cause = Some(records[first].header.id));
+    seen(&log, ": from: ", |records| records[last].header.from = records[first].header.from.clone());
+    seen(&log, ": code: ", |records| records[last].header.code = records[first].header.code);
+    // What a model was sent is compared, not its hash alone: the prompt of another turn is another one.
+    let text = |at: usize| String::from_utf8(log.records[at].body.to_vec()).unwrap();
+    let asked: Vec<usize> = all.iter().copied().filter(|at| text(*at).contains(" prompt=\"")).collect();
+    let prompt = |at: usize| text(at).split_once(" prompt=\"").unwrap().1[..64].to_owned();
+    seen(&log, ": body: from byte ", |records| {
+        let other = text(asked[0]).replace(&prompt(asked[0]), &prompt(asked[1]));
+        records[asked[0]].body = Arc::from(other.into_bytes());
+    });
+}

@@ -1,0 +1,96 @@
+//! A log that is looked at through a glass: it notes which records were read, and its next looks fail, or find no
+//! records of threads, where a test says so. What it gives is what the log in memory gives.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use systole::edges::log::memory::Memory;
+use systole::words::ids::{Digest, Key, Name, ThreadId};
+use systole::words::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole::words::record::Record;
+
+/// Records, each with its position.
+type Found = Vec<(Position, Record)>;
+
+/// A log whose next looks fail, so many of them, or that finds no records of threads any more. It notes which
+/// records of which threads were read.
+pub(crate) struct Shaky {
+    log: Memory,
+    read: Mutex<Vec<(ThreadId, u64)>>,
+    /// Records that were read in the order of the log.
+    walked: AtomicUsize,
+    /// Looks that are still to fail.
+    pub(crate) fails: AtomicUsize,
+    /// Whether it finds no records of threads.
+    pub(crate) deaf: AtomicBool,
+}
+
+impl Shaky {
+    /// One that does not fail yet.
+    pub(crate) fn of(log: Memory) -> Shaky {
+        let (read, walked, fails, deaf) = Default::default();
+        Shaky { log, read, walked, fails, deaf }
+    }
+
+    /// How many records were read in the order of the log.
+    pub(crate) fn walked(&self) -> usize {
+        self.walked.load(Ordering::Relaxed)
+    }
+
+    /// The records of threads that were read, one by one, since this was last asked.
+    pub(crate) fn was_read(&self) -> Vec<(ThreadId, u64)> {
+        std::mem::take(&mut *self.read.lock().unwrap())
+    }
+
+    fn look<T>(&self, found: Result<T, LogFault>) -> Result<T, LogFault> {
+        let shaken = self.fails.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        match shaken {
+            Ok(_) => Err(LogFault::Io { path: "log".into(), why: "told to fail".into() }),
+            Err(_) => found,
+        }
+    }
+}
+
+impl LogReader for Shaky {
+    fn opening(&self) -> Result<Opening, LogFault> {
+        self.log.opening()
+    }
+
+    fn last(&self) -> Result<Position, LogFault> {
+        self.log.last()
+    }
+
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+        self.look(self.log.row(thread))
+    }
+
+    fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Found, LogFault> {
+        let limit = if self.deaf.load(Ordering::Relaxed) { 0 } else { limit };
+        let found = self.look(self.log.of_thread(id, seq, limit))?;
+        let read = found.iter().map(|(_, record)| (id.clone(), record.header.seq));
+        self.read.lock().unwrap().extend(read);
+        Ok(found)
+    }
+
+    fn after(&self, position: Position, limit: usize) -> Result<Found, LogFault> {
+        let found = self.log.after(position, limit)?;
+        self.walked.fetch_add(found.len(), Ordering::Relaxed);
+        Ok(found)
+    }
+
+    fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
+        self.log.by_key(id, who, key)
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads(limit)
+    }
+
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads_like(prefix, limit)
+    }
+
+    fn document(&self, hash: Digest) -> Result<Option<std::sync::Arc<[u8]>>, LogFault> {
+        self.log.document(hash)
+    }
+}

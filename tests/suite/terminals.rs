@@ -1,0 +1,100 @@
+//! A page that needs several terminals, played: its commands run in order, those that stay each in a terminal of its own.
+//! What they print is held against the page; `SYSTOLE_GOLDEN=1` writes it again.
+
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+
+use crate::over_nats::Ends;
+use crate::program::{PATIENCE, lines};
+use crate::session::{Shell, Step, rewritten, untimed};
+
+/// A text without its times, and without the numbers that a machine gives away: ports, and processes with their machine.
+pub(crate) fn unnumbered(text: &str) -> String {
+    let mut parts = untimed(text).split("127.0.0.1:").map(str::to_owned).collect::<Vec<_>>();
+    for port in parts.iter_mut().skip(1) {
+        *port = ["PORT", port.trim_start_matches(|c: char| c.is_ascii_digit())].concat();
+    }
+    let text = parts.concat();
+    let lines = text.lines().map(|line| {
+        let named = [" runs as process ", "stands by: process ", " is in use by process "];
+        match named.iter().find_map(|words| Some((line.split_once(words)?.0, words))) {
+            Some((name, words)) => [name, words, "\n"].concat(),
+            None => [line, "\n"].concat(),
+        }
+    });
+    lines.collect()
+}
+
+/// As many lines as the page shows, from a command that goes on.
+fn first_lines(said: &Receiver<String>, shown: &str) -> String {
+    shown.lines().map(|_| said.recv_timeout(PATIENCE).expect("it says less than the page shows")).collect()
+}
+
+/// The terminals of a page.
+pub(crate) struct Terminals {
+    shell: Shell,
+    left: Vec<(Ends, Receiver<String>)>,
+    ran: Vec<String>,
+    differs: String,
+}
+
+impl Terminals {
+    pub(crate) fn new(shell: Shell) -> Terminals {
+        Terminals { shell, left: Vec::new(), ran: Vec::new(), differs: String::new() }
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&mut self, step: &Step) {
+        let said = self.shell.run(&step.command);
+        self.shown(step, said);
+    }
+
+    /// Starts a command that stays; it has said what the page shows when this returns.
+    pub(crate) fn leave(&mut self, step: &Step) {
+        let mut child = self.shell.leave(&step.command);
+        let said = lines(child.stdout.take().unwrap());
+        let first = first_lines(&said, &step.shown);
+        // Whoever lets go of what it says would end it.
+        self.left.push((Ends(child), said));
+        self.shown(step, first);
+    }
+
+    /// Waits until the command that was left last says a line with these words.
+    pub(crate) fn says(&self, wanted: &str) {
+        let (_, said) = self.left.last().expect("none was left");
+        while !said.recv_timeout(PATIENCE).expect("it does not say so").contains(wanted) {}
+    }
+
+    /// Waits until the command that was left last goes on with these lines, as the page shows them.
+    pub(crate) fn goes_on(&mut self, shown: &str) {
+        let said = first_lines(&self.left.last().expect("none was left").1, shown);
+        let said = self.placeless(&said);
+        assert_eq!(unnumbered(&said), unnumbered(shown));
+    }
+
+    /// Where the folder lies is of this machine alone.
+    fn placeless(&self, said: &str) -> String {
+        said.replace(self.shell.folder().to_str().unwrap(), "…")
+    }
+
+    fn shown(&mut self, step: &Step, said: String) {
+        let said = self.placeless(&said);
+        if unnumbered(&said) != unnumbered(&step.shown) {
+            let parts = ["$ ", &step.command, "\n", &said, "--- but the page shows\n", &step.shown, "\n"];
+            self.differs.push_str(&parts.concat());
+        }
+        self.ran.push(said);
+    }
+
+    /// Holds that all was as the page shows it, with so many commands, of which so many stay.
+    pub(crate) fn judge(self, page: &PathBuf, text: &str, found: (usize, usize)) {
+        assert_eq!((self.ran.len(), self.left.len()), found, "the session was found");
+        if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+            if !self.differs.is_empty() {
+                std::fs::write(page, rewritten(text, &self.ran)).unwrap();
+            }
+            return;
+        }
+        assert!(self.differs.is_empty(), "{}", self.differs);
+    }
+}
