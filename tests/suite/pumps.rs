@@ -2,9 +2,9 @@
 //! others stand by. Pumps are killed, stopped and held; none of them does what another has undone.
 
 use std::path::Path;
-use tokio::time::Instant;
 
 use rustix::process::Signal;
+use tokio::time::Instant;
 
 use crate::broker::Server;
 use crate::program::{Answer, PATIENCE, Ran, Running, ask, run_file, systole};

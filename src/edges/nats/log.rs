@@ -295,5 +295,5 @@ async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectSt
             }
         }
     };
-    wire.heard(&what, found).await?.map_err(|error| wire.refused(&what, &error.to_string()))
+    wire.heard(&what, Box::pin(found)).await?.map_err(|error| wire.refused(&what, &error.to_string()))
 }

@@ -117,8 +117,24 @@ impl Wire {
         Ok(Wire { client, jetstream, address, patience, forbidden, link })
     }
 
-    /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`.
+    /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`. Whatever is
+    /// asked there may be asked again: a cluster is, for it says nothing while it chooses who leads, which may take longer
+    /// than a broker may take for an answer.
     pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        api: &str,
+        body: &impl Serialize,
+    ) -> Result<Response<T>, Unusable> {
+        match self.ask_once(what, api, body).await {
+            Err(Unusable::Silent { .. }) if self.client.server_info().connect_urls.len() > 1 => {
+                self.ask_once(what, api, body).await
+            }
+            said => said,
+        }
+    }
+
+    async fn ask_once<T: DeserializeOwned>(
         &self,
         what: &str,
         api: &str,

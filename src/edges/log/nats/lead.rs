@@ -129,7 +129,13 @@ async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) 
     scribe.epoch = scribe.follower.tail.epoch + 1;
     let nothing = Batch::default();
     let sealed = scribe.seal(&nothing, Stands::Owned);
-    match scribe.quill().write(&sealed, false).await {
+    let quill = scribe.quill();
+    let written = match quill.write(&sealed, false).await {
+        // It may be stored all the same.
+        Written::NotYet(_) => quill.write(&sealed, true).await,
+        written => written,
+    };
+    match written {
         Written::At(followed) => match scribe.keep(&nothing, followed, Stands::Owned) {
             Commit::Committed(_) => Ok(true),
             Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
