@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::broker::Server;
 use crate::program::{Answer, PATIENCE, Ran, Running, ask, run_file, systole};
+use crate::proxy::{Proxy, Way};
 
 const ECHO: &str = "#!/bin/sh
 while read -r line; do
@@ -197,4 +198,33 @@ fn c11_the_same_key_meets_its_first_receipt_at_another_pump() {
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken.json["id"], &true.into()));
     let other = question_of(second.path(), "k-1", "something else");
     assert_eq!((other.status, other.json["code"].as_str()), (409, Some("payload.id-conflict")), "{other:?}");
+}
+
+#[test]
+fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let far = machine_at(&proxy.url(), "durability: relaxed");
+    let near = machine(&server, "durability: relaxed");
+    let mut cut_off = Running::organism(far.path());
+    assert_eq!(asked(far.path()).stdout, "heard\n");
+    let mut other = Running::start(near.path(), &["run"]);
+    other.says("stands by: ");
+    // Nothing comes through, and no end of the connection is seen.
+    proxy.goes(Way::Stall);
+    other.says("listens on");
+    let told = question(far.path(), "k-1");
+    assert_eq!((told.status, told.json["code"].as_str()), (503, Some("ingress.unavailable")), "{told:?}");
+    // What the one that is cut off could not write is nobody's; the other one takes the same key as new.
+    let taken = question(near.path(), "k-1");
+    assert_eq!((taken.status, &taken.json["repeated"]), (202, &false.into()), "{taken:?}");
+    assert_eq!(asked(near.path()).stdout, "heard\n");
+    proxy.goes(Way::Pass);
+    cut_off.says("was taken over by ");
+    cut_off.says("stands by: ");
+    other.signal(Signal::TERM);
+    assert_eq!(other.end().code, Some(0));
+    cut_off.says("listens on");
+    let again = question(far.path(), "k-1");
+    assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken.json["id"], &true.into()), "{again:?}");
 }
