@@ -13,7 +13,7 @@ use crate::words::ids::ThreadId;
 pub(super) struct AsOf {
     #[command(flatten)]
     place: Place,
-    /// Its id, its beginning, or @last; with @N behind it: as it stood after record N
+    /// Its id, its beginning, or @last; with @N behind it as of record N
     #[arg(default_value = "@last")]
     thread: String,
 }
