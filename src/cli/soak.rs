@@ -75,7 +75,7 @@ pub(super) struct Soak {
     /// The folder to work in; without it one is made, and removed
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Set a value of its file, as for `run`; with log.nats a log of that broker is tried
+    /// Set a value of its file, as for `run`; log.nats tries a log in NATS
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Print what came of it as JSON
