@@ -10,8 +10,10 @@ use systole_agent::Agent;
 use systole_agent::model::script::{Script, Scripted};
 use systole_agent::model::{Adapter, Dice, Key, Limits, Model, Models};
 use systole_agent::spec::{self, Provider};
+use systole_kit::envelope::Delivered;
+use systole_kit::line::Line;
 
-use crate::edges::delivery::{Answering, conversing};
+use crate::edges::delivery::{Answering, Word};
 use crate::organism::file::OrganismFile;
 use crate::words::ids::Name;
 
@@ -30,8 +32,33 @@ impl Unmade {
     }
 }
 
+/// An agent, as a listener of this process.
+struct Player(Arc<Agent>);
+
+impl Answering for Player {
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word {
+        Box::pin(self.0.clone().answer(asked, line))
+    }
+
+    fn taken(&self, asked: &Delivered) {
+        self.0.taken(asked);
+    }
+}
+
+/// Who answers under the name of an agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Company {
+    /// This process alone.
+    Alone,
+    /// Other processes as well.
+    OneOfMany,
+}
+
 /// The listeners that are agents.
-pub(super) fn agents(file: &OrganismFile) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
+pub(super) fn agents(
+    file: &OrganismFile,
+    company: Company,
+) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
     let mut cast: BTreeMap<Name, Arc<dyn Answering>> = BTreeMap::new();
     let mut makers = Makers::default();
     for agent in &file.agents {
@@ -39,8 +66,8 @@ pub(super) fn agents(file: &OrganismFile) -> Result<BTreeMap<Name, Arc<dyn Answe
         let models = makers.models(file, agent)?;
         let made = Agent::new(agent.clone(), models)
             .map_err(|unreadable| Unmade::new(unreadable.to_string(), "systole check"))?;
-        let made = Arc::new(made);
-        cast.insert(name, conversing(move |asked, line| made.clone().answer(asked, line)));
+        let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
+        cast.insert(name, Arc::new(Player(Arc::new(made))));
     }
     Ok(cast)
 }

@@ -1,21 +1,23 @@
 //! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault
 //! as words and an exit. The log is locked by it, so there is only ever one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cast;
+use super::cast::{self, Company};
 use super::exit::Exit;
 use super::hindered;
 use super::looking;
 use super::place::Place;
 use super::screen::Screen;
+use crate::edges::delivery::Answering;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
 use crate::organism::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
-use crate::words::composition::Reach;
+use crate::words::ids::Name;
 use crate::words::ports::LogFault;
 
 /// How long replies may take to land when an organism stops.
@@ -64,11 +66,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
     let armed = std::env::var(failpoint::VARIABLE).ok();
     let steps =
         Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
-    let inline = cast::agents(&file).map_err(|unmade| {
-        let exit = screen.fail(Exit::Configuration, &unmade);
-        screen.say(["  try: ", &unmade.mend].concat());
-        exit
-    })?;
+    let inline = agents(screen, &file, Company::Alone)?;
     Ok(Plan {
         composition: file.composition,
         directory: place.directory(),
@@ -86,9 +84,22 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
     })
 }
 
+/// The agents of the file, as listeners of this process.
+pub(super) fn agents(
+    screen: Screen,
+    file: &OrganismFile,
+    company: Company,
+) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Exit> {
+    cast::agents(file, company).map_err(|unmade| {
+        let exit = screen.fail(Exit::Configuration, &unmade);
+        screen.say(["  try: ", &unmade.mend].concat());
+        exit
+    })
+}
+
 /// The broker, with what lets the pump in. Where nobody is reached over it nobody goes there, and no key is needed.
 fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, Exit> {
-    let reaches = || file.composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats));
+    let reaches = || file.composition.listeners.values().any(|one| one.reach.is_over_broker());
     let is_used = file.log_kept.is_some() || (!still && reaches());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));

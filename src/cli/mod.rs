@@ -21,6 +21,7 @@ mod fresh;
 mod graph;
 mod here;
 mod hindered;
+mod hosting;
 mod init;
 mod listener;
 mod live;

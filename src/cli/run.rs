@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
 use super::here;
+use super::hosting::{Part, Role};
 use super::hindered;
 use super::live::{self, Live};
 use super::place::{Place, quoted};
@@ -28,17 +29,23 @@ use crate::words::ports::LogFault;
 /// Runs the organism until it is stopped.
 ///
 /// Shows every record as it is written. The first Ctrl-C or TERM lets replies land for five seconds
-/// and then stops; the second stops at once.
+/// and then stops; the second stops at once. With `--role` one part of the organism runs here, and
+/// the others elsewhere, from the same file.
 #[derive(Args, Debug)]
 pub(super) struct Run {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    part: Part,
 }
 
 impl Run {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
         here::with_runtime(screen, async {
+            if self.part.role == Some(Role::Listeners) {
+                return Box::pin(self.part.host(screen, &self.place)).await;
+            }
             loop {
                 match self.whole(screen).await {
                     // Everything of before is gone, as after a restart.
@@ -50,7 +57,7 @@ impl Run {
     }
 
     async fn whole(&self, screen: Screen) -> Result<Left, Exit> {
-        let file = self.place.organism(screen)?;
+        let file = self.part.of(screen, self.place.organism(screen)?)?;
         if !file.warnings.is_empty() {
             // A line of talk; whoever reads JSON reads stdout.
             let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];

@@ -23,6 +23,8 @@ pub enum Kind {
     Pump,
     /// Keeps a broker of our own: ends when the organism is stopped, after everything that uses the broker.
     Broker,
+    /// Brings what hosted listeners say to whoever says it to the pump: ends with their carriers.
+    Host,
     /// The HTTP door: ends when it is closed and whoever is inside has left.
     Door,
     /// Reads the log for one client of the door: ends with the client or with the pump.
@@ -40,6 +42,7 @@ impl fmt::Display for Kind {
         match self {
             Kind::Pump => f.write_str("the pump"),
             Kind::Broker => f.write_str("the keeper of the broker"),
+            Kind::Host => f.write_str("the host of listeners"),
             Kind::Door => f.write_str("the HTTP door"),
             Kind::Events => f.write_str("a stream of events"),
             Kind::Listener(name) => write!(f, "the task of listener {name}"),

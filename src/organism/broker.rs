@@ -16,7 +16,7 @@ use crate::edges::managed::{Folder, Known, Managed, Server, Tell, Unstarted};
 use crate::edges::nats::{Broker, Credentials, PATIENCE};
 use crate::edges::system::Hindered;
 use crate::pump::heart::Input;
-use crate::words::composition::{Composition, Reach};
+use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
 /// What a listener shows at the broker.
@@ -79,7 +79,7 @@ pub(super) async fn start(
     surroundings: &Surroundings,
     pump: &mpsc::Sender<Input>,
 ) -> Result<Option<Own>, StartFault> {
-    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
+    let is_used = composition.listeners.values().any(|listener| listener.reach.is_over_broker());
     let Some(log) = log.filter(|_| is_used) else { return Ok(None) };
     let folder = Folder::beside(&log);
     // What is not there hinders before anything is written or ended.

@@ -15,7 +15,7 @@ use super::waiting::{Reply, WaitingRoom};
 use crate::edges::nats::Broker;
 use crate::pump::heart::Input;
 use crate::rules::admit;
-use crate::words::composition::{Composition, Reach};
+use crate::words::composition::Composition;
 use crate::words::flow::{Asked, Receipt, Refused};
 use crate::words::ids::{Key, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position};
@@ -95,7 +95,7 @@ impl Front {
     /// How many workers answer to the name of each listener over NATS, or why that cannot be said; none of both where no
     /// listener is reached so.
     pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
-        let over_nats = self.composition.listeners.values().filter(|one| matches!(one.reach, Reach::Nats));
+        let over_nats = self.composition.listeners.values().filter(|one| one.reach.is_over_broker());
         let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
         match self.broker.as_ref().and_then(Weak::upgrade) {
             Some(broker) => broker.workers(&names).await,

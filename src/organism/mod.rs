@@ -7,6 +7,7 @@ pub mod bench;
 pub mod broker;
 pub mod file;
 pub mod front;
+pub mod hosting;
 mod keeping;
 pub mod keyring;
 pub mod order;

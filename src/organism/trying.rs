@@ -199,7 +199,7 @@ fn prepared(trial: &Trial) -> Result<(Composition, Listener), Untried> {
     let listener = listener.clone();
     match listener.reach {
         Reach::Process(_) => Ok((composition, listener)),
-        Reach::Inline | Reach::Nats => Err(absent()),
+        Reach::Inline | Reach::Nats | Reach::Hosted => Err(absent()),
     }
 }
 

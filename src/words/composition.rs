@@ -149,6 +149,15 @@ pub enum Reach {
     Process(Program),
     /// Whoever takes its work from the broker.
     Nats,
+    /// What the file says, in another process that takes its work from the broker: a host of listeners.
+    Hosted,
+}
+
+impl Reach {
+    /// Whether the way there leads over the broker.
+    pub fn is_over_broker(&self) -> bool {
+        matches!(self, Reach::Nats | Reach::Hosted)
+    }
 }
 
 /// A program that is a listener.
@@ -252,6 +261,16 @@ impl Composition {
     /// Whether the time that a message from outside may take is limited.
     pub fn limits_time(&self) -> bool {
         self.budgets.is_some_and(|budgets| budgets.wall_ms.is_some())
+    }
+
+    /// The same where every listener runs in a process that is none of the pump's. What judges payloads, and the hash,
+    /// stay as they are: how a listener is reached is no part of what a decision depends on.
+    #[must_use]
+    pub fn hosted(mut self) -> Composition {
+        for listener in self.listeners.values_mut().filter(|one| !one.reach.is_over_broker()) {
+            listener.reach = Reach::Hosted;
+        }
+        self
     }
 
     /// A listener by name.

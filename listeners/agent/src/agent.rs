@@ -42,6 +42,8 @@ pub struct Agent {
     tools: Vec<crate::model::Tool>,
     tools_text: String,
     kept: Mutex<HashMap<Key, Kept>>,
+    /// Whether others answer under its name as well.
+    is_one_of_many: bool,
 }
 
 /// A call: its thread and its path.
@@ -58,6 +60,10 @@ struct Kept {
     seen: u64,
     /// When it was put here, in puts.
     order: u64,
+    /// The delivery that was answered.
+    delivery: String,
+    /// Whether the turn is known to have been taken as it was answered here.
+    is_taken: bool,
 }
 
 impl std::fmt::Debug for Agent {
@@ -79,7 +85,21 @@ impl Agent {
         };
         let tools = prompt::tools(&spec, &contracts)?;
         let tools_text = turn::tools_text(&tools);
-        Ok(Self { spec, contracts, models, limits, tools, tools_text, kept: Mutex::default() })
+        Ok(Self { spec, contracts, models, limits, tools, tools_text, kept: Mutex::default(), is_one_of_many: false })
+    }
+
+    /// The same where others answer under its name as well, in other processes. A turn that was answered here may have
+    /// been taken as another one answered it, so a conversation goes on from here only after [`Agent::taken`].
+    #[must_use]
+    pub fn one_of_many(self) -> Self {
+        Self { is_one_of_many: true, ..self }
+    }
+
+    /// Tells it that what it answered to this delivery was taken.
+    pub fn taken(&self, asked: &Delivered) {
+        if let Some(kept) = self.kept().get_mut(&key(asked)).filter(|kept| kept.delivery == asked.stamp.delivery) {
+            kept.is_taken = true;
+        }
     }
 
     /// Answers a delivery.
@@ -161,6 +181,7 @@ impl Agent {
         let kept = self.take_kept(asked);
         if let (Some(kept), Some(answers)) = (kept, answers)
             && kept.turn + 1 == asked.stamp.turn
+            && kept.is_taken
             && !viewing::is_wanted(&answers, self.spec.tool_output_max)
         {
             let mut conversation = kept.conversation;
@@ -208,7 +229,9 @@ impl Agent {
             let oldest = kept.iter().min_by_key(|(_, kept)| kept.order).map(|(key, _)| key.clone());
             oldest.map(|oldest| kept.remove(&oldest));
         }
-        kept.insert(key(asked), Kept { conversation, turn: asked.stamp.turn, heard, seen, order });
+        let (turn, delivery) = (asked.stamp.turn, asked.stamp.delivery.clone());
+        let is_taken = !self.is_one_of_many;
+        kept.insert(key(asked), Kept { conversation, turn, heard, seen, order, delivery, is_taken });
     }
 
     /// What holds the code of the core's own tags does nothing.

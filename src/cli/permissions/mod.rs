@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::exit::Exit;
@@ -27,6 +27,9 @@ const PORT: u16 = 4222;
 pub(super) struct Permissions {
     #[command(flatten)]
     place: Place,
+    /// As the pump's part alone needs it: every listener has a user
+    #[arg(long, value_name = "ROLE")]
+    role: Option<PumpAlone>,
     /// Write the configuration of a nats-server that lets in these alone
     #[arg(long)]
     nats_config: bool,
@@ -41,6 +44,13 @@ pub(super) struct Permissions {
     store: Option<PathBuf>,
 }
 
+/// The part of an organism whose broker is asked about.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum PumpAlone {
+    /// That of `systole run --role pump`
+    Pump,
+}
+
 impl Permissions {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
@@ -48,13 +58,18 @@ impl Permissions {
     }
 
     fn tell(&self, screen: Screen) -> Result<Exit, Exit> {
-        let file = self.place.organism(screen)?;
+        let mut file = self.place.organism(screen)?;
+        if self.role.is_some() {
+            file.composition = file.composition.hosted();
+        }
         let parties = permissions::parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
             let exit =
                 screen.fail(Exit::Usage, ["no listener of ", organism, " is reached over NATS"].concat());
-            screen.say("  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}");
+            screen.say(
+                "  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}; or --role pump",
+            );
             return Err(exit);
         }
         if self.nats_config {
@@ -133,7 +148,7 @@ impl Permissions {
     }
 }
 
-fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
+pub(super) fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
     match keyless {
         Keyless::Hindered(hindered) => hindered::say(screen, Exit::Unavailable, hindered),
         Keyless::NoSeed(path) => {

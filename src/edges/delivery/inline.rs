@@ -52,6 +52,9 @@ pub type Word = Pin<Box<dyn Future<Output = Said> + Send>>;
 pub trait Answering: Send + Sync + 'static {
     /// Answers a delivery. On the line it may write its journal and ask, as long as it works on this one.
     fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word;
+
+    /// What it answered to this delivery was taken. It is told so only where others answer under its name as well.
+    fn taken(&self, _asked: &Delivered) {}
 }
 
 /// A listener that is one closure, and needs no line.

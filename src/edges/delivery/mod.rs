@@ -12,12 +12,14 @@ mod pace;
 mod post;
 mod process;
 mod receipts;
+mod sort;
 
 pub use ear::{Deaf, Ear};
 pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
 pub use process::Surroundings;
 pub use receipts::{NoReceipt, Receipt, Receipts, Unreceipted};
+pub use sort::{Sort, sort_of};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -109,10 +111,10 @@ impl Carriers {
                     let place = Workplace::new(program.clone(), badge, around.clone());
                     Box::new(move || process::tend(&post, place))
                 }
-                Reach::Nats => match &broker {
+                Reach::Nats | Reach::Hosted => match &broker {
                     Some(broker) => {
-                        let (broker, idle_ms) = (broker.clone(), listener.idle_ms);
-                        Box::new(move || nats::tend(&post, broker, idle_ms))
+                        let (broker, silence) = (broker.clone(), nats::silence(listener));
+                        Box::new(move || nats::tend(&post, broker, silence))
                     }
                     None if is_still => continue,
                     None => return Err(NoWay::Broker(name.clone())),

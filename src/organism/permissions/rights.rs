@@ -4,7 +4,7 @@
 //! name another's subject as the place for the answer, and the broker checks no right for what it answers itself.
 
 use crate::edges::nats::{Subjects, token};
-use crate::words::composition::{Composition, Reach};
+use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
 /// How a right reaches from one account into another.
@@ -73,7 +73,7 @@ fn right(way: Way, subject: String, words: &'static str) -> Right {
 /// The parties of an organism, the pump first; none where no listener is reached over NATS and no log is there.
 pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
     let organism = &composition.organism;
-    let listeners = composition.listeners.values().filter(|one| matches!(one.reach, Reach::Nats));
+    let listeners = composition.listeners.values().filter(|one| one.reach.is_over_broker());
     let listeners: Vec<Party> = listeners.map(|one| listener(organism, &one.name)).collect();
     if listeners.is_empty() && !has_log {
         return Vec::new();

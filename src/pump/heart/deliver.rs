@@ -8,7 +8,7 @@ use crate::pump::compose;
 use crate::pump::event::{Effect, Happening, Lost, Work};
 use crate::pump::wake;
 use crate::words::codes::Code;
-use crate::words::composition::{OnUnknown, Reach};
+use crate::words::composition::OnUnknown;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{Delivery, Lease, Step};
 use crate::words::record::Record;
@@ -202,7 +202,7 @@ impl Heart {
         match compose::envelope(thread, &work.call, call, &lease, deadline, found) {
             Some(envelope) => {
                 // Signs of life over a broker are seen by the carrier.
-                let idle_ms = listener.idle_ms.filter(|_| !matches!(listener.reach, Reach::Nats));
+                let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
                 let timeout_ms = listener.timeout_ms;
                 self.ports.leases.put(lease.clone());
                 let now = self.ticks();

@@ -32,10 +32,14 @@ pub(super) fn pause(tries: u32) -> Duration {
 
 /// Connects; where nobody listens yet it is tried again until somebody does.
 pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
-    let server: ServerAddr = worker.url.parse().map_err(|_| {
-        Unserved::Told(format!("{:?} is no address of a broker, such as nats://HOST:4222", worker.url))
-    })?;
-    let at = [server.host(), ":", &server.port().to_string()].concat();
+    let read = |url: &str| {
+        url.parse::<ServerAddr>().map_err(|_| {
+            Unserved::Told(format!("{url:?} is no address of a broker, such as nats://HOST:4222"))
+        })
+    };
+    let servers = worker.url.split(',').map(read).collect::<Result<Vec<_>, _>>()?;
+    let named = servers.iter().map(|server| [server.host(), ":", &server.port().to_string()].concat());
+    let at = named.collect::<Vec<_>>().join(", ");
     let seed = match &worker.key_file {
         None => None,
         Some(path) => {
@@ -46,7 +50,7 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
     let mut tries = 0;
     loop {
         let (count, made) = watch::channel(0);
-        let tried = options(worker, seed.as_deref(), count).connect(server.clone()).await;
+        let tried = options(worker, seed.as_deref(), count).connect(servers.clone()).await;
         let error = match tried {
             Ok(client) => return Ok(Connection { client, made }),
             Err(error) => error,

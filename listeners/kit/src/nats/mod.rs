@@ -18,6 +18,7 @@
 
 mod call;
 mod connection;
+mod held;
 mod news;
 mod service;
 mod slot;
@@ -37,10 +38,11 @@ use crate::name::QName;
 use crate::reply::Said;
 use crate::turn::Turn;
 
+pub use held::{GONE, Held, Untold};
 pub use news::{News, Unserved};
 use service::Shown;
 use slot::Slot;
-use work::House;
+use work::{House, Working};
 
 /// The most deliveries that one process works on at once.
 const SLOTS: usize = 256;
@@ -72,7 +74,8 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// A worker of that listener of that organism, over the broker at `url`.
+    /// A worker of that listener of that organism, over the broker at `url`. Of a cluster the addresses of several servers
+    /// have commas between.
     #[must_use]
     pub fn new(url: &str, organism: &str, listener: &str) -> Self {
         let wrong = [("organism", organism), ("listener", listener)]
@@ -266,6 +269,21 @@ impl Worker {
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
         stop: impl Future<Output = ()>,
     ) -> Result<(), Unserved> {
+        let answer: Arc<call::Answering> = Arc::new(Box::new(move |turn: &mut Turn<'_>| answer(turn).into()));
+        self.carry(move |held| call::answers(held, answer.clone()), stop).await
+    }
+
+    /// The layer below: each delivery is given to `work` as it came, and what it says about it goes out in documents. For
+    /// whoever carries deliveries further, such as to programs. There are never more futures of `work` than slots, and each
+    /// delivery is renewed until its future ends.
+    ///
+    /// # Errors
+    /// Those of [`Worker::serve`].
+    pub async fn carry<F: Future<Output = ()> + Send + 'static>(
+        self,
+        work: impl Fn(Held) -> F + Send + Sync + 'static,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), Unserved> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
@@ -276,9 +294,9 @@ impl Worker {
             () = &mut stop => return Ok(()),
         };
         let (drain, draining) = watch::channel(false);
-        let answer = Box::new(move |turn: &mut Turn<'_>| answer(turn).into());
+        let work: Working = Box::new(move |held| Box::pin(work(held)));
         let house =
-            Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, answer, self.renew));
+            Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, work, self.renew));
         // They end with this function, the slots before it and the rest behind it.
         let (mut slots, mut beside) = (JoinSet::new(), JoinSet::new());
         beside.spawn(house.clone().hear_cancels(house.ear(house.cancels()).await?));

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 use super::connection::pause;
 use super::news::{News, Unserved};
 use super::token;
-use super::work::{Held, House};
+use super::held::Held;
+use super::work::House;
 
 /// What a pull asks: one message, and an end of the waiting after 5 s. While a pull waits somewhere, a delivery may go
 /// to who asked and is gone; so it is short.
@@ -158,7 +159,7 @@ impl Slot {
     /// Works on a delivery, and renews it and whatever waits behind it.
     async fn works(&mut self, held: Held) {
         let message = held.message.clone();
-        let mut work = pin!(self.house.clone().works(held));
+        let mut work = (self.house.work)(held);
         let mut renewal = interval(self.house.renew);
         let mut is_open = true;
         loop {

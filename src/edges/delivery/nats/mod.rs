@@ -16,19 +16,22 @@ use std::time::Duration;
 
 use async_nats::Subscriber;
 use futures_core::Stream as _;
+use systole_kit::told;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::desk::Side;
 use super::post::{Post, UNSENT, called_back};
+use super::sort::{Sort, sort_of};
 use crate::edges::nats::{Broker, Link};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::words::codes::Code;
+use crate::words::composition::{Listener, Reach};
 use crate::words::ports::{Speech, Token};
 use crate::words::time::spoken;
 use aside::Aside;
 use outbox::{Look, Outbox, Sent};
-use words::Asking;
+use words::{Asking, Gone};
 
 /// How long a worker may go without a sign of life, where the file does not say.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -37,11 +40,18 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether stream and consumer are there, while anything is out.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long a worker of that listener may go without a sign of life. A host says that it lives for each of its listeners,
+/// and counts itself how long these are silent.
+pub(super) fn silence(listener: &Listener) -> Duration {
+    let idle = listener.idle_ms.map_or(SILENCE, Duration::from_millis);
+    if matches!(listener.reach, Reach::Hosted) { idle.min(SILENCE) } else { idle }
+}
+
 /// Starts the task that brings a listener its deliveries over the broker.
-pub(super) fn tend(post: &Post, broker: Arc<Broker>, idle_ms: Option<u64>) -> Task {
+pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> Task {
     let kind = Kind::Listener(post.listener.clone());
     let fallen = post.clone();
-    let attended = attend(post.clone(), broker, idle_ms.map_or(SILENCE, Duration::from_millis));
+    let attended = attend(post.clone(), broker, silence);
     tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
 }
 
@@ -279,39 +289,57 @@ impl Line {
     /// A word of the listener: on the subject that only it may publish to. It is passed on before anything is told to the
     /// broker.
     async fn heard(&mut self, message: async_nats::Message, post: &Post) {
+        if let Some(gone) = words::gone(&message) {
+            return self.gave_up(gone, message.reply, post).await;
+        }
         let speech = Speech::Bytes(message.payload.to_vec());
-        let kind = words::kind(&message.payload);
-        match &kind {
-            words::Kind::Reply { delivery } => {
+        let sort = sort_of(&message.payload);
+        match &sort {
+            Sort::Reply { delivery } => {
                 let _was_out = post.desk.settle(delivery);
             }
-            words::Kind::Waits { delivery, id } => {
+            Sort::Waits { delivery, id } => {
                 if let Some(reply) = message.reply {
                     self.asking.put(delivery.clone(), *id, reply);
                 }
                 return post.said(speech).await;
             }
-            words::Kind::Other => {}
+            Sort::Progress { .. } | Sort::Notice { .. } | Sort::Other => {}
         }
         let decided = post.said_with_receipt(speech).await;
         if let Some(reply) = message.reply {
-            let delivery = words::delivery(&message.payload).unwrap_or_default();
+            let delivery = sort.delivery().unwrap_or_default().to_owned();
             self.aside.receipt(reply, delivery, decided);
         }
-        if let words::Kind::Reply { delivery } = kind {
+        if let Sort::Reply { delivery } = sort {
             self.outbox.over(&delivery);
         }
+    }
+
+    /// The host of the listener says that a delivery will not be answered. It is told that this was heard, and need not
+    /// know more: if the pump dies before it is on disk, the next start counts the delivery as lost.
+    async fn gave_up(&mut self, gone: Gone, reply: Option<async_nats::Subject>, post: &Post) {
+        let Gone { token, code, words } = gone;
+        if post.desk.settle(&token.0) {
+            post.gone(token.clone(), code, words).await;
+        }
+        if let Some(reply) = reply {
+            let heard = told::Receipt { delivery: token.0.to_string(), refusal: None };
+            self.aside.answer(reply, heard.document());
+        }
+        self.outbox.over(&token.0);
     }
 
     /// A word on the subject of progress, where a reply would end no delivery.
     async fn live(&mut self, message: async_nats::Message, post: &Post) {
         let speech = Speech::Bytes(message.payload.to_vec());
-        if words::is_progress(&message.payload) {
+        let sort = sort_of(&message.payload);
+        if matches!(sort, Sort::Progress { .. }) {
             return post.said(speech).await;
         }
         let decided = post.misplaced(speech, message.reply.is_some()).await;
         if let (Some(reply), Some(decided)) = (message.reply, decided) {
-            let delivery = words::delivery(&message.payload).unwrap_or_default();
+            let delivery = sort.delivery().unwrap_or_default().to_owned();
             self.aside.receipt(reply, delivery, decided);
         }
     }

@@ -1,61 +1,45 @@
-//! What a word on a listener's subject is, as far as its carrier has to know: which delivery it ends, and who waits for
-//! an answer to it. It judges nothing; the door does. Bytes come in; a kind goes out.
+//! Who waits for an answer to what was said, and what a host of listeners says of a delivery itself. It judges nothing; the
+//! door does.
 
 use std::collections::{HashMap, VecDeque};
 
-use async_nats::Subject;
+use async_nats::{Message, Subject};
 use systole_kit::Limits;
-use systole_kit::reply::Word;
+use systole_kit::nats::GONE;
+use systole_kit::reply::{Said, Word};
 use systole_kit::told::Answer;
 
-use crate::edges::delivery::process::{Root, root_of};
+use crate::words::codes::Code;
+use crate::words::limits;
+use crate::words::ports::Token;
 
-/// What a word is.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A reply, which ends its delivery.
-    Reply {
-        /// The delivery it names.
-        delivery: String,
-    },
-    /// A journal entry or a question, whose answer has its number.
-    Waits {
-        /// The delivery it names.
-        delivery: String,
-        /// Its number.
-        id: u64,
-    },
-    /// Anything else: a notice, or what the door has to refuse.
-    Other,
+/// A delivery that a host of listeners says will not be answered, as its carriers say it of programs that run here.
+pub(super) struct Gone {
+    pub(super) token: Token,
+    pub(super) code: Code,
+    pub(super) words: String,
 }
 
-/// What a word is.
-pub(super) fn kind(word: &[u8]) -> Kind {
-    match root_of(word) {
-        Root::Reply { delivery } => Kind::Reply { delivery },
-        Root::Stray => Kind::Other,
-        Root::Other => match Word::read(word, &Limits::default()) {
-            Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => {
-                Kind::Waits { delivery, id }
-            }
-            _ => Kind::Other,
-        },
-    }
-}
+/// What a host may say of a delivery. Whoever says it could as well have let it drop.
+const SAID_OF_IT: [Code; 5] = [
+    Code::ListenerFailed,
+    Code::ListenerSilent,
+    Code::ListenerDown,
+    Code::ListenerLost,
+    Code::ListenerTimeout,
+];
 
-/// Whether it says how far somebody is. What cannot be read here says nothing: the door might find a reply in it, which
-/// would then end no delivery on the desk.
-pub(super) fn is_progress(word: &[u8]) -> bool {
-    matches!(Word::read(word, &Limits::default()), Ok(Word::Progress { .. }))
-}
-
-/// The delivery that a word names, if it names one.
-pub(super) fn delivery(word: &[u8]) -> Option<String> {
-    match root_of(word) {
-        Root::Reply { delivery } => Some(delivery),
-        Root::Stray => None,
-        Root::Other => Word::read(word, &Limits::default()).ok().map(|word| word.delivery().to_owned()),
-    }
+/// Reads what a host says of a delivery; none for the word of a listener.
+pub(super) fn gone(message: &Message) -> Option<Gone> {
+    let code = message.headers.as_ref()?.get(GONE)?;
+    let code = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str())?;
+    let Ok(Word::Reply { delivery, said: Said::Failure { mut words, .. } }) =
+        Word::read(&message.payload, &Limits::default())
+    else {
+        return None;
+    };
+    words.truncate(words.floor_char_boundary(limits::OWN_WORDS_BYTES));
+    Some(Gone { token: Token(delivery.into()), code, words })
 }
 
 /// The most questions whose askers are known at once; an older one that nobody answered is forgotten.

@@ -1,0 +1,267 @@
+//! `systole run --role …`: one part of an organism in this process and the others elsewhere, from the same file. The pump's
+//! part runs as without it; what is hosted runs here without log, pump and door, until a signal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use systole_kit::nats::{News, Unserved};
+use systole_kit::schema::nearest;
+use tokio::sync::watch;
+
+use super::cast::Company;
+use super::exit::Exit;
+use super::here;
+use super::permissions::no_keys;
+use super::place::{Place, quoted};
+use super::run::Signals;
+use super::screen::Screen;
+use crate::edges::delivery::Surroundings;
+use crate::edges::failpoint::{self, Failpoint};
+use crate::edges::keyfiles::{self, Keyless};
+use crate::edges::managed::Folder;
+use crate::organism::file::OrganismFile;
+use crate::organism::hosting::{self, Happened, Hosting, Tell, Unhosted};
+use crate::words::ids::Name;
+
+/// A part of an organism.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Log, pump and door; every listener is reached over NATS
+    Pump,
+    /// Listeners alone, as workers at the broker
+    Listeners,
+}
+
+/// Which part of the organism runs here.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Part {
+    /// Run a part alone: the pump, or listeners that it reaches over NATS
+    #[arg(long, value_name = "ROLE")]
+    pub(super) role: Option<Role>,
+    /// Of the listeners these alone; names with commas between
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "role")]
+    only: Vec<String>,
+    /// The folder with the keys of the listeners
+    #[arg(long, value_name = "FOLDER", requires = "role")]
+    keys: Option<PathBuf>,
+}
+
+impl Part {
+    /// The file as the pump of it runs it.
+    pub(super) fn of(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, Exit> {
+        match self.role {
+            None => Ok(file),
+            Some(_) if !self.only.is_empty() => Err(not_for_the_pump(screen, "--only")),
+            Some(_) if self.keys.is_some() => Err(not_for_the_pump(screen, "--keys")),
+            Some(_) => pump(screen, file),
+        }
+    }
+
+    /// Runs the listeners of the file until a signal.
+    pub(super) async fn host(&self, screen: Screen, place: &Place) -> Exit {
+        match self.hosts(screen, place).await {
+            Ok(exit) | Err(exit) => exit,
+        }
+    }
+
+    async fn hosts(&self, screen: Screen, place: &Place) -> Result<Exit, Exit> {
+        let mut file = place.organism(screen)?;
+        let mut signals = Signals::listen(screen)?;
+        let names = self.chosen(screen, &file)?;
+        let (url, keys) = self.entrances(screen, place, &file, &names)?;
+        file.composition.listeners.retain(|name, _| names.contains(name));
+        file.agents.retain(|agent| names.iter().any(|name| name.as_str() == agent.name));
+        let armed = std::env::var(failpoint::VARIABLE).ok();
+        let steps =
+            Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
+        let surroundings: Surroundings =
+            std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
+        let hosting = Hosting {
+            inline: here::agents(screen, &file, Company::OneOfMany)?,
+            composition: file.composition,
+            surroundings,
+            steps: Arc::new(steps),
+            url,
+            keys,
+            tell: telling(screen),
+        };
+        say_started(screen, &hosting);
+        Ok(until_signalled(screen, hosting, &mut signals).await)
+    }
+
+    /// The listeners that are to run here.
+    fn chosen(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, Exit> {
+        let all = &file.composition.listeners;
+        let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
+        let refuse = |words: &str, mend: &str| {
+            let exit = screen.fail(Exit::Usage, words);
+            screen.say(["  try: ", mend].concat());
+            exit
+        };
+        if here().next().is_none() {
+            let organism = file.composition.organism.as_str();
+            let words = ["no listener of ", organism, " has a program or a model that could run here"];
+            return Err(refuse(&words.concat(), "`run` or `model` at a listener, in place of nats: true"));
+        }
+        if self.only.is_empty() {
+            return Ok(here().collect());
+        }
+        let known: Vec<Name> = here().collect();
+        let mend = || known.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        let mut chosen = BTreeSet::new();
+        for wanted in &self.only {
+            let found = Name::parse(wanted).ok().filter(|name| all.contains_key(name));
+            match found {
+                Some(name) if known.contains(&name) => chosen.insert(name),
+                Some(name) => {
+                    let words =
+                        ["--only: ", name.as_str(), " has no program here: the file says nats: true of it"];
+                    return Err(refuse(&words.concat(), &["one of ", &mend()].concat()));
+                }
+                None => {
+                    let words = ["--only: no listener is called `", wanted, "`"].concat();
+                    let near = nearest(wanted, known.iter().map(Name::as_str)).map(str::to_owned);
+                    return Err(refuse(&words, &near.unwrap_or_else(|| ["one of ", &mend()].concat())));
+                }
+            };
+        }
+        Ok(chosen)
+    }
+
+    /// Where the broker is, and the file of each listener's key.
+    fn entrances(
+        &self,
+        screen: Screen,
+        place: &Place,
+        file: &OrganismFile,
+        names: &BTreeSet<Name>,
+    ) -> Result<(String, BTreeMap<Name, PathBuf>), Exit> {
+        let own = file.managed.then(|| Folder::beside(&file.log));
+        let url = match (&file.bus, &own) {
+            (Some(url), _) => url.clone(),
+            (None, Some(folder)) => address(screen, place, &folder.address_file())?,
+            (None, None) => return Err(no_broker(screen, "listeners")),
+        };
+        let folder = self.keys.clone().or_else(|| own.map(|folder| folder.keys()));
+        let Some(folder) = folder else { return Ok((url, BTreeMap::new())) };
+        let key = |name: &Name| {
+            let path = keyfiles::path(&folder, name.as_str());
+            // Whether it is one is looked at before anything starts.
+            match keyfiles::seed(&path) {
+                Ok(_) => Ok((name.clone(), path)),
+                Err(keyless) => Err(unkeyed(screen, place, &keyless)),
+            }
+        };
+        Ok((url, names.iter().map(key).collect::<Result<_, _>>()?))
+    }
+}
+
+/// The file as its pump runs it: whatever the file runs is elsewhere, and so are the models.
+pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, Exit> {
+    if file.bus.is_none() && !file.managed {
+        return Err(no_broker(screen, "pump"));
+    }
+    Ok(OrganismFile { composition: file.composition.hosted(), agents: Vec::new(), ..file })
+}
+
+fn no_broker(screen: Screen, role: &str) -> Exit {
+    let words = ["--role ", role, ": the file names no broker over which they reach one another"];
+    let exit = screen.fail(Exit::Usage, words.concat());
+    screen.say("  try: bus: {nats: nats://127.0.0.1:4222} at the top of the file");
+    exit
+}
+
+fn not_for_the_pump(screen: Screen, option: &str) -> Exit {
+    let exit = screen.fail(Exit::Usage, [option, " is about listeners, which the pump's part runs none of"].concat());
+    screen.say("  try: --role listeners, or leave it out");
+    exit
+}
+
+fn unkeyed(screen: Screen, place: &Place, keyless: &Keyless) -> Exit {
+    let exit = no_keys(screen, keyless);
+    let command = [&place.command("permissions"), " --role pump --nats-config"].concat();
+    screen.say(["  the keys of all listeners are made by ", &command].concat());
+    exit
+}
+
+/// The address of the broker that the organism starts itself, which its pump writes down.
+fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) => {
+            let words =
+                ["no broker of the organism's own is known: ", &quoted(file), ": ", &error.to_string()];
+            let exit = screen.fail(Exit::Unavailable, words.concat());
+            screen.say(["  try: ", &place.run_command(), " --role pump on this machine first"].concat());
+            Err(exit)
+        }
+    }
+}
+
+/// Says what runs here, to people or as data.
+fn say_started(screen: Screen, hosting: &Hosting) {
+    let names: Vec<&str> = hosting.composition.listeners.keys().map(Name::as_str).collect();
+    let (organism, pid) = (hosting.composition.organism.as_str(), std::process::id());
+    if screen.json {
+        return screen.value(&json!({"organism": organism, "role": "listeners", "pid": pid,
+            "listeners": names, "broker": hosting.url}));
+    }
+    let pid = pid.to_string();
+    screen.say([organism, ": process ", &pid, " hosts ", &names.join(", "), " over ", &hosting.url].concat());
+}
+
+/// What happens is told on stderr, a line each with the listener's name before it.
+fn telling(screen: Screen) -> Tell {
+    Arc::new(move |listener: &Name, happened: &Happened| {
+        let words = match happened {
+            Happened::AtBroker(News::Refused { code, words, delivery }) => {
+                ["the pump refused what it said: ", code, ": ", words, " (delivery ", delivery, ")"].concat()
+            }
+            Happened::AtBroker(news) => news.to_string(),
+            Happened::Fell(words) => words.clone(),
+            Happened::Unsent(words) => ["what it said was not sent on: ", words].concat(),
+        };
+        screen.say([listener.as_str(), ": ", &words].concat());
+    })
+}
+
+/// Hosts until a signal comes; the second ends at once.
+async fn until_signalled(screen: Screen, hosting: Hosting, signals: &mut Signals) -> Exit {
+    let (stop, stopping) = watch::channel(false);
+    let mut hosted = std::pin::pin!(hosting::host(hosting, stopping));
+    let exit = tokio::select! {
+        ended = &mut hosted => return of_itself(screen, ended),
+        exit = signals.next() => exit,
+    };
+    screen.say("stopping: nothing more is taken, and what is under way may end for 5 s; a second signal stops at once");
+    stop.send_replace(true);
+    tokio::select! {
+        ended = &mut hosted => match ended {
+            Ok(()) => {
+                screen.say("stopped");
+                exit
+            }
+            ended => of_itself(screen, ended),
+        },
+        _ = signals.next() => {
+            screen.say("stopped at once; what was under way is lost, and tried again as the file says");
+            Exit::Stopped
+        }
+    }
+}
+
+fn of_itself(screen: Screen, ended: Result<(), Unhosted>) -> Exit {
+    let Err(unhosted) = ended else { return Exit::Done };
+    let exit = match unhosted {
+        Unhosted::Listener(_) => Exit::Configuration,
+        Unhosted::Worker { .. } | Unhosted::Late => Exit::Unavailable,
+    };
+    screen.fail(exit, &unhosted);
+    if let Unhosted::Worker { why: Unserved::Forbidden { .. }, .. } = unhosted {
+        screen.say("  try: --keys with the folder of the keys that this broker's configuration was written with");
+    }
+    exit
+}

@@ -1,0 +1,90 @@
+//! What a document of a listener is, as far as whoever carries it has to know: which delivery it is about, whether it ends
+//! that one, and whether an answer to it is waited for. It judges nothing; the door does. Bytes come in; a sort goes out.
+
+use systole_kit::Limits;
+use systole_kit::reply::Word;
+
+use super::process::{Root, root_of};
+
+/// What a document is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sort {
+    /// A reply, which ends its delivery.
+    Reply {
+        /// The delivery it names.
+        delivery: String,
+    },
+    /// A journal entry or a question, whose answer has its number.
+    Waits {
+        /// The delivery it names.
+        delivery: String,
+        /// Its number.
+        id: u64,
+    },
+    /// It says how far somebody is.
+    Progress {
+        /// The delivery it names.
+        delivery: String,
+    },
+    /// A notice.
+    Notice {
+        /// The delivery it names.
+        delivery: String,
+    },
+    /// What the door has to refuse.
+    Other,
+}
+
+impl Sort {
+    /// The delivery that the document names, if it names one.
+    pub fn delivery(&self) -> Option<&str> {
+        match self {
+            Sort::Reply { delivery }
+            | Sort::Waits { delivery, .. }
+            | Sort::Progress { delivery }
+            | Sort::Notice { delivery } => Some(delivery),
+            Sort::Other => None,
+        }
+    }
+}
+
+/// What a document is.
+pub fn sort_of(word: &[u8]) -> Sort {
+    match root_of(word) {
+        Root::Reply { delivery } => Sort::Reply { delivery },
+        Root::Stray => Sort::Other,
+        // What cannot be read here says nothing: the door might find a reply in it, which would then end no delivery.
+        Root::Other => match Word::read(word, &Limits::default()) {
+            Ok(Word::Reply { delivery, .. }) => Sort::Reply { delivery },
+            Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => {
+                Sort::Waits { delivery, id }
+            }
+            Ok(Word::Progress { delivery, .. }) => Sort::Progress { delivery },
+            Ok(Word::Notice { delivery, .. }) => Sort::Notice { delivery },
+            Err(_) => Sort::Other,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_sorted_by_what_its_carrier_has_to_do_with_it() {
+        let sorted = |inside: &str| {
+            let document = inside.replace(" d", " xmlns=\"urn:systole:listener:v1\" delivery=\"d1\"");
+            sort_of(document.as_bytes())
+        };
+        let delivery = || "d1".to_owned();
+        assert_eq!(sorted("<reply d/>"), Sort::Reply { delivery: delivery() });
+        assert_eq!(sorted("<reply d><broken"), Sort::Reply { delivery: delivery() });
+        assert_eq!(sorted("<notice d code=\"x\">y</notice>"), Sort::Notice { delivery: delivery() });
+        assert_eq!(sorted("<progress d>y</progress>"), Sort::Progress { delivery: delivery() });
+        assert_eq!(sorted("<ask d id=\"7\"><nonsense/></ask>"), Sort::Waits { delivery: delivery(), id: 7 });
+        assert_eq!(sorted("<notice code=\"x\">y</notice>"), Sort::Other);
+        assert_eq!(sorted("starting up"), Sort::Other);
+        assert_eq!(sorted("<progress d>y</progress>").delivery(), Some("d1"));
+        assert_eq!(Sort::Other.delivery(), None);
+    }
+}
