@@ -175,7 +175,8 @@ fn no_broker(screen: Screen, role: &str) -> Exit {
 }
 
 fn not_for_the_pump(screen: Screen, option: &str) -> Exit {
-    let exit = screen.fail(Exit::Usage, [option, " is about listeners, which the pump's part runs none of"].concat());
+    let exit = screen
+        .fail(Exit::Usage, [option, " is about listeners, which the pump's part runs none of"].concat());
     screen.say("  try: --role listeners, or leave it out");
     exit
 }
@@ -261,7 +262,9 @@ fn of_itself(screen: Screen, ended: Result<(), Unhosted>) -> Exit {
     };
     screen.fail(exit, &unhosted);
     if let Unhosted::Worker { why: Unserved::Forbidden { .. }, .. } = unhosted {
-        screen.say("  try: --keys with the folder of the keys that this broker's configuration was written with");
+        screen.say(
+            "  try: --keys with the folder of the keys that this broker's configuration was written with",
+        );
     }
     exit
 }

@@ -11,8 +11,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
 use super::here;
-use super::hosting::{Part, Role};
 use super::hindered;
+use super::hosting::{Part, Role};
 use super::live::{self, Live};
 use super::place::{Place, quoted};
 use super::screen::Screen;

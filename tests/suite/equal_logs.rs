@@ -25,6 +25,8 @@ pub(crate) struct Log {
     reader: Reader,
     /// What is compared of each field of a configuration's source.
     configured: fn(&str) -> String,
+    /// Whether the places of mistakes in what was said are compared.
+    has_places: bool,
 }
 
 /// The place of a record: thread, call, turn, ordinal, kind, and the how manieth it is of those that share all of these,
@@ -39,7 +41,18 @@ impl Log {
     pub(crate) fn read(path: &Path, configured: fn(&str) -> String) -> Log {
         let reader = sqlite::open_reading(path).unwrap();
         let all = reader.after(Position(0), usize::MAX).unwrap();
-        Log { records: all.into_iter().map(|(_, record)| record).collect(), reader, configured }
+        Log {
+            records: all.into_iter().map(|(_, record)| record).collect(),
+            reader,
+            configured,
+            has_places: true,
+        }
+    }
+
+    /// The same without the places of mistakes. Where an agent works beside the pump no document is written of what it says,
+    /// and a place is one within the payload; over NATS it is one within the document of the whole reply.
+    pub(crate) fn without_places(self) -> Log {
+        Log { has_places: false, ..self }
     }
 
     /// Where two logs differ, a line each, and how many records were compared.
@@ -113,6 +126,7 @@ impl Log {
     /// The body as it stands, without what is another in each run.
     fn body(&self, record: &Record) -> String {
         let body = String::from_utf8_lossy(&record.body).into_owned();
+        let body = if self.has_places { body } else { blanked(&blanked(&body, " line=\""), " column=\"") };
         let h = &record.header;
         match (h.kind, h.code) {
             (Kind::Attempt, _) => without_times(&body),

@@ -80,6 +80,8 @@ mod pump;
 mod pumps;
 mod readme;
 mod reference;
+mod roles;
+mod roles_kills;
 mod rules;
 mod same_log;
 mod schema_agreement;

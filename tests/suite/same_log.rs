@@ -155,6 +155,39 @@ fn without_log(field: &str) -> String {
     field.lines().filter(|line| !line.starts_with("log.")).map(|line| [line, "\n"].concat()).collect()
 }
 
+/// A configuration without the setting that says where the broker is.
+fn without_bus(field: &str) -> String {
+    field.lines().filter(|line| !line.starts_with("bus.")).map(|line| [line, "\n"].concat()).collect()
+}
+
+#[test]
+fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
+    let mut compared = 0;
+    for example in &examples() {
+        let server = Server::start();
+        let nats = ["bus.nats=", &server.url()].concat();
+        let (_near_folder, near) = example.plays(&[]);
+        // What the listeners have lies in a folder of their own.
+        let (folder, hosted) = (example.placed(), example.placed());
+        let log = folder.path().join(example.log);
+        let pump = example.runs(folder.path(), &["--set", &nats, "--role", "pump"]);
+        let arguments = ["run", "--role", "listeners", "--set", &nats, "--set", "console.listen=127.0.0.1:0"];
+        let host = Running::start_with(hosted.path(), &arguments, example.variables);
+        send(&RunFile::of(&log).unwrap(), &example.messages);
+        rests(pump, folder.path(), &log);
+        host.signal(Signal::TERM);
+        let ended = host.end();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let read = |log: &Path| Log::read(log, without_bus).without_places();
+        let (records, differences) = read(&near).against(&read(&log));
+        assert!(differences.is_empty(), "{}:\n{}", example.folder, differences.join("\n"));
+        assert!(records >= 2 * example.messages.len(), "{}: {records}", example.folder);
+        println!("{}: {records} records are equal in one process and in two roles", example.folder);
+        compared += records;
+    }
+    println!("{compared} records in all");
+}
+
 #[test]
 fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
     let examples = examples();

@@ -85,7 +85,16 @@ impl Agent {
         };
         let tools = prompt::tools(&spec, &contracts)?;
         let tools_text = turn::tools_text(&tools);
-        Ok(Self { spec, contracts, models, limits, tools, tools_text, kept: Mutex::default(), is_one_of_many: false })
+        Ok(Self {
+            spec,
+            contracts,
+            models,
+            limits,
+            tools,
+            tools_text,
+            kept: Mutex::default(),
+            is_one_of_many: false,
+        })
     }
 
     /// The same where others answer under its name as well, in other processes. A turn that was answered here may have
@@ -97,7 +106,9 @@ impl Agent {
 
     /// Tells it that what it answered to this delivery was taken.
     pub fn taken(&self, asked: &Delivered) {
-        if let Some(kept) = self.kept().get_mut(&key(asked)).filter(|kept| kept.delivery == asked.stamp.delivery) {
+        if let Some(kept) =
+            self.kept().get_mut(&key(asked)).filter(|kept| kept.delivery == asked.stamp.delivery)
+        {
             kept.is_taken = true;
         }
     }

@@ -14,9 +14,7 @@ use std::time::Duration;
 use systole_kit::nats::{News, Unserved, Worker};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::edges::delivery::{
-    Answering, Carriers, Deaf, Equipment, NoWay, Pace, Surroundings, Unreceipted,
-};
+use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, NoWay, Pace, Surroundings, Unreceipted};
 use crate::edges::tasks::{self, Kind};
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::Name;

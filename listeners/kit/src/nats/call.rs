@@ -31,7 +31,8 @@ pub(super) async fn answers(held: Held, answer: Arc<Answering>) {
         }
     });
     // The words of a panic are on stderr.
-    let said = work.await.unwrap_or_else(|_| failure("panicked", "the listener fell while it worked on this"));
+    let said =
+        work.await.unwrap_or_else(|_| failure("panicked", "the listener fell while it worked on this"));
     if !held.is_called_back() {
         let _was_taken = held.says(said).await;
     }

@@ -16,9 +16,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::connection::pause;
-use super::news::{News, Unserved};
-use super::token;
 use super::held::Held;
+use super::news::Unserved;
+use super::token;
 use super::work::House;
 
 /// What a pull asks: one message, and an end of the waiting after 5 s. While a pull waits somewhere, a delivery may go
@@ -130,6 +130,7 @@ impl Slot {
             // Which pull it answers is not said: the oldest is as good.
             self.pulls.pop_first();
             self.idle = 0;
+            self.house.is_served();
             self.waiting.extend(self.house.takes(message));
             return None;
         };
@@ -137,6 +138,7 @@ impl Slot {
         self.pulls.remove(&number.unwrap_or(self.pulled));
         if status == StatusCode::TIMEOUT || status == StatusCode::NOT_FOUND {
             self.idle = 0;
+            self.house.is_served();
             return None;
         }
         let words = message.description.unwrap_or_default();
@@ -146,7 +148,7 @@ impl Slot {
     /// Pauses before the broker is asked again, and tells it the first time.
     async fn idles(&mut self, words: &str) {
         if self.idle == 0 {
-            (self.house.tell)(&News::Idle { words: words.to_owned() });
+            self.house.idles(words);
         }
         let mut draining = self.draining.clone();
         tokio::select! {

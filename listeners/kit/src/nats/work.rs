@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(super) struct House {
     pub(super) renew: Duration,
     pub(super) counts: Counts,
     pub(super) work: Working,
+    /// Whether it was told that nothing is handed out: every slot finds that out, and one word is enough.
+    is_idle: AtomicBool,
     /// What is in the hands of some slot; each is told when it is called back.
     pub(super) held: Mutex<HashMap<String, watch::Sender<bool>>>,
 }
@@ -78,6 +80,7 @@ impl House {
             renew,
             counts: Counts::default(),
             work,
+            is_idle: AtomicBool::new(false),
             held: Mutex::default(),
         }
     }
@@ -100,6 +103,18 @@ impl House {
 
     pub(super) fn stream(&self) -> String {
         ["SYSTOLE_", &token(&self.organism), "_BUS"].concat()
+    }
+
+    /// A slot is handed nothing, for another reason than that there is nothing.
+    pub(super) fn idles(&self, words: &str) {
+        if !self.is_idle.swap(true, Ordering::Relaxed) {
+            (self.tell)(&News::Idle { words: words.to_owned() });
+        }
+    }
+
+    /// A slot is served.
+    pub(super) fn is_served(&self) {
+        self.is_idle.store(false, Ordering::Relaxed);
     }
 
     /// An ear for a subject.

@@ -1,0 +1,119 @@
+//! What becomes of work when a host of listeners, or the pump, is killed or stopped in the middle of it.
+
+use rustix::process::Signal;
+
+use crate::roles::{Door, House, SILENT, comes, lets_in, stops};
+
+#[test]
+fn d7_a_host_that_is_killed_in_the_middle_of_a_model_call_leaves_it_to_a_person() {
+    let house = House::build("- {hang: true}\n- {say: Done.}\n", &Door::open(), "");
+    let pump = house.pumps();
+    let host = house.hosts_one("clerk");
+    let mut events = house.events("");
+    let thread = house.asks("How much?");
+    house.mock.wait(crate::program::PATIENCE, |seen| seen.len() == 1).unwrap();
+    host.signal(Signal::KILL);
+    assert_eq!(host.end().code, None);
+    let waits = std::iter::from_fn(|| events.next()).find(|(_, _, one)| one["kind"] == "approval").unwrap().2;
+    assert_eq!(waits["thread"], *thread, "{waits}");
+    assert!(waits["body"].as_str().unwrap().contains("model.unknown-outcome"), "{waits}");
+    assert_eq!(house.mock.seen().len(), 1, "no model is asked again unasked");
+    // Another one goes on when a person says so.
+    let host = house.hosts_one("clerk");
+    let approved = house.systole(&["approve", "a1"]);
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    let said = comes(&mut events, &thread, "final");
+    assert!(said["body"].as_str().unwrap().contains("Done."), "{said}");
+    assert_eq!(stops(host).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[test]
+fn d7_what_a_killed_host_had_in_hand_is_done_by_another() {
+    let door = Door::open();
+    let house = House::build(SILENT, &door, ", idle: 3s");
+    let pump = house.pumps();
+    let host = house.hosts_one("till");
+    let mut events = house.events("");
+    let thread = house.sends("hold this");
+    let first = door.comes();
+    host.signal(Signal::KILL);
+    assert_eq!(host.end().code, None);
+    let other = house.hosts_one("till");
+    lets_in(door.comes());
+    comes(&mut events, &thread, "final");
+    drop(first);
+    assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
+    assert_eq!(stops(other).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[test]
+fn d7_a_pump_that_is_killed_while_a_host_works_takes_one_answer() {
+    let door = Door::open();
+    let house = House::build(SILENT, &door, ", in_flight: 2");
+    let pump = house.pumps();
+    let mut host = house.hosts_one("till");
+    let thread = house.sends("hold this");
+    let first = door.comes();
+    pump.signal(Signal::KILL);
+    assert_eq!(pump.end().code, None);
+    let pump = house.pumps();
+    let mut events = house.events("");
+    // The program takes one after the other: it has the next attempt when it has answered this one.
+    lets_in(first);
+    host.says("the pump refused what it said: reply.stale-lease");
+    lets_in(door.comes());
+    comes(&mut events, &thread, "final");
+    assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
+    assert_eq!(stops(host).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[test]
+fn d7_a_host_that_is_stopped_under_load_loses_nothing_and_doubles_nothing() {
+    let house = House::build(SILENT, &Door::open(), ", in_flight: 8");
+    let pump = house.pumps();
+    let (host, other) = (house.hosts_one("till"), house.hosts_one("till"));
+    let mut events = house.events("");
+    let mut threads: Vec<String> = (0..50).map(|number| house.sends(&format!("sum {number}"))).collect();
+    host.signal(Signal::TERM);
+    threads.extend((50..100).map(|number| house.sends(&format!("sum {number}"))));
+    let mut finals = 0;
+    while finals < threads.len() {
+        let (_, _, record) = events.next().unwrap();
+        finals += usize::from(record["code"] == "final");
+    }
+    let ended = host.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("stopped"), "{ended:?}");
+    for thread in &threads {
+        assert_eq!(house.told(thread), ["message/request", "message/final"]);
+    }
+    assert_eq!(stops(other).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[test]
+fn d7_what_is_still_under_way_when_a_host_has_stopped_is_tried_again_at_once() {
+    let door = Door::open();
+    // Nobody would find out by silence.
+    let house = House::build(SILENT, &door, "");
+    let pump = house.pumps();
+    let host = house.hosts_one("till");
+    let mut events = house.events("");
+    let thread = house.sends("hold this");
+    let first = door.comes();
+    host.signal(Signal::TERM);
+    let lost = comes(&mut events, &thread, "listener.lost");
+    assert!(lost["body"].as_str().unwrap().contains("still at work when its host stopped"), "{lost}");
+    drop(first);
+    let ended = host.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let other = house.hosts_one("till");
+    lets_in(door.comes());
+    comes(&mut events, &thread, "final");
+    assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
+    assert_eq!(stops(other).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
