@@ -39,8 +39,13 @@ impl Run {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
         here::with_runtime(screen, async {
+            // Signals are listened for before anything starts, so that none ends us half started.
+            let mut signals = match Signals::listen(screen) {
+                Ok(signals) => signals,
+                Err(exit) => return exit,
+            };
             loop {
-                match self.whole(screen).await {
+                match self.whole(screen, &mut signals).await {
                     // Everything of before is gone, as after a restart.
                     Ok(Left::Ousted) => {}
                     Ok(Left::Over(exit)) | Err(exit) => return exit,
@@ -49,15 +54,13 @@ impl Run {
         })
     }
 
-    async fn whole(&self, screen: Screen) -> Result<Left, Exit> {
+    async fn whole(&self, screen: Screen, signals: &mut Signals) -> Result<Left, Exit> {
         let file = self.place.organism(screen)?;
         if !file.warnings.is_empty() {
             // A line of talk; whoever reads JSON reads stdout.
             let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];
             screen.say(shown.concat());
         }
-        // Signals are listened for before anything starts, so that none ends us half started.
-        let mut signals = Signals::listen(screen)?;
         let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = keyring(screen, &file, credential.clone())?;
@@ -95,7 +98,7 @@ impl Run {
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
-        Ok(watch(screen, Running { organism, door, posted }, &mut signals).await)
+        Ok(watch(screen, Running { organism, door, posted }, signals).await)
     }
 }
 
