@@ -2,6 +2,7 @@
 //! as words and an exit. The log is locked by it, so there is only ever one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::edges::delivery::Answering;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
 use crate::organism::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
+use crate::organism::standing_by::StandingBy;
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
@@ -43,15 +45,15 @@ pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> 
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
 }
 
-/// The same, where another pump that has the log is waited for.
+/// The same, where another pump that has the log is waited for; why it does not start is not said yet.
 pub(super) async fn start_or_stand_by(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
     stands_by: StandsBy,
-) -> Result<Organism, Exit> {
+) -> Result<Result<Organism, StartFault>, Exit> {
     let plan = Plan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
-    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+    Ok(Organism::start(plan).await)
 }
 
 /// Starts it for an order alone: it sends nothing.
@@ -107,7 +109,8 @@ fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, 
     Ok(Some(Bus { url, credentials }))
 }
 
-fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
+/// Says why an organism does not start.
+pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
     match fault {
         StartFault::Log(fault) => log_fault(screen, fault),
         StartFault::Configuration { .. } => screen.fail(Exit::Log, fault),
@@ -142,6 +145,14 @@ fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
 
 /// Says what is the matter with a log.
 pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
+    if let LogFault::InUse { path, pid } = fault
+        && let Some(StandingBy { pid, leader }) = StandingBy::of(Path::new(path), *pid)
+    {
+        let who = ["process ", &pid.to_string(), " stands by on ", path, ": ", &leader, " has the log"];
+        let exit = screen.fail(Exit::Unavailable, who.concat());
+        screen.say("  try: the same there; the reading commands work here as well");
+        return exit;
+    }
     let exit = match fault {
         LogFault::Foreign { .. }
         | LogFault::Newer { .. }

@@ -61,15 +61,14 @@ impl Part {
     }
 
     /// Runs the listeners of the file until a signal.
-    pub(super) async fn host(&self, screen: Screen, place: &Place) -> Exit {
-        match self.hosts(screen, place).await {
+    pub(super) async fn host(&self, screen: Screen, place: &Place, signals: &mut Signals) -> Exit {
+        match self.hosts(screen, place, signals).await {
             Ok(exit) | Err(exit) => exit,
         }
     }
 
-    async fn hosts(&self, screen: Screen, place: &Place) -> Result<Exit, Exit> {
+    async fn hosts(&self, screen: Screen, place: &Place, signals: &mut Signals) -> Result<Exit, Exit> {
         let mut file = place.organism(screen)?;
-        let mut signals = Signals::listen(screen)?;
         let names = self.chosen(screen, &file)?;
         let (url, keys) = self.entrances(screen, place, &file, &names)?;
         file.composition.listeners.retain(|name, _| names.contains(name));
@@ -89,7 +88,7 @@ impl Part {
             tell: telling(screen),
         };
         say_started(screen, &hosting);
-        Ok(until_signalled(screen, hosting, &mut signals).await)
+        Ok(until_signalled(screen, hosting, signals).await)
     }
 
     /// The listeners that are to run here.

@@ -15,6 +15,7 @@ pub mod permissions;
 pub mod runfile;
 pub mod running;
 pub mod spoken;
+pub mod standing_by;
 pub mod trying;
 pub mod validators;
 pub mod waiting;

@@ -185,7 +185,8 @@ impl LogStream {
         let size = self.in_time("what is large was looked for", 0, info).await?.size;
         let get = async {
             let mut object = self.apart.get(&name).await.map_err(|error| error.to_string())?;
-            let mut bytes = Vec::with_capacity(size);
+            // Who wrote it may say any size; what comes is read as far as it goes.
+            let mut bytes = Vec::with_capacity(size.min(LARGEST));
             object.read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
             Ok(bytes)
         };

@@ -23,7 +23,7 @@ pub use appender::Appender;
 pub use follow::Fold;
 pub use lead::{Lead, Sign};
 
-/// The only partition there is so far.
+/// The only partition there is (`docs/decisions/0022`).
 const PARTITION: u32 = 0;
 
 /// A log that this process writes.
