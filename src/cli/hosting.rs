@@ -210,7 +210,9 @@ fn say_started(screen: Screen, hosting: &Hosting) {
             "listeners": names, "broker": hosting.url}));
     }
     let pid = pid.to_string();
-    screen.say([organism, ": process ", &pid, " hosts ", &names.join(", "), " over ", &hosting.url].concat());
+    screen.say(
+        [organism, " hosts ", &names.join(", "), " over ", &hosting.url, ", as process ", &pid].concat(),
+    );
 }
 
 /// What happens is told on stderr, a line each with the listener's name before it.

@@ -23,5 +23,5 @@ fn d2_three_commands_from_a_program_to_the_same_listener_over_nats() {
             false => terminals.run(&step),
         }
     }
-    terminals.judge(&page, &text, (10, 2));
+    terminals.judge(&page, &text, (15, 4));
 }

@@ -188,7 +188,7 @@ pub(crate) const SILENT: &str = "- {say: Nothing.}\n";
 const RECKONS: &str = "- {say: I look., call: {sum: {of: apples}}}\n- {say: Done.}\n";
 
 #[test]
-fn d6_an_agent_and_a_program_work_in_other_processes_and_the_pump_needs_neither_key_nor_program() {
+fn d2_an_agent_and_a_program_work_in_other_processes_and_the_pump_needs_neither_key_nor_program() {
     let house = House::build(RECKONS, &Door::open(), ", in_flight: 4");
     let pump = house.pumps();
     // One process for each; the second till shares the name.
@@ -218,7 +218,7 @@ fn d6_an_agent_and_a_program_work_in_other_processes_and_the_pump_needs_neither_
 }
 
 #[test]
-fn d6_a_host_that_is_there_first_waits_for_broker_and_pump() {
+fn d2_a_host_that_is_there_first_waits_for_broker_and_pump() {
     let mut house = House::build(RECKONS, &Door::open(), "");
     house.server.kill();
     let mut host = house.hosts(&[]);
@@ -276,7 +276,7 @@ fn d1_a_program_that_falls_is_told_of_in_the_same_words_as_where_it_runs_beside_
 }
 
 #[test]
-fn d6_what_cannot_be_run_so_is_refused_with_the_mend() {
+fn d2_what_cannot_be_run_so_is_refused_with_the_mend() {
     let house = House::build(SILENT, &Door::open(), "");
     let refused = |options: &[&str], code: i32, wanted: &[&str]| {
         let ran = house.hosts(options).end();

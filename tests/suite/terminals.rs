@@ -16,7 +16,7 @@ pub(crate) fn unnumbered(text: &str) -> String {
     }
     let text = parts.concat();
     let lines = text.lines().map(|line| {
-        let named = [" runs as process ", "stands by: process "];
+        let named = [" runs as process ", "stands by: process ", ", as process "];
         // Both processes in one line.
         if let (Some(_), Some((_, copy))) =
             (line.strip_prefix("error: process "), line.split_once(" stands by on "))

@@ -175,3 +175,23 @@ async fn b2_with_native_calls_a_result_follows_its_call_and_what_was_said_inside
     stage.answer(vec![Some(found("line 7"))], Vec::new()).await;
     assert_eq!(stage.shown(), "line 7\n<message from=\"search\" to=\"index\">inside</message>");
 }
+
+#[tokio::test]
+async fn b2_one_of_many_goes_on_from_what_it_remembers_only_where_that_was_taken() {
+    for is_taken in [true, false] {
+        let mut stage = Stage::one_of_many(helper(Dialect::Xml), SCRIPT);
+        stage.ask().await;
+        if is_taken {
+            stage.taken();
+        }
+        // Another process under its name searched for something else in that turn, and this is what was taken.
+        stage.heard.lock().unwrap().since = turn(1, 2, "z", &[], found("line 9"));
+        stage.answer(vec![None, Some(found("line 9"))], Vec::new()).await;
+        let (_, segments, _) = stage.prompt();
+        let (own, others) =
+            (segments.concat().contains("<query>x<"), segments.concat().contains("<query>z<"));
+        assert_eq!((own, others), (is_taken, !is_taken), "{segments:?}");
+        let asked = stage.heard.lock().unwrap().asked.clone();
+        assert_eq!(asked.len(), if is_taken { 1 } else { 2 }, "{asked:?}");
+    }
+}

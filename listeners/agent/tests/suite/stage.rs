@@ -135,7 +135,19 @@ impl Stage {
 
     /// That agent with those models, asked that.
     pub(crate) fn asking(spec: spec::Agent, models: Arc<Models>, question: &str) -> Self {
-        let agent = Arc::new(Agent::new(spec, models).expect("the schemas are right"));
+        let agent = Agent::new(spec, models).expect("the schemas are right");
+        Self::playing(agent, question)
+    }
+
+    /// The same agent where others answer under its name as well.
+    pub(crate) fn one_of_many(spec: spec::Agent, answers: &str) -> Self {
+        let Self { agent, .. } = Self::of(spec, answers);
+        let agent = Arc::into_inner(agent).expect("nobody else has it");
+        Self::playing(agent.one_of_many(), "Where is login?")
+    }
+
+    fn playing(agent: Agent, question: &str) -> Self {
+        let agent = Arc::new(agent);
         let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
     }
@@ -178,10 +190,20 @@ impl Stage {
         self.answer(vec![Some(system_error(code, words))], inbox).await
     }
 
-    async fn deliver(&self, payload: Payload) -> Said {
-        let stamp = Stamp { call: "1".into(), turn: self.turn, attempt: 1, ..Stamp::default() };
+    /// Tells the agent that its last reply was taken.
+    pub(crate) fn taken(&self) {
+        self.agent.taken(&self.delivery(self.request.clone()));
+    }
+
+    fn delivery(&self, payload: Payload) -> Delivered {
+        let delivery = format!("d{}", self.turn);
+        let stamp = Stamp { call: "1".into(), turn: self.turn, attempt: 1, delivery, ..Stamp::default() };
         let (from, to, thread) = ("alice".to_owned(), None, "sess-1".to_owned());
-        let asked = Delivered { from, to, thread, stamp, payload };
+        Delivered { from, to, thread, stamp, payload }
+    }
+
+    async fn deliver(&self, payload: Payload) -> Said {
+        let asked = self.delivery(payload);
         let line = Kept { heard: self.heard.clone(), request: self.request.clone() };
         self.agent.clone().answer(asked, Arc::new(line)).await
     }
