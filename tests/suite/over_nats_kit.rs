@@ -387,6 +387,25 @@ async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d2_what_a_worker_says_that_no_message_can_carry_ends_its_turn_with_the_reason() {
+    let house = House::open("");
+    let worker = Serving::of(house.worker(), |turn| {
+        let much = "x".repeat(2 << 20);
+        match turn.request().text().as_str() {
+            "a notice" => turn.notice("own.word", &much),
+            _ => drop(turn.ask(Question::PutBlob { text: much })),
+        }
+        answer("nobody hears this")
+    });
+    for what in ["a notice", "a question"] {
+        let asked = house.systole(&["ask", what, "--timeout", "30s"]);
+        assert_eq!(asked.code, Some(1), "{what}: {asked:?}");
+        assert!(asked.stderr.contains("what it said has 20971"), "{what}: {asked:?}");
+    }
+    worker.stops().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d6_a_worker_without_the_key_of_its_listener_is_told_so() {
     let house = House::open("");
     let url = house.server.url();

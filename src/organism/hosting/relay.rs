@@ -277,13 +277,15 @@ impl Relays {
                 // Whoever waits for it is called back as well.
                 Err(Untold::CalledBack) => {}
                 Err(unsent @ Untold::TooLarge { .. }) => {
-                    let refusal = Refusal::new(Code::TooLarge, unsent.to_string());
+                    let words = ["what it said ", &unsent.to_string()].concat();
+                    let refusal = Refusal::new(Code::TooLarge, words);
                     self.refuses(listener, delivery, id, refusal);
                 }
             },
             Sort::Notice { .. } | Sort::Other => match held.told(&document).await {
                 Err(unsent @ Untold::TooLarge { .. }) => {
-                    (self.tell)(listener, &Happened::Unsent(unsent.to_string()));
+                    let words = ["it ", &unsent.to_string()].concat();
+                    (self.tell)(listener, &Happened::Unsent(words));
                 }
                 Err(Untold::CalledBack) if sort == Sort::Other => self.waits(listener, document),
                 Err(Untold::CalledBack) | Ok(_) => {}

@@ -60,7 +60,8 @@ impl Pump for Call {
             Ok(told) => Some(told),
             Err(Untold::CalledBack) => None,
             Err(unsent @ Untold::TooLarge { .. }) => {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, unsent));
+                let words = ["what it said ", &unsent.to_string()].concat();
+                return Err(io::Error::new(io::ErrorKind::InvalidData, words));
             }
         };
         if matches!(word, Word::Journal { .. } | Word::Ask { .. }) {

@@ -34,7 +34,7 @@ pub enum Untold {
     #[error("the delivery was called back")]
     CalledBack,
     /// The broker takes no message of that size, so it was not sent.
-    #[error("it has {bytes} bytes, and the broker takes {most}")]
+    #[error("has {bytes} bytes, and the broker takes {most}")]
     TooLarge {
         /// The bytes of the document.
         bytes: usize,
@@ -122,9 +122,7 @@ impl Held {
     pub async fn reply(&self, document: Vec<u8>) -> bool {
         let document = match self.fits(&document) {
             Ok(()) => document,
-            Err(unfit) => {
-                self.failure("too-large", &["the reply cannot be sent: ", &unfit.to_string()].concat())
-            }
+            Err(unfit) => self.failure("too-large", &["the reply ", &unfit.to_string()].concat()),
         };
         self.counts();
         let told = until_answered(&self.house, &self.said, &document, None).await;
