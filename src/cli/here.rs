@@ -99,10 +99,9 @@ pub(super) fn agents(
     })
 }
 
-/// The broker, with what lets the pump in. Where nobody is reached over it nobody goes there, and no key is needed.
+/// The broker, with what lets the pump in. Where nobody is reached or comes in over it nobody goes there, and no key is needed.
 fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, Exit> {
-    let reaches = || file.composition.listeners.values().any(|one| one.reach.is_over_broker());
-    let is_used = file.log_kept.is_some() || (!still && reaches());
+    let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
     let credentials = key.transpose().map_err(|keyless| screen.fail(Exit::Configuration, keyless))?;

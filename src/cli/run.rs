@@ -20,6 +20,7 @@ use super::screen::Screen;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
 use crate::console::told;
+use crate::console::wire::WireDoor;
 use crate::edges::system;
 use crate::edges::tasks::Task;
 use crate::organism::file::{OrganismFile, counted};
@@ -118,19 +119,23 @@ impl Run {
         let address = listener.local_addr().map_err(machine("the address that is listened on"))?;
         let run_file = RunFile { pid: std::process::id(), address, token: credential };
         let door = HttpDoor::open(listener, organism.front().clone(), keyring);
+        let wire = WireDoor::open(organism.front()).await;
         let posted = match run_file.post(&log) {
             Ok(posted) => posted,
             Err(error) => {
                 let path = RunFile::path(&log);
                 let exit = hindered::unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
+                if let Some(wire) = wire {
+                    wire.close().await;
+                }
                 organism.stop(Duration::ZERO).await;
                 return Err(exit);
             }
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
-        Ok(watch(screen, Running { organism, door, posted }, signals).await)
+        Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
     }
 }
 
@@ -147,7 +152,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
         let file = quoted(&reachable.address_file);
         screen.say(["its broker listens on ", &reachable.address, ", which stands in ", &file].concat());
         for one in &reachable.entrances {
-            let key = ["  ", one.listener.as_str(), ": the key ", &quoted(&one.key)].concat();
+            let key = ["  ", one.who.as_str(), ": the key ", &quoted(&one.key)].concat();
             screen.say([&key, ", the inbox prefix ", &one.inbox].concat());
         }
     }
@@ -214,6 +219,7 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
 struct Running {
     organism: Organism,
     door: HttpDoor,
+    wire: Option<WireDoor>,
     posted: Posted,
 }
 
@@ -272,8 +278,11 @@ enum Stopped {
 
 /// Stops in the order of the flow.
 async fn stop(screen: Screen, running: Running) -> Stopped {
-    let Running { organism, door, posted } = running;
+    let Running { organism, door, wire, posted } = running;
     drop(posted);
+    if let Some(wire) = wire {
+        wire.close().await;
+    }
     let inside: Task = door.close().await;
     let lead = organism.lead();
     let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());

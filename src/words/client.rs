@@ -36,9 +36,17 @@ pub struct Client {
     pub may: Option<Vec<Name>>,
     /// Its roles.
     pub roles: Vec<Role>,
+    /// Whether it may come in over the broker.
+    pub over_nats: bool,
 }
 
 impl Composition {
+    /// Whether anybody is reached, or comes in, over a broker.
+    pub fn uses_broker(&self) -> bool {
+        self.listeners.values().any(|listener| listener.reach.is_over_broker())
+            || self.clients.values().any(|client| client.over_nats)
+    }
+
     /// Whether a client has a role. The operator, who can read the log's own folder, has them all.
     pub fn has_role(&self, client: &Name, role: Role) -> bool {
         *client == Name::operator()

@@ -388,7 +388,7 @@ async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_what_a_worker_says_that_no_message_can_carry_ends_its_turn_with_the_reason() {
-    let house = House::open("");
+    let house = House::open(", timeout: 10s, retry: {attempts: 1}");
     let worker = Serving::of(house.worker(), |turn| {
         let much = "x".repeat(2 << 20);
         match turn.request().text().as_str() {
@@ -398,7 +398,7 @@ async fn d2_what_a_worker_says_that_no_message_can_carry_ends_its_turn_with_the_
         answer("nobody hears this")
     });
     for what in ["a notice", "a question"] {
-        let asked = house.systole(&["ask", what, "--timeout", "30s"]);
+        let asked = house.systole(&["ask", what]);
         assert_eq!(asked.code, Some(1), "{what}: {asked:?}");
         assert!(asked.stderr.contains("what it said has 20971"), "{what}: {asked:?}");
     }

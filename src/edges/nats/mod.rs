@@ -6,6 +6,7 @@
 
 mod bus;
 mod credentials;
+mod door;
 mod fitness;
 mod found;
 mod log;
@@ -21,6 +22,7 @@ use async_nats::jetstream::Context;
 use tokio::sync::watch;
 
 pub use credentials::Credentials;
+pub use door::{Back, Knock, Knocks};
 pub use log::{Appended, LogStream, Stored};
 pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
