@@ -400,7 +400,7 @@ async fn d2_what_a_worker_says_that_no_message_can_carry_ends_its_turn_with_the_
     for what in ["a notice", "a question"] {
         let asked = house.systole(&["ask", what]);
         assert_eq!(asked.code, Some(1), "{what}: {asked:?}");
-        assert!(asked.stderr.contains("what it said has 20971"), "{what}: {asked:?}");
+        assert!(asked.stderr.contains("what it said has 2097"), "{what}: {asked:?}");
     }
     worker.stops().await;
 }
