@@ -1,5 +1,7 @@
 //! What becomes of work when a host of listeners, or the pump, is killed or stopped in the middle of it.
 
+use std::io::{BufRead as _, BufReader};
+
 use rustix::process::Signal;
 
 use crate::roles::{Door, House, SILENT, comes, lets_in, stops};
@@ -115,5 +117,28 @@ fn d7_what_is_still_under_way_when_a_host_has_stopped_is_tried_again_at_once() {
     comes(&mut events, &thread, "final");
     assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
     assert_eq!(stops(other).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[test]
+fn d7_a_call_that_is_cancelled_is_called_back_from_its_host_which_is_free_then() {
+    let door = Door::open();
+    let house = House::build(SILENT, &door, "");
+    let pump = house.pumps();
+    let host = house.hosts_one("till");
+    let mut events = house.events("");
+    let thread = house.sends("hold this");
+    let caller = door.comes();
+    let cancelled = house.systole(&["cancel", &thread]);
+    assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
+    // A program that goes on all the same is ended, as it is beside its pump.
+    let mut rest = String::new();
+    assert_eq!(BufReader::new(&caller).read_line(&mut rest).unwrap_or(0), 0, "{rest}");
+    let next = house.sends("two");
+    comes(&mut events, &next, "final");
+    assert_eq!(house.told(&next), ["message/request", "message/final"]);
+    let told = house.told(&thread);
+    assert!(!told.iter().any(|line| line.contains("final") || line.contains("attempt")), "{told:?}");
+    assert_eq!(stops(host).code, Some(0));
     assert_eq!(stops(pump).code, Some(0));
 }
