@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod broker;
+pub mod copying;
 pub mod file;
 pub mod front;
 mod keeping;

@@ -33,6 +33,7 @@ mod equal_logs;
 mod examples;
 mod exits;
 mod far;
+mod far_copy;
 mod far_kills;
 mod far_refusals;
 mod far_rights;

@@ -180,11 +180,10 @@ fn pump(organism: &Name) -> Party {
 fn auditor(organism: &Name) -> Party {
     let (subject, bus, log) =
         (of_organism(organism), Subjects::of(organism).bus_stream(), log_stream(organism));
-    let inbox = "_INBOX__auditor".to_owned();
-    // The broker answers what begins with `$JS.API` for the account that asks, in which nothing is kept.
+    let (inbox, api) = (Subjects::inbox_of_auditors().to_owned(), Subjects::api_of_auditors(organism));
     let asks = |what: &str, stream: &str, words| {
         let there = Some(["$JS.API.", what, ".", stream].concat());
-        let here = ["JS.", &token(organism), ".API.", what, ".", stream].concat();
+        let here = [&api, ".", what, ".", stream].concat();
         Right { there, ..right(Way::Asks, here, words) }
     };
     Party {
@@ -212,7 +211,7 @@ fn log_stream(organism: &Name) -> String {
 
 /// The stream of what is too large for one message of the log.
 fn apart(organism: &Name) -> String {
-    ["OBJ_", &Subjects::of(organism).bucket()].concat()
+    Subjects::of(organism).apart_stream()
 }
 
 #[cfg(test)]
