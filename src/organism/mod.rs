@@ -12,6 +12,7 @@ mod keeping;
 pub mod keyring;
 pub mod order;
 pub mod permissions;
+mod refusals;
 pub mod runfile;
 pub mod running;
 pub mod spoken;

@@ -47,7 +47,7 @@ impl House {
         [("BUS_KEY", &self.key)]
     }
 
-    async fn auditor(&self) -> Someone {
+    pub(crate) async fn auditor(&self) -> Someone {
         let key = ConnectOptions::with_nkey(seed(self.first.path(), "_auditor"));
         Someone::come(&self.server, key, "_INBOX__auditor").await
     }

@@ -10,6 +10,7 @@ mod audit_tree;
 mod audit_why;
 mod broker;
 mod broker_fitness;
+mod broker_refusals;
 mod check;
 mod cli_ask;
 mod cli_look;

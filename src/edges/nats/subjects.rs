@@ -114,6 +114,11 @@ impl Subjects {
         ["o.", &self.organism, ".dlv._secret"].concat()
     }
 
+    /// Where the broker says whom it did not let in, where its configuration brings that here.
+    pub fn refused(&self) -> String {
+        ["o.", &self.organism, ".refused.*"].concat()
+    }
+
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
     pub fn inbox(organism: &Name) -> String {
         ["_INBOX_pump_", &token(organism)].concat()

@@ -104,6 +104,8 @@ pub(super) struct Wire {
     pub(super) address: String,
     patience: Duration,
     caller: Caller,
+    /// Whether it showed the broker who it is.
+    pub(super) shows_key: bool,
     forbidden: watch::Receiver<Forbidden>,
     pub(super) link: watch::Receiver<Link>,
 }
@@ -120,6 +122,8 @@ impl Wire {
         let servers = servers(url)?;
         let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
+        // A broker need not let it hear this, and what it asks is answered all the same.
+        let unheard = ["subscription to \"", &Subjects::of(organism).refused(), "\""].concat().to_lowercase();
         let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(["systole ", caller.as_str(), " ", organism.as_str()].concat())
@@ -131,6 +135,11 @@ impl Wire {
             .reconnect_delay_callback(pause)
             .event_callback(move |event| {
                 match event {
+                    Event::ServerError(ServerError::Other(words))
+                        if words.to_lowercase().contains(&unheard) =>
+                    {
+                        tracing::debug!(%words, "whom the broker does not let in is not heard");
+                    }
                     Event::ServerError(ServerError::Other(words))
                         if words.to_lowercase().contains("permissions violation") =>
                     {
@@ -157,7 +166,8 @@ impl Wire {
         };
         let mut jetstream = caller.jetstream(organism, client.clone());
         jetstream.set_timeout(patience);
-        Ok(Wire { client, jetstream, address, patience, caller, forbidden, link })
+        let shows_key = credentials.is_some();
+        Ok(Wire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }
 
     /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`. Whatever is

@@ -20,6 +20,8 @@ pub enum Way {
     Hears,
     /// A question of the pump's account, answered within a moment.
     Answers,
+    /// What the server says of itself, in its own account.
+    Server,
 }
 
 /// A subject that a party may publish to or hear, and what for.
@@ -171,6 +173,10 @@ fn pump(organism: &Name) -> Party {
             right(Way::Own, silent, "that a listener gave no sign of life"),
             right(Way::Own, subject(&["life.*"]), "whether another pump lives"),
             right(Way::Own, subject(&["log.*"]), "what another pump adds to the log"),
+            Right {
+                there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
+                ..right(Way::Server, Subjects::of(organism).refused(), "whom the broker did not let in")
+            },
             right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
         ],
         inbox,
