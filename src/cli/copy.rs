@@ -155,9 +155,11 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Broug
     } else {
         let of = bundles.map_or_else(String::new, |all| [" in ", &counted(all, "bundle")].concat());
         let all = [&copy.display().to_string(), ": ", &counted(*records, "record"), &of].concat();
-        let new = match (new_records, new_bundles) {
-            (_, 0) => "nothing is new".to_owned(),
-            (new, of) => [&counted(*new, "record"), " in ", &counted(*of, "bundle"), " new"].concat(),
+        let new = match (again, new_records, new_bundles) {
+            (Some(_), ..) => "made again".to_owned(),
+            (None, _, 0) => "nothing is new".to_owned(),
+            (None, new, _) if new == records => "all of it new".to_owned(),
+            (None, new, of) => [&counted(*new, "record"), " in ", &counted(*of, "bundle"), " new"].concat(),
         };
         screen.show(&[&all, "; ", &new].concat());
         match again {
