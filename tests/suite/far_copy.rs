@@ -356,6 +356,12 @@ fn what_cannot_be_copied_is_told_with_the_mend() {
     let wrong = systole_with(far.path(), &["copy"], &[("BUS_KEY", KEY.0)]);
     assert!(wrong.code == Some(5) && wrong.stderr.contains("does not let in who has this nkey"), "{wrong:?}");
     assert!(!wrong.stderr.contains(KEY.0));
+    // Whose rights a key has is found out, whichever are tried first; nobody has run here yet.
+    let keys = ["_auditor", "_pump"].map(|name| seed(house.first.path(), name));
+    for (key, more) in keys.iter().flat_map(|key| [(key, &[][..]), (key, &["--key-env", "BUS_KEY"])]) {
+        let ran = systole_with(far.path(), &[&["copy"], more].concat(), &[("BUS_KEY", key)]);
+        assert!(ran.code == Some(5) && ran.stderr.contains("there is no stream SYSTOLE_shop_LOG"), "{ran:?}");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let jetstream = async_nats::jetstream::new(server.client().await);

@@ -65,7 +65,7 @@ impl LogStream {
     /// Whether there is a stream of that name, whoever made it; with the name.
     pub async fn is_there(broker: &Broker) -> Result<(bool, String), Unusable> {
         let stream = broker.subjects.log_stream();
-        Ok((source::info(&broker.wire, &stream).await?.is_some(), stream))
+        Ok((source::told_of(&broker.wire, &stream).await?.is_some(), stream))
     }
 
     /// Finds the stream, or makes it.

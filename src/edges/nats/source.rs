@@ -105,7 +105,7 @@ impl LogSource {
         fitness::version(&wire)?;
         let subjects = Subjects::of(organism);
         let stream = subjects.log_stream();
-        let Some(info) = info(&wire, &stream).await? else {
+        let Some(info) = told_of(&wire, &stream).await? else {
             return Err(Unusable::Absent { address: wire.address.clone(), stream });
         };
         let copies = info.config.num_replicas;
@@ -143,7 +143,7 @@ impl LogSource {
 
     /// How far it goes just now.
     pub async fn reach(&self) -> Result<Reach, Unusable> {
-        let Some(Info { state, .. }) = info(&self.wire, &self.stream).await? else {
+        let Some(Info { state, .. }) = told_of(&self.wire, &self.stream).await? else {
             return Err(Unusable::Absent { address: self.wire.address.clone(), stream: self.stream.clone() });
         };
         let is_dense = state.messages == state.last_sequence && state.subjects_count <= 1;
@@ -215,7 +215,7 @@ impl LogSource {
 }
 
 /// What a stream says of itself; none where there is none.
-pub(super) async fn info(wire: &Wire, stream: &str) -> Result<Option<Info>, Unusable> {
+pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, Unusable> {
     let what = ["the stream ", stream, " was looked for"].concat();
     match wire.ask::<Info>(&what, &["STREAM.INFO.", stream].concat(), &json!({})).await? {
         Response::Ok(info) => Ok(Some(info)),
