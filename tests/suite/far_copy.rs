@@ -173,16 +173,21 @@ fn d1_a_copy_that_was_tampered_with_is_found_out_and_kept() {
     assert!(shown.stdout.contains("jello"), "{shown:?}");
 }
 
-/// A command under a fault that strace injects into its system calls; none where strace may not trace here.
-fn under(folder: &Path, inject: &str, command: &[&str]) -> Option<std::process::Output> {
+/// A command under a fault that strace injects into its system calls, of those files alone if any are named; none where
+/// strace may not trace here.
+fn under(folder: &Path, inject: &str, of: &[&str], command: &[&str]) -> Option<std::process::Output> {
     let (calls, _) = inject.split_once(':').unwrap();
+    let whole = std::fs::canonicalize(folder).unwrap();
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-o", "/dev/null", "-e", &["trace=", calls].concat()]);
+    for file in of {
+        strace.arg("-P").arg(whole.join(file));
+    }
     strace.args(["-e", &["inject=", inject].concat(), env!("CARGO_BIN_EXE_systole")]).args(command);
     strace.current_dir(folder).stdin(Stdio::null());
-    let may =
-        Command::new("strace").args(["-f", "-qq", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    if !may.is_ok_and(|status| status.success()) {
+    let mut may = Command::new("strace");
+    may.args(["-f", "-qq", "-o", "/dev/null", "true"]).stderr(Stdio::null());
+    if !may.status().is_ok_and(|status| status.success()) {
         println!("SKIPPED: strace is not here, or may not trace");
         return None;
     }
@@ -194,22 +199,35 @@ fn c3_a_copy_that_is_killed_while_it_is_made_again_leaves_the_old_one_whole() {
     let (_server, folder) = at_rest();
     let path = folder.path();
     let whole = records(path);
-    // Every call by which anything comes on the disk, or off it: each is the last of a process once, far enough apart.
-    for calls in ["pwrite64", "rename", "unlink", "fdatasync,fsync"] {
-        let (mut at, mut killed) = (1, 0);
-        loop {
-            let inject = format!("{calls}:signal=SIGKILL:when={at}");
-            let Some(ended) = under(path, &inject, &["copy", "--again"]) else { return };
-            assert_eq!(records(path), whole, "{inject}");
-            let is_killed = ended.status.signal() == Some(Signal::KILL.as_raw());
-            if !is_killed {
-                assert!(ended.status.success(), "{inject}: {ended:?}");
-                break;
+    let old = ["hello.db", "hello.db-wal", "hello.db-shm"];
+    let new = ["hello.db.again", "hello.db.again-wal", "hello.db.again-shm", "hello.db.again.new"];
+    let both = [&old[..], &new].concat();
+    // Each call that may change one of these files, or finds it there, is the last of a process once. Those of the new one
+    // that come often are it here and there.
+    let mut killed = 0;
+    for (of, calls, often) in [
+        (
+            &both[..],
+            &["rename", "unlink", "fsync", "fdatasync", "copy_file_range", "ftruncate", "chmod"][..],
+            1,
+        ),
+        (&old, &["openat", "pwrite64"], 1),
+        (&new, &["openat", "pwrite64"], 5),
+    ] {
+        for call in calls {
+            for at in (1..).step_by(often) {
+                let inject = format!("{call}:signal=SIGKILL:when={at}");
+                let Some(ended) = under(path, &inject, of, &["copy", "--again"]) else { return };
+                assert_eq!(records(path), whole, "{of:?} {inject}");
+                if ended.status.signal() != Some(Signal::KILL.as_raw()) {
+                    assert!(ended.status.success(), "{inject}: {ended:?}");
+                    break;
+                }
+                killed += 1;
             }
-            (at, killed) = (at + 1 + at / 4, killed + 1);
         }
-        assert!(killed > 1, "{calls}: nothing was killed");
     }
+    assert!(killed > 20, "{killed} alone were killed");
     let again = told(&systole(path, &["copy", "--again", "--json"]));
     assert_eq!(again["again"]["differs"], Value::Null, "{again}");
     assert_eq!(files(path, "hello.db"), ["hello.db", "hello.db.lock", "hello.db.secret"]);
@@ -221,7 +239,7 @@ fn a_disk_that_is_full_is_told_and_leaves_what_was_there() {
     let path = folder.path();
     let whole = records(path);
     let full = "pwrite64:error=ENOSPC:when=30+";
-    let Some(again) = under(path, full, &["copy", "--again"]) else { return };
+    let Some(again) = under(path, full, &[], &["copy", "--again"]) else { return };
     let words = String::from_utf8_lossy(&again.stderr);
     assert_eq!(again.status.code(), Some(5), "{words}");
     assert!(words.contains("full") && words.contains("the one that was there is as it was"), "{words}");
@@ -229,7 +247,7 @@ fn a_disk_that_is_full_is_told_and_leaves_what_was_there() {
     assert_eq!(files(path, "hello.db.again"), [""; 0]);
     // A new one goes on from what it has, once there is room.
     let far = machine(&server, "durability: relaxed");
-    let first = under(far.path(), full, &["copy"]).unwrap();
+    let first = under(far.path(), full, &[], &["copy"]).unwrap();
     assert_eq!(first.status.code(), Some(5), "{first:?}");
     let next = systole(far.path(), &["copy"]);
     assert_eq!(next.code, Some(0), "{next:?}");
