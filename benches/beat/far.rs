@@ -11,7 +11,7 @@ use systole::words::ports::LogReader as _;
 use crate::broker::{self, Broker, Fenced};
 use crate::far_log;
 use crate::hops::{self, Pace, TEXT};
-use crate::report::{Table, median, quantile, sized};
+use crate::report::{Table, median, quantile, sized, worked};
 use crate::walk::{self, Course, GRACE, Stage};
 
 /// The stream of the organism that is measured, and where bundles lie that are too large for it.
@@ -72,7 +72,7 @@ fn in_flight(table: &mut Table, program: &Path) {
     let most = sized("HOPS", 200_000) as u64;
     for (in_flight, hops) in [(64, most / 4), (1024, most)] {
         let (mut rates, mut works, mut embedded) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut packed, mut apart) = (Vec::new(), Vec::new());
+        let (mut packed, mut apart, mut followed) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..table.runs {
             let broker = Broker::start(program);
             let folder = tempfile::tempdir_in("target").unwrap();
@@ -91,6 +91,9 @@ fn in_flight(table: &mut Table, program: &Path) {
                 rates.push((pace.rate, PACKED as f64 / of_a_record / median(&floor)));
                 packed.push((records as f64 / bundles as f64, f64::NAN));
                 apart.push((large as f64 / (bytes + large) as f64, f64::NAN));
+                let before = worked().0;
+                drop(far_log::opened(&broker, &folder.path().join("second.db")).await);
+                followed.push(((worked().0 - before) * 1e6 / records as f64, pace.work_us));
                 let course = Course::new(TEXT, 1, Stage::Gather);
                 let file = LogPlace::File(folder.path().join("bench.db"));
                 let organism = walk::start(file, &course, 1).await;
@@ -103,6 +106,7 @@ fn in_flight(table: &mut Table, program: &Path) {
         table.add(&format!("hops in NATS, {in_flight} in flight"), "/s", "at least 0.4", &rates);
         table.add("  beside the same with its log in a file", "/s", "", &embedded);
         table.add("  processor time of one beside that", "us", "", &works);
+        table.add("  processor time of following one, beside that of making it", "us", "", &followed);
         table.add("  records of a bundle", "", "", &packed);
         table.add("  share of bytes that lie apart", "", "", &apart);
     }

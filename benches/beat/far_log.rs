@@ -18,7 +18,7 @@ use crate::report::{Table, now, sized};
 use crate::walk::{self, Course, GRACE, Stage};
 
 /// Opens the log as a pump does that has this copy; gives the seconds that it took.
-async fn opened(broker: &Broker, copy: &Path) -> (f64, Opened) {
+pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, Opened) {
     let bench = Name::parse("bench").unwrap();
     let connection = Connection::connect(&bench, &broker.url, None, PATIENCE).await.unwrap();
     let stream = LogStream::find_or_make(connection.into(), &bench, 1).await.unwrap();

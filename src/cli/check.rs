@@ -143,7 +143,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
         let lead = ["  ", one.name.as_str(), &blank, "  "].concat();
         lines.extend(wrapped(&lead, lead.len(), &words(one, agent(file, one))));
     }
-    if file.managed && composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats)) {
+    if file.managed && composition.uses_broker() {
         lines.push("  a broker of its own starts with it: nats-server 2.12 or newer, from PATH".to_owned());
     }
     if let Some(budgets) = &composition.budgets {

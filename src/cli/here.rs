@@ -1,6 +1,7 @@
 //! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault
 //! as words and an exit. The log is locked by it, so there is only ever one.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use super::screen::Screen;
 use crate::edges::failpoint::{self, Failpoint};
 use crate::organism::file::OrganismFile;
 use crate::organism::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
+use crate::organism::standing_by::StandingBy;
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
-use crate::words::composition::Reach;
 use crate::words::ports::LogFault;
 
 /// How long replies may take to land when an organism stops.
@@ -41,15 +42,15 @@ pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> 
     Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
 }
 
-/// The same, where another pump that has the log is waited for.
+/// The same, where another pump that has the log is waited for; why it does not start is not said yet.
 pub(super) async fn start_or_stand_by(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
     stands_by: StandsBy,
-) -> Result<Organism, Exit> {
+) -> Result<Result<Organism, StartFault>, Exit> {
     let plan = Plan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
-    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+    Ok(Organism::start(plan).await)
 }
 
 /// Starts it for an order alone: it sends nothing.
@@ -86,10 +87,9 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
     })
 }
 
-/// The broker, with what lets the pump in. Where nobody is reached over it nobody goes there, and no key is needed.
+/// The broker, with what lets the pump in. Where nobody is reached or comes in over it nobody goes there, and no key is needed.
 fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, Exit> {
-    let reaches = || file.composition.listeners.values().any(|one| matches!(one.reach, Reach::Nats));
-    let is_used = file.log_kept.is_some() || (!still && reaches());
+    let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
     let credentials = key.transpose().map_err(|keyless| screen.fail(Exit::Configuration, keyless))?;
@@ -132,6 +132,14 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
 
 /// Says what is the matter with a log.
 pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
+    if let LogFault::InUse { path, pid } = fault
+        && let Some(StandingBy { pid, leader }) = StandingBy::of(Path::new(path), *pid)
+    {
+        let who = ["process ", &pid.to_string(), " stands by on ", path, ": ", &leader, " has the log"];
+        let exit = screen.fail(Exit::Unavailable, who.concat());
+        screen.say("  try: the same there; the reading commands work here as well");
+        return exit;
+    }
     let exit = match fault {
         LogFault::Foreign { .. }
         | LogFault::Newer { .. }

@@ -2,8 +2,9 @@
 //! the order of the flow: the door first, the log last.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
@@ -18,12 +19,18 @@ use super::screen::Screen;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
 use crate::console::told;
+use crate::console::wire::WireDoor;
+use crate::edges::system;
 use crate::edges::tasks::Task;
 use crate::organism::file::{OrganismFile, counted};
 use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
-use crate::organism::running::{Organism, Sign};
+use crate::organism::running::{Organism, Sign, StartFault};
+use crate::organism::standing_by::StandingBy;
 use crate::words::ports::LogFault;
+
+/// The pause before the broker is tried again by a pump that has had the log.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Runs the organism until it is stopped.
 ///
@@ -39,40 +46,62 @@ impl Run {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
         here::with_runtime(screen, async {
+            // Signals are listened for before anything starts, so that none ends us half started.
+            let mut signals = match Signals::listen(screen) {
+                Ok(signals) => signals,
+                Err(exit) => return exit,
+            };
+            let (mut was_here, mut told) = (false, false);
             loop {
-                match self.whole(screen).await {
+                match self.whole(screen, &mut signals, was_here).await {
                     // Everything of before is gone, as after a restart.
-                    Ok(Left::Ousted) => {}
+                    Ok(Left::Ousted) => (was_here, told) = (true, false),
+                    Ok(Left::Cut(words)) => {
+                        if !std::mem::replace(&mut told, true) {
+                            screen.say(["stands by as soon as the broker answers: ", &words].concat());
+                        }
+                        tokio::select! {
+                            () = tokio::time::sleep(AGAIN) => {}
+                            exit = signals.next() => return exit,
+                        }
+                    }
                     Ok(Left::Over(exit)) | Err(exit) => return exit,
                 }
             }
         })
     }
 
-    async fn whole(&self, screen: Screen) -> Result<Left, Exit> {
+    /// `was_here` says that this process has had the log: it goes on standing by where a start would end.
+    async fn whole(&self, screen: Screen, signals: &mut Signals, was_here: bool) -> Result<Left, Exit> {
         let file = self.place.organism(screen)?;
         if !file.warnings.is_empty() {
             // A line of talk; whoever reads JSON reads stdout.
             let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];
             screen.say(shown.concat());
         }
-        // Signals are listened for before anything starts, so that none ends us half started.
-        let mut signals = Signals::listen(screen)?;
         let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = keyring(screen, &file, credential.clone())?;
         let (log, listen) = (file.log.clone(), file.listen);
         let (organism, listener) = if file.log_kept.is_some() {
-            let starting = here::start_or_stand_by(screen, &self.place, file, Box::new(told_once(screen)));
-            let organism = tokio::select! {
-                organism = Box::pin(starting) => organism?,
+            let starting =
+                here::start_or_stand_by(screen, &self.place, file, Box::new(told_once(screen, log.clone())));
+            let started = tokio::select! {
+                started = Box::pin(starting) => started?,
                 exit = signals.next() => return Ok(Left::Over(exit)),
+            };
+            let organism = match started {
+                Ok(organism) => organism,
+                Err(StartFault::Broker(unusable)) if was_here && unusable.may_pass() => {
+                    return Ok(Left::Cut(unusable.to_string()));
+                }
+                Err(fault) => return Err(here::start_fault(screen, &fault)),
             };
             // Whoever stands by has no door: nobody would be let in.
             match bind(screen, listen, &log).await {
                 Ok(listener) => (organism, listener),
                 Err(exit) => {
-                    organism.stop(std::time::Duration::ZERO).await;
+                    organism.stop(Duration::ZERO).await;
                     return Err(exit);
                 }
             }
@@ -83,19 +112,23 @@ impl Run {
         let address = listener.local_addr().map_err(machine("the address that is listened on"))?;
         let run_file = RunFile { pid: std::process::id(), address, token: credential };
         let door = HttpDoor::open(listener, organism.front().clone(), keyring);
+        let wire = WireDoor::open(organism.front()).await;
         let posted = match run_file.post(&log) {
             Ok(posted) => posted,
             Err(error) => {
                 let path = RunFile::path(&log);
                 let exit = hindered::unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
-                organism.stop(std::time::Duration::ZERO).await;
+                if let Some(wire) = wire {
+                    wire.close().await;
+                }
+                organism.stop(Duration::ZERO).await;
                 return Err(exit);
             }
         };
         let log = std::fs::canonicalize(&log).unwrap_or(log);
         say_started(screen, &organism, address, &log);
-        Ok(watch(screen, Running { organism, door, posted }, &mut signals).await)
+        Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
     }
 }
 
@@ -112,7 +145,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
         let file = quoted(&reachable.address_file);
         screen.say(["its broker listens on ", &reachable.address, ", which stands in ", &file].concat());
         for one in &reachable.entrances {
-            let key = ["  ", one.listener.as_str(), ": the key ", &quoted(&one.key)].concat();
+            let key = ["  ", one.who.as_str(), ": the key ", &quoted(&one.key)].concat();
             screen.say([&key, ", the inbox prefix ", &one.inbox].concat());
         }
     }
@@ -151,15 +184,27 @@ enum Left {
     Over(Exit),
     /// Another pump has the log; this one stands by from here on.
     Ousted,
+    /// Before it began: the broker does not answer, in words.
+    Cut(String),
 }
 
-/// Tells of each pump that has the log, once.
-fn told_once(screen: Screen) -> impl FnMut(&Sign) + Send {
-    let mut told = None;
+/// Tells of each pump that has the log, once, and notes it beside the copy for whoever comes there meanwhile.
+fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
+    let (mut told, mut noted) = (None, None);
     move |sign| {
-        if told.as_ref() != Some(sign) {
-            screen.say(["stands by: ", &sign.to_string(), " has the log"].concat());
-            told = Some(sign.clone());
+        if told.as_ref() == Some(sign) {
+            return;
+        }
+        told = Some(sign.clone());
+        let leader = sign.to_string();
+        screen.say(["stands by: ", &leader, " has the log"].concat());
+        // The note of before names another one.
+        drop(noted.take());
+        match (StandingBy { pid: std::process::id(), leader }).note(&log) {
+            Ok(note) => noted = Some(note),
+            Err(error) => {
+                screen.say(["  that cannot be noted beside the copy: ", &system::told(&error)].concat());
+            }
         }
     }
 }
@@ -167,6 +212,7 @@ fn told_once(screen: Screen) -> impl FnMut(&Sign) + Send {
 struct Running {
     organism: Organism,
     door: HttpDoor,
+    wire: Option<WireDoor>,
     posted: Posted,
 }
 
@@ -225,15 +271,18 @@ enum Stopped {
 
 /// Stops in the order of the flow.
 async fn stop(screen: Screen, running: Running) -> Stopped {
-    let Running { organism, door, posted } = running;
+    let Running { organism, door, wire, posted } = running;
     drop(posted);
+    if let Some(wire) = wire {
+        wire.close().await;
+    }
     let inside: Task = door.close().await;
     let lead = organism.lead();
     let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
-    let grace = if is_ousted() { std::time::Duration::ZERO } else { here::GRACE };
+    let grace = if is_ousted() { Duration::ZERO } else { here::GRACE };
     let ended = organism.stop(grace).await;
     // Whoever follows the log has its end; one that does not take it is not waited for.
-    let _left = tokio::time::timeout(std::time::Duration::from_millis(500), inside.over()).await;
+    let _left = tokio::time::timeout(Duration::from_millis(500), inside.over()).await;
     if is_ousted() {
         return Stopped::Ousted;
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::awaited::{Ending, ending, may_halt};
+use super::awaited::may_halt;
 use super::exit::Exit;
 use super::hindered;
 use super::live::Live;
@@ -20,6 +20,7 @@ use super::refused;
 use super::screen::Screen;
 use super::thread_name;
 use crate::console::client::{Client, Letter, Unheard};
+use crate::console::ending::{Ending, ending};
 use crate::console::told::{Receipt, Record, Refusal};
 use crate::edges::system;
 use crate::organism::runfile::{RunFile, random_hex};

@@ -181,10 +181,13 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
 
 /// The organism is going, or gone.
 pub(super) fn stopping() -> Response {
+    refused(&going())
+}
+
+/// What is told then.
+pub(super) fn going() -> Refusal {
     let words = "the organism is stopping";
-    refused(
-        &Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key"),
-    )
+    Refusal::new(Code::IngressUnavailable, words).mended_by("send it again later, with the same key")
 }
 
 /// A query as it was asked, readable or not.

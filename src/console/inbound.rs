@@ -78,8 +78,14 @@ pub(super) async fn messages(
 
 /// The key that the client chose, or one drawn for it.
 fn key(headers: &HeaderMap) -> Result<Key, String> {
-    let chosen = match headers.get("idempotency-key") {
-        Some(value) => value.to_str().map_err(|_| "the idempotency key is not ASCII".to_owned())?.to_owned(),
+    let chosen = headers.get("idempotency-key").map(|value| value.to_str().map(str::to_owned));
+    key_of(chosen.transpose().map_err(|_| "the idempotency key is not ASCII".to_owned())?)
+}
+
+/// A key that was chosen, or one drawn.
+pub(super) fn key_of(chosen: Option<String>) -> Result<Key, String> {
+    let chosen = match chosen {
+        Some(chosen) => chosen,
         None => random_hex().map_err(|error| error.to_string())?,
     };
     Key::parse(&chosen).map_err(|malformed| malformed.to_string())
@@ -118,7 +124,7 @@ async fn read(desk: &Desk, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, U
     tokio::time::timeout(deadline, reading).await.unwrap_or(Err(Unread::TooSlow))
 }
 
-fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
+pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refused {
     let words =
         ["the message is larger than ", &limit.to_string(), " bytes, the most that is taken"].concat();
     let mut refusal = Refusal::new(Code::TooLarge, words).mended_by("send less, or in several messages");
@@ -137,7 +143,7 @@ async fn too_large(front: &Front, client: Name, key: Key, too_large: Refused) ->
 }
 
 /// Where the first of two equal messages is.
-async fn earlier(front: &Front, receipt: &flow::Receipt, key: &Key) -> Position {
+pub(super) async fn earlier(front: &Front, receipt: &flow::Receipt, key: &Key) -> Position {
     let (front, receipt, key) = (front.clone(), receipt.clone(), key.clone());
     let looked = tokio::task::spawn_blocking(move || front.position_of(&receipt, &key)).await;
     match looked {

@@ -1,13 +1,15 @@
-//! The outside's door over HTTP, and the way of our own commands to it.
+//! The outside's doors, over HTTP and over the broker, and the way of our own commands to it.
 //!
-//! `http` takes messages and gives out the log as it grows; `client` is the other end of it; `told` is
-//! what goes between them as JSON. Nothing here judges a payload or keeps a trace of its own: what it
+//! `http` takes messages and gives out the log as it grows; `client` is the other end of it; `wire` takes messages that come
+//! over the broker; `told` is what goes between them as JSON. Nothing here judges a payload or keeps a trace of its own: what it
 //! shows is the log.
 
 pub mod client;
+pub mod ending;
 pub mod events;
 pub mod http;
 mod inbound;
 mod knocks;
 mod steering;
 pub mod told;
+pub mod wire;

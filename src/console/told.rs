@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::organism::broker::Reachable;
+use crate::organism::broker::{self, Reachable};
 use crate::organism::front::Front;
 use crate::organism::spoken;
 use crate::rules::core_payload;
@@ -55,6 +55,27 @@ impl Receipt {
             repeated: receipt.repeated,
         }
     }
+}
+
+/// What came of a message, for whoever waited.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CameOf {
+    /// `answered`, `reported` (by a report that says of itself that it is a failure), `handled`, `failed`, or `open`: not
+    /// in the time that was given.
+    pub outcome: String,
+    /// With what code it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The thread of the message.
+    pub thread: String,
+    /// The call that it opened.
+    pub call: String,
+    /// The place in the log of what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// The payload, as it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
 }
 
 /// A message or an order was refused. `message`, `expected` and the like are for people and models;
@@ -280,15 +301,21 @@ pub struct Started<'a> {
 pub struct OwnBroker<'a> {
     /// Where it listens.
     pub address: &'a str,
-    /// Who may come, beside the pump.
+    /// The listeners that may come.
     pub listeners: Vec<Entrance<'a>>,
+    /// The clients that may come.
+    pub clients: Vec<Entrance<'a>>,
 }
 
-/// What a listener shows at a broker. The key itself stands in the file alone.
+/// What a listener or a client shows at a broker. The key itself stands in the file alone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Entrance<'a> {
-    /// Who.
-    pub listener: &'a str,
+    /// The listener, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listener: Option<&'a str>,
+    /// The client, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<&'a str>,
     /// The file of its key.
     pub key: &'a Path,
     /// What its inboxes begin with.
@@ -299,13 +326,15 @@ impl<'a> OwnBroker<'a> {
     /// The broker of that organism, if it has started one.
     pub fn of(reachable: Option<&'a Reachable>) -> Option<OwnBroker<'a>> {
         let reachable = reachable?;
-        let entrance = |one: &'a crate::organism::broker::Entrance| Entrance {
-            listener: one.listener.as_str(),
+        let entrance = |one: &'a broker::Entrance| Entrance {
+            listener: (!one.is_client).then_some(one.who.as_str()),
+            client: one.is_client.then_some(one.who.as_str()),
             key: &one.key,
             inbox: &one.inbox,
         };
-        let listeners = reachable.entrances.iter().map(entrance).collect();
-        Some(OwnBroker { address: &reachable.address, listeners })
+        let all = reachable.entrances.iter().map(entrance);
+        let (clients, listeners) = all.partition(|one| one.client.is_some());
+        Some(OwnBroker { address: &reachable.address, listeners, clients })
     }
 }
 

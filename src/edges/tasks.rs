@@ -25,6 +25,10 @@ pub enum Kind {
     Broker,
     /// The HTTP door: ends when it is closed and whoever is inside has left.
     Door,
+    /// The door over the broker: ends when it is closed.
+    Wire,
+    /// A message that came over it: ends when its sender is told what it waited for.
+    Message(Name),
     /// Reads the log for one client of the door: ends with the client or with the pump.
     Events,
     /// Tends one listener: ends when its carrier is stopped.
@@ -41,6 +45,8 @@ impl fmt::Display for Kind {
             Kind::Pump => f.write_str("the pump"),
             Kind::Broker => f.write_str("the keeper of the broker"),
             Kind::Door => f.write_str("the HTTP door"),
+            Kind::Wire => f.write_str("the door over the broker"),
+            Kind::Message(name) => write!(f, "a message of {name}"),
             Kind::Events => f.write_str("a stream of events"),
             Kind::Listener(name) => write!(f, "the task of listener {name}"),
             Kind::Delivery(name) => write!(f, "a delivery to {name}"),

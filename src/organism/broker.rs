@@ -17,14 +17,16 @@ use crate::edges::nats::{Broker, Credentials, PATIENCE};
 use crate::edges::system::Hindered;
 use crate::edges::tally::Tell;
 use crate::pump::heart::Input;
-use crate::words::composition::{Composition, Reach};
+use crate::words::composition::Composition;
 use crate::words::ids::Name;
 
-/// What a listener shows at the broker.
+/// What a listener or a client shows at the broker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entrance {
     /// Who.
-    pub listener: Name,
+    pub who: Name,
+    /// Whether it is a client.
+    pub is_client: bool,
     /// The file of its key.
     pub key: PathBuf,
     /// What its inboxes begin with.
@@ -72,7 +74,7 @@ impl Own {
     }
 }
 
-/// Starts it in the folder beside that log, where a listener is reached over it, and goes there as the pump. Only who has
+/// Starts it in the folder beside that log, where somebody is reached or comes in over it, and goes there as the pump. Only who has
 /// the log comes here, and so is the only one who may end a server that was left.
 pub(super) async fn start(
     log: Option<PathBuf>,
@@ -80,8 +82,7 @@ pub(super) async fn start(
     surroundings: &Surroundings,
     pump: &mpsc::Sender<Input>,
 ) -> Result<Option<Own>, StartFault> {
-    let is_used = composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
-    let Some(log) = log.filter(|_| is_used) else { return Ok(None) };
+    let Some(log) = log.filter(|_| composition.uses_broker()) else { return Ok(None) };
     let folder = Folder::beside(&log);
     // What is not there hinders before anything is written or ended.
     let server = Server::on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
@@ -116,10 +117,14 @@ pub(super) fn telling(pump: &mpsc::Sender<Input>) -> Tell {
 }
 
 fn reachable(folder: &Folder, listen: SocketAddr, parties: &[Party]) -> Reachable {
-    let listeners = parties.iter().filter_map(|party| Some((party.listener.clone()?, party)));
-    let entrances = listeners.map(|(listener, party)| {
+    let named = parties.iter().filter_map(|party| match (&party.listener, &party.client) {
+        (Some(name), _) => Some((name.clone(), false, party)),
+        (None, Some(name)) => Some((name.clone(), true, party)),
+        (None, None) => None,
+    });
+    let entrances = named.map(|(who, is_client, party)| {
         let key = keyfiles::path(&folder.keys(), &party.key);
-        Entrance { listener, key, inbox: party.inbox.clone() }
+        Entrance { who, is_client, key, inbox: party.inbox.clone() }
     });
     let address = format!("nats://{listen}");
     Reachable { address, address_file: folder.address_file(), entrances: entrances.collect() }

@@ -103,6 +103,11 @@ impl Front {
         }
     }
 
+    /// The broker over which clients come in, if there is one. It goes with the organism.
+    pub fn broker(&self) -> Option<Weak<Broker>> {
+        self.broker.clone()
+    }
+
     /// Has it recorded that somebody came without a credential, so many times.
     pub async fn knocked(&self, source: IpAddr, count: u64) {
         // A pump that is gone records nothing more; the count is lost with it, and nobody waits for it.

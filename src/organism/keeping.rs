@@ -12,7 +12,6 @@ use crate::edges::log::{memory::Memory, sqlite};
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use crate::pump::wake;
-use crate::words::composition::Reach;
 use crate::words::ids::Name;
 use crate::words::ports::{LogFault, LogReader, LogWriter};
 
@@ -42,11 +41,10 @@ impl From<Unopened> for StartFault {
     }
 }
 
-/// The broker, where the log is there or a listener is reached over it.
+/// The broker, where the log is there, or somebody is reached or comes in over it.
 pub(super) async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
     let composition = &plan.composition;
-    let reaches = || composition.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats));
-    let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && reaches());
+    let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && composition.uses_broker());
     let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
     let (organism, credentials) = (&composition.organism, bus.credentials.as_ref());
     // A listener's deliveries outlive a server as the log does.

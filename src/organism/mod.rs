@@ -16,6 +16,7 @@ mod refusals;
 pub mod runfile;
 pub mod running;
 pub mod spoken;
+pub mod standing_by;
 pub mod trying;
 pub mod validators;
 pub mod waiting;

@@ -1,7 +1,7 @@
 //! Clients: who may come in from outside, whom each may address, and what it may do to threads that
 //! others opened. Pure data; which credential belongs to which client is known at the door alone.
 
-use super::composition::Composition;
+use super::composition::{Composition, Reach};
 use super::ids::Name;
 
 /// What a client may do beyond sending messages and looking after the threads that it opened itself.
@@ -36,9 +36,17 @@ pub struct Client {
     pub may: Option<Vec<Name>>,
     /// Its roles.
     pub roles: Vec<Role>,
+    /// Whether it may come in over the broker.
+    pub over_nats: bool,
 }
 
 impl Composition {
+    /// Whether anybody is reached, or comes in, over a broker.
+    pub fn uses_broker(&self) -> bool {
+        self.listeners.values().any(|listener| matches!(listener.reach, Reach::Nats))
+            || self.clients.values().any(|client| client.over_nats)
+    }
+
     /// Whether a client has a role. The operator, who can read the log's own folder, has them all.
     pub fn has_role(&self, client: &Name, role: Role) -> bool {
         *client == Name::operator()

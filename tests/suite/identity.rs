@@ -71,7 +71,7 @@ pub(crate) fn seed(folder: &Path, key: &str) -> String {
     std::fs::read_to_string(folder.join("keys").join([key, ".nk"].concat())).unwrap().trim().to_owned()
 }
 
-async fn next<S: Stream + Unpin>(stream: &mut S) -> S::Item {
+pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> S::Item {
     let came = timeout(PATIENCE, poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx))).await;
     came.expect("nothing came").expect("the stream ended")
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
-use systole::edges::log::nats::{Manner, Opened, Unopened};
+use systole::edges::log::nats::{Lead, Manner, Opened, Unopened};
 use systole::edges::log::sqlite;
 use systole::edges::log::writer::{Outcome, Writer};
 use systole::words::ids::Digest;
@@ -12,8 +13,11 @@ use systole::words::ports::{
 };
 use systole::words::record::Record;
 
+use futures_core::Stream as _;
+
 use crate::far::{Far, open_in};
 use crate::log_records::{Author, Folder, batch, root};
+use crate::proxy::{Proxy, Way};
 
 fn committed(log: &mut Opened, batch: &Batch) -> Position {
     match log.writer.commit(batch) {
@@ -148,6 +152,57 @@ fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
         let mut second = waits.join().unwrap();
         assert_eq!(all(&second).len(), 1);
         committed(&mut second, &batch([author.note(&root(1), 10)]));
+    });
+}
+
+#[test]
+fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
+    let (far, folder, copies) = (Far::start(), Folder::new(), [Folder::new(), Folder::new()]);
+    let mut author = Author::default();
+    let mut first = far.open(&folder.log()).unwrap();
+    committed(&mut first, &batch([author.note(&root(1), 10)]));
+    // The slower one hears that the log is free when the quicker one is about to have it.
+    let ways = [60, 100].map(|ms| (Proxy::to(&far.server.url()), Duration::from_millis(ms)));
+    let (opened, taken) = std::sync::mpsc::sync_channel(2);
+    std::thread::scope(|scope| {
+        for (copy, (proxy, _)) in copies.iter().zip(&ways) {
+            let (runtime, opened) = (far.runtime.handle(), opened.clone());
+            let (tell, told) = std::sync::mpsc::sync_channel(64);
+            let manner = Manner::StandBy(Box::new(move |_| {
+                // Nobody listens any more once the first sign was heard.
+                let _heard = tell.send(());
+            }));
+            scope.spawn(move || {
+                let log = open_in(runtime, &proxy.url(), &copy.log(), manner).unwrap();
+                assert!(opened.send(log).is_ok());
+            });
+            assert_eq!(told.recv(), Ok(()));
+        }
+        ways.iter().for_each(|(proxy, delay)| proxy.goes(Way::Slow(*delay)));
+        drop(first);
+        let mut second = taken.recv().unwrap();
+        // Whoever would take it from there has done so by the third sign of life.
+        has_it_for(&far, &second.lead, 3, None);
+        committed(&mut second, &batch([author.note(&root(1), 10)]));
+        drop(second);
+        assert_eq!(all(&taken.recv().unwrap()).len(), 2);
+    });
+}
+
+/// Waits for so many signs of life, one of which may be said here, while nobody may take the log from whoever has it.
+fn has_it_for(far: &Far, lead: &Lead, signs: usize, said: Option<&'static [u8]>) {
+    far.runtime.block_on(async {
+        let client = far.server.client().await;
+        let mut heard = client.subscribe("o.shop.life.0").await.unwrap();
+        if let Some(said) = said {
+            client.publish("o.shop.life.0", said.into()).await.unwrap();
+        }
+        for _ in 0..signs {
+            tokio::select! {
+                words = lead.is_lost() => panic!("{words}"),
+                sign = std::future::poll_fn(|cx| std::pin::Pin::new(&mut heard).poll_next(cx)) => drop(sign.unwrap()),
+            }
+        }
     });
 }
 
@@ -375,4 +430,16 @@ fn d1_a_bundle_that_breaks_a_rule_is_told_with_its_place_and_those_before_it_are
     );
     let kept = sqlite::open_reading(&second.log()).unwrap();
     assert_eq!(kept.last(), Ok(Position(5)), "what comes before it is whole");
+}
+
+#[test]
+fn d8_nobody_is_ousted_by_what_is_only_said() {
+    let (far, folder) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    let said =
+        br#"{"node":"00000000000000000000000000000000","epoch":99,"process":1,"host":"\u001b[2Jnowhere"}"#;
+    // Its own two next signs come after it has heard this one.
+    has_it_for(&far, &log.lead, 3, Some(said));
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
 }

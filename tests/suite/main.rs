@@ -18,6 +18,7 @@ mod cli_run;
 mod cli_schema;
 mod cli_send;
 mod clients;
+mod clients_over_nats;
 mod cluster;
 mod config;
 mod core_schema;

@@ -82,6 +82,8 @@ fn d8_a_second_pump_goes_on_where_the_first_was_killed_and_a_held_one_has_no_eff
     // Whoever stands by is no organism to speak to.
     let refused = asked(second.path());
     assert_eq!(refused.code, Some(5), "{}", refused.stderr);
+    let named = [&format!("process {} stands by on ", two.pid()), &format!(": process {} on ", one.pid())];
+    assert!(named.iter().all(|words| refused.stderr.contains(*words)), "{}", refused.stderr);
 
     let before = question(first.path(), "k-1");
     one.signal(Signal::KILL);
@@ -221,6 +223,10 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     assert_eq!(asked(near.path()).stdout, "heard\n");
     proxy.goes(Way::Pass);
     cut_off.says("was taken over by ");
+    // It does not end where no server answers just then.
+    proxy.goes(Way::Cut);
+    cut_off.says("stands by as soon as the broker answers: ");
+    proxy.goes(Way::Pass);
     cut_off.says("stands by: ");
     other.signal(Signal::TERM);
     assert_eq!(other.end().code, Some(0));

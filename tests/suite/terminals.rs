@@ -17,7 +17,14 @@ pub(crate) fn unnumbered(text: &str) -> String {
     let text = parts.concat();
     let lines = text.lines().map(uncounted).collect::<Vec<_>>();
     let lines = lines.iter().map(|line| {
-        let named = [" runs as process ", "stands by: process ", " is in use by process "];
+        let named = [" runs as process ", "stands by: process "];
+        // Both processes in one line.
+        if let (Some(_), Some((_, copy))) =
+            (line.strip_prefix("error: process "), line.split_once(" stands by on "))
+        {
+            let copy = copy.split_once(": process ").map_or(copy, |(copy, _)| copy);
+            return ["error: process N stands by on ", copy, ": process N has the log\n"].concat();
+        }
         match named.iter().find_map(|words| Some((line.split_once(words)?.0, words))) {
             Some((name, words)) => [name, words, "\n"].concat(),
             None => [line, "\n"].concat(),

@@ -6,7 +6,7 @@ use systole_kit::{Limits, Payload, namespaces};
 use super::Screen;
 use crate::audit::columns::{cut, plain};
 use crate::audit::glance::{glance, told};
-use crate::cli::awaited::Ending;
+use crate::console::ending::Ending;
 use crate::console::told::Record;
 use crate::words::codes::Code;
 

@@ -18,8 +18,8 @@ use super::errands::{Drawer, Fate, Message, steering};
 use super::guests::{self, Guest};
 use super::house::House;
 use super::orders::{Deed, Order};
-use crate::cli::awaited::{Ending, ending};
 use crate::console::client::Letter;
+use crate::console::ending::{Ending, ending};
 use crate::console::told::{Receipt, Record};
 
 /// Answers that a client may be owed before it waits for the oldest: with a few clients enough work for

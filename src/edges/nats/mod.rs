@@ -7,6 +7,7 @@
 mod ahead;
 mod bus;
 mod credentials;
+mod door;
 mod fitness;
 mod found;
 mod log;
@@ -26,6 +27,7 @@ use tokio::sync::watch;
 
 pub use ahead::Ahead;
 pub use credentials::Credentials;
+pub use door::{Back, Knock, Knocks};
 pub use log::{Appended, LogStream};
 pub use refusals::{Refusal, Refusals};
 pub use source::{LEFT_BEHIND, LogSource, Reach, Stored, Unhad};

@@ -48,6 +48,16 @@ impl Subjects {
         ["o.", &self.organism, ".in.", &token(listener), ".", partition].concat()
     }
 
+    /// Where a client sends what it has to say. No name has a dot there, so it is none of a listener's.
+    pub fn asked(&self, client: &Name) -> String {
+        ["o.", &self.organism, ".in.", &token(client)].concat()
+    }
+
+    /// Where every client does.
+    pub(super) fn all_asked(&self) -> String {
+        ["o.", &self.organism, ".in.*"].concat()
+    }
+
     /// Where a listener says how far it is.
     pub fn live(&self, listener: &Name) -> String {
         ["o.", &self.organism, ".live.", &token(listener)].concat()

@@ -236,8 +236,13 @@ pub(super) fn check(desk: &mut Desk, declared: &Declared) {
     if let Some((party, at)) =
         declared.parties.iter().find(reached).and_then(|party| Some((party, party.nats?)))
     {
-        let told = [&party.path(), ".nats: no broker is named over which it could be reached"].concat();
-        let mend = ["bus: {", EXAMPLE, "} at the top of the file"].concat();
-        desk.tell(Code::ConfigMissing, at, &told, Some(&mend));
+        unnamed(desk, &party.path(), at, "it could be reached");
     }
+}
+
+/// Tells that somebody needs a broker, and none is named.
+pub(super) fn unnamed(desk: &mut Desk, path: &str, at: Span, what: &str) {
+    let told = [path, ".nats: no broker is named over which ", what].concat();
+    let mend = ["bus: {", EXAMPLE, "} at the top of the file"].concat();
+    desk.tell(Code::ConfigMissing, at, &told, Some(&mend));
 }

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 
 use systole_kit::schema::nearest;
 
+use super::bus;
 use super::compose::one_of;
 use super::declared::{Declared, single, variable};
 use super::desk::Desk;
 use super::diagnostic::{Diagnostic, Place};
 use super::value::{self, At, fields};
-use super::yaml::{Entry, Node};
+use super::yaml::{Entry, Node, Span};
 use crate::words::client::{Client, Role};
 use crate::words::codes::Code;
 use crate::words::ids::Name;
@@ -35,6 +36,8 @@ pub(super) struct Declaration {
     token_env: Option<At<String>>,
     may: Option<Vec<At<String>>>,
     roles: Vec<Role>,
+    /// Where the file says that it comes over the broker, if it does.
+    nats: Option<Span>,
 }
 
 /// Reads the section.
@@ -51,10 +54,20 @@ fn client(desk: &mut Desk, entry: &Entry) -> Declaration {
         token_env: None,
         may: None,
         roles: Vec::new(),
+        nats: None,
     };
     let Some(own) = fields(desk, &entry.value, entry.at, "clients.NAME", &path) else { return declared };
-    let mend = "token_env: VARIABLE, the environment variable that holds its token";
-    if let Some((node, path)) = own.need(desk, "token_env", mend)
+    if let Some((node, path)) = own.get("nats")
+        && value::flag(desk, node, &path) == Some(true)
+    {
+        declared.nats = Some(node.span);
+    }
+    let mend = "token_env: VARIABLE, the environment variable that holds its token; or nats: true, with a key at the broker";
+    let token_env = match declared.nats {
+        Some(_) => own.get("token_env"),
+        None => own.need(desk, "token_env", mend),
+    };
+    if let Some((node, path)) = token_env
         && let Some(named) = value::text(desk, node, &path)
     {
         variable(desk, &named.value, named.at, &path);
@@ -103,7 +116,11 @@ pub(super) fn resolve(desk: &mut Desk, declared: &Declared) -> (BTreeMap<Name, C
             let source = token(desk, name, named, declared, &sources);
             sources.push(source);
         }
-        clients.insert(name.clone(), Client { may, roles: one.roles.clone() });
+        if let Some(at) = one.nats.filter(|_| declared.bus.is_none() && declared.log_kept.is_none()) {
+            bus::unnamed(desk, &["clients.", name.as_str()].concat(), at, "it could come in");
+        }
+        let over_nats = one.nats.is_some();
+        clients.insert(name.clone(), Client { may, roles: one.roles.clone(), over_nats });
     }
     (clients, sources)
 }

@@ -28,7 +28,8 @@ fn map(table: &str) -> Value {
     for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
         properties.insert(name.to_owned(), described(key));
         // A listener that a Rust program brings itself has none.
-        if key.default == "required" && key.path != "listeners.NAME.run" {
+        if key.default == "required" && !["listeners.NAME.run", "clients.NAME.token_env"].contains(&key.path)
+        {
             required.push(json!(name));
         }
     }

@@ -193,13 +193,14 @@ pub const KEYS: &[Key] = &[
         "127.0.0.1:7474",
         "the address and port it listens on; loopback unless another stands here",
     ).of(Form::Pattern(r"^(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]+$")),
-    key("clients", "none", "who may come in at the HTTP door beside the operator, by name").of(Form::Names(PARTY)),
+    key("clients", "none", "who may come in from outside beside the operator, by name").of(Form::Names(PARTY)),
     key("clients.NAME", "required", "one client; its name stands as sender of what it sends").of(MAP),
     key(
         "clients.NAME.token_env",
         "required",
-        "the environment variable that holds its token, 16 characters or more; read when the door is opened",
+        "the environment variable that holds its token at the HTTP door, 16 characters or more; read when the door is opened; may be left out with `nats: true`",
     ).of(Form::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
+    key("clients.NAME.nats", "false", "whether it may come in over the broker that `bus` or `log` names, with a key of its own there").of(Form::Flag),
     key("clients.NAME.may", "all that are open", "listeners it may address, of those with `entry: true`").of(SET),
     key(
         "clients.NAME.roles",

@@ -44,6 +44,8 @@ pub struct Party {
     pub shown: String,
     /// The listener, if it is one.
     pub listener: Option<Name>,
+    /// The client, if it is one.
+    pub client: Option<Name>,
     /// What its key's file is called, without the end. No listener's name has a `_`.
     pub key: String,
     /// Its account.
@@ -72,16 +74,18 @@ fn right(way: Way, subject: String, words: &'static str) -> Right {
     Right { subject, words, way, there: None }
 }
 
-/// The parties of an organism, the pump first; none where no listener is reached over NATS and no log is there.
+/// The parties of an organism, the pump first; none where nobody is reached or comes in over NATS and no log is there.
 pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
     let organism = &composition.organism;
     let listeners = composition.listeners.values().filter(|one| matches!(one.reach, Reach::Nats));
-    let listeners: Vec<Party> = listeners.map(|one| listener(organism, &one.name)).collect();
-    if listeners.is_empty() && !has_log {
+    let listeners = listeners.map(|one| listener(organism, &one.name));
+    let clients = composition.clients.iter().filter(|(_, one)| one.over_nats);
+    let others: Vec<Party> = listeners.chain(clients.map(|(name, _)| client(organism, name))).collect();
+    if others.is_empty() && !has_log {
         return Vec::new();
     }
     let mut parties = vec![pump(organism)];
-    parties.extend(listeners);
+    parties.extend(others);
     parties.push(auditor(organism));
     parties
 }
@@ -109,6 +113,7 @@ fn listener(organism: &Name, name: &Name) -> Party {
     Party {
         shown: name.to_string(),
         listener: Some(name.clone()),
+        client: None,
         key: name.to_string(),
         account: ["LISTENER_", &part].concat(),
         publish: vec![
@@ -122,6 +127,22 @@ fn listener(organism: &Name, name: &Name) -> Party {
             right(Way::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
         ],
         subscribe,
+        inbox,
+    }
+}
+
+fn client(organism: &Name, name: &Name) -> Party {
+    let part = token(name);
+    let inbox = ["_INBOX_", &part].concat();
+    let asks = Subjects::of(organism).asked(name);
+    Party {
+        shown: [name.as_str(), ", a client"].concat(),
+        listener: None,
+        client: Some(name.clone()),
+        key: name.to_string(),
+        account: ["CLIENT_", &part].concat(),
+        publish: vec![right(Way::Waits, asks, "its messages; what comes of them is answered")],
+        subscribe: vec![right(Way::Own, [&inbox, ".>"].concat(), "what is answered to it")],
         inbox,
     }
 }
@@ -164,11 +185,12 @@ fn pump(organism: &Name) -> Party {
     Party {
         shown: "the pump".to_owned(),
         listener: None,
+        client: None,
         key: "_pump".to_owned(),
         account: "PUMP".to_owned(),
         publish,
         subscribe: vec![
-            right(Way::Own, subject(&["in.>"]), "what listeners say"),
+            right(Way::Own, subject(&["in.>"]), "what listeners say, and what clients send"),
             right(Way::Own, subject(&["live.*"]), "their progress"),
             right(Way::Own, silent, "that a listener gave no sign of life"),
             right(Way::Own, subject(&["life.*"]), "whether another pump lives"),
@@ -195,6 +217,7 @@ fn auditor(organism: &Name) -> Party {
     Party {
         shown: "an auditor".to_owned(),
         listener: None,
+        client: None,
         key: "_auditor".to_owned(),
         account: "AUDITOR".to_owned(),
         publish: vec![

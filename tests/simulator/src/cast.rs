@@ -212,6 +212,6 @@ pub(crate) fn operates(client: &Name) -> bool {
 
 /// Alice acts upon threads of others, bob upon his own; the operator needs no leave.
 fn clients() -> BTreeMap<Name, Client> {
-    let client = |client, roles| (name(client), Client { may: None, roles });
+    let client = |client, roles| (name(client), Client { may: None, roles, over_nats: false });
     BTreeMap::from([client("alice", vec![Role::Operate]), client("bob", Vec::new())])
 }

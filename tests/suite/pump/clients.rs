@@ -7,7 +7,8 @@ use systole::words::client::{Client, Role};
 
 /// alice opens threads; bob operates those of others; carol decides.
 fn stage() -> Stage {
-    let client = |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec() });
+    let client =
+        |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false });
     let clients = [client("alice", &[]), client("bob", &[Role::Operate]), client("carol", &[Role::Approve])];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
     let mut stage = Stage::new();

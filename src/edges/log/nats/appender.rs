@@ -108,7 +108,19 @@ impl LogWriter for Appender {
     fn read_back(&mut self, batch: &Batch) -> ReadBack {
         match self.scribe.follower.copy.read_back(batch) {
             ReadBack::Absent => {}
-            found => return found,
+            ReadBack::Stored(position) => {
+                // The copy kept it without saying so, and with it the place of its bundle.
+                return match self.scribe.follower.copy.followed() {
+                    Ok(copy) => {
+                        let tail = &mut self.scribe.follower.tail;
+                        tail.followed = copy.map_or(tail.followed, |copy| copy.followed);
+                        self.doubt = None;
+                        ReadBack::Stored(position)
+                    }
+                    Err(fault) => ReadBack::Broken(fault.to_string()),
+                };
+            }
+            ReadBack::Broken(words) => return ReadBack::Broken(words),
         }
         // The copy is whole again, and may lack what the stream holds.
         if let Err(words) = self.runtime.block_on(self.scribe.catch_up()) {

@@ -48,7 +48,7 @@ pub(super) struct Node(pub(super) [u8; 16]);
 /// What stands before the records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Head {
-    /// Whose records these are. One partition has all of them so far.
+    /// Whose records these are. One partition has all of them.
     pub(super) partition: u32,
     /// How often the partition has been taken over: whoever takes it writes a higher one.
     pub(super) epoch: u64,

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
-use super::bundle::{Node, Stands};
-use super::follow::Follower;
+use super::bundle::{Node, Stands, head_of};
+use super::follow::{Follower, whole};
 use super::scribe::{Scribe, Written};
 use super::{Manner, PARTITION, Unopened};
 use crate::edges::nats::{LogStream, Unusable};
@@ -39,7 +39,8 @@ pub struct Sign {
 
 impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} on {}", self.process, self.host)
+        // Another process said it.
+        write!(f, "process {} on {}", self.process, self.host.escape_debug())
     }
 }
 
@@ -129,7 +130,10 @@ async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) 
         scribe.follower.catch_up().await?;
         return Ok(false);
     }
-    scribe.follower.catch_up().await?;
+    // Whoever was quicker has it, and lives.
+    if scribe.follower.catch_up().await? {
+        return Ok(false);
+    }
     scribe.epoch = scribe.follower.tail.epoch + 1;
     let nothing = Batch::default();
     let sealed = scribe.seal(&nothing, Stands::Owned);
@@ -208,6 +212,13 @@ async fn next(signs: &mut Subscriber) -> Option<async_nats::Message> {
     std::future::poll_fn(|cx| std::pin::Pin::new(&mut *signs).poll_next(cx)).await
 }
 
+/// The epoch of the last bundle; none where the broker does not say.
+async fn epoch(stream: &LogStream) -> Option<u64> {
+    let last = stream.last(PARTITION).await.ok()??;
+    let (_, bytes) = whole(stream, last).await.ok()?;
+    head_of(&bytes).ok().map(|head| head.epoch)
+}
+
 /// Shows life from now on, as long as somebody holds what is given, and listens to who else does.
 pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
     let (stream, own) = (scribe.stream.clone(), Sign::of(scribe.follower.node, scribe.epoch));
@@ -228,7 +239,11 @@ pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
                 heard = next(&mut signs) => {
                     let Some(message) = heard else { return };
                     let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
-                    if sign.epoch > own.epoch && let Some(lost) = held.upgrade() {
+                    // What is only said takes nothing from anybody.
+                    if sign.epoch <= own.epoch || epoch(&stream).await.is_none_or(|epoch| epoch <= own.epoch) {
+                        continue;
+                    }
+                    if let Some(lost) = held.upgrade() {
                         let words = ["the log ", stream.name(), " was taken over by ", &sign.to_string()];
                         Lead { lost }.lose(&words.concat());
                     }

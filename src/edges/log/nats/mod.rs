@@ -25,7 +25,7 @@ pub use copying::{Again, Brought, bring, bring_again};
 pub use follow::{Fold, Stage, Tell};
 pub use lead::{Lead, Sign};
 
-/// The only partition there is so far.
+/// The only partition there is (`docs/decisions/0022`).
 const PARTITION: u32 = 0;
 
 /// A log that this process writes.

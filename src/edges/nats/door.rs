@@ -1,0 +1,101 @@
+//! Where clients come in over the broker: what each sends, and the way back to it. Who may publish where is the broker's to
+//! hold, so the subject says who it is; what a header says of that counts for nothing.
+//!
+//! It judges nothing and answers nothing by itself. A message that comes while nobody takes any is gone, and its sender is
+//! told so by the broker.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use async_nats::{Client, HeaderMap, Message, Subject, Subscriber};
+use futures_core::Stream as _;
+
+use super::{Broker, fitness};
+
+/// A message of a client, unread.
+pub struct Knock {
+    /// Who sends it, as its subject has the name.
+    pub client: String,
+    /// The header `Idempotency-Key`.
+    pub key: Option<String>,
+    /// The header `Systole-To`: an addressee given beside the document.
+    pub to: Option<String>,
+    /// The header `Systole-Thread`: a thread given beside it.
+    pub thread: Option<String>,
+    /// The header `Systole-Wait`: for how long its sender waits for what comes of it.
+    pub wait: Option<String>,
+    /// The bytes.
+    pub document: Vec<u8>,
+    /// Where it is answered; none where its sender wants to hear nothing.
+    pub back: Option<Back>,
+}
+
+/// The way back to whoever sent a message.
+#[derive(Clone)]
+pub struct Back {
+    client: Client,
+    reply: Subject,
+    largest: usize,
+}
+
+/// Bytes of an answer beside its body.
+const BESIDE: usize = 512;
+
+impl Back {
+    /// Whether a body is small enough for the broker.
+    pub fn fits(&self, body: &[u8]) -> bool {
+        body.len() + BESIDE <= self.largest
+    }
+
+    /// Says something; a refusal with its code in the header `Systole-Code` as well. Whoever does not hear it sends the
+    /// same again.
+    pub async fn say(&self, body: Vec<u8>, code: Option<&str>) {
+        let mut headers = HeaderMap::new();
+        if let Some(code) = code {
+            headers.insert("Systole-Code", code);
+        }
+        let said = self.client.publish_with_headers(self.reply.clone(), headers, body.into()).await;
+        if let Err(error) = said {
+            tracing::debug!(%error, "a client was not answered");
+        }
+    }
+}
+
+/// The messages of clients, as they come.
+pub struct Knocks {
+    heard: Subscriber,
+    client: Client,
+    largest: usize,
+}
+
+impl Broker {
+    /// Takes the messages of clients from now on.
+    pub async fn knocks(&self) -> Result<Knocks, String> {
+        let client = self.client().clone();
+        let heard = client.subscribe(self.subjects().all_asked()).await.map_err(|error| error.to_string())?;
+        // What the broker answers behind it says that it has heard of it.
+        fitness::jetstream(&self.wire).await.map_err(|unusable| unusable.to_string())?;
+        Ok(Knocks { heard, largest: client.max_payload(), client })
+    }
+}
+
+impl Knocks {
+    /// The next one; none where the broker ended the subscription. May be dropped while it waits: nothing is lost.
+    pub async fn next(&mut self) -> Option<Knock> {
+        let message = poll_fn(|cx| Pin::new(&mut self.heard).poll_next(cx)).await?;
+        Some(self.read(message))
+    }
+
+    fn read(&self, message: Message) -> Knock {
+        let header = |name: &str| {
+            let headers = message.headers.as_ref()?;
+            headers.get(name).map(|value| value.as_str().to_owned())
+        };
+        let (key, to, thread) = (header("Idempotency-Key"), header("Systole-To"), header("Systole-Thread"));
+        let wait = header("Systole-Wait");
+        let client = message.subject.rsplit('.').next().unwrap_or_default().to_owned();
+        let back =
+            message.reply.map(|reply| Back { client: self.client.clone(), reply, largest: self.largest });
+        Knock { client, key, to, thread, wait, document: message.payload.to_vec(), back }
+    }
+}

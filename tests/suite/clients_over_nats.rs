@@ -1,0 +1,221 @@
+//! Clients that come in over the broker: a real one with the configuration that `systole permissions` writes, pumps as
+//! processes, and whoever sends with a plain NATS client. Whichever pump has the log takes what is sent.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use async_nats::{Client, ConnectOptions, HeaderMap, Message, Subscriber};
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::broker::{Server, python};
+use crate::identity::{Someone, next, seed};
+use crate::program::{PATIENCE, Running, systole};
+use crate::pumps;
+
+const MORE: &str = "durability: relaxed, key_env: BUS_KEY";
+const ASKED: &str = "o.shop.in.alice";
+
+fn asking(words: &str) -> String {
+    ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", words, "</ask>"].concat()
+}
+
+/// Adds what the file says of clients.
+fn with_clients(folder: &Path) {
+    let path = folder.join("organism.yaml");
+    let file = std::fs::read_to_string(&path).unwrap();
+    let clients =
+        "clients:\n  alice: {nats: true, may: [echo]}\n  bob: {nats: true, may: []}\n  carol: {nats: true}\n";
+    std::fs::write(path, [&file, clients].concat()).unwrap();
+}
+
+/// A broker with the written configuration, and two machines with pumps that have the pump's key.
+struct House {
+    server: Server,
+    first: tempfile::TempDir,
+    second: tempfile::TempDir,
+    key: String,
+}
+
+impl House {
+    fn open() -> House {
+        let first = pumps::machine_at("'nats://127.0.0.1:4222'", MORE);
+        with_clients(first.path());
+        let ran = systole(first.path(), &["permissions", "--nats-config"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let (server, key) = (Server::whole(&ran.stdout), seed(first.path(), "_pump"));
+        let second = pumps::machine_at(&server.url(), MORE);
+        with_clients(second.path());
+        std::fs::copy(second.path().join("organism.yaml"), first.path().join("organism.yaml")).unwrap();
+        House { server, first, second, key }
+    }
+
+    fn key(&self) -> [(&str, &str); 1] {
+        [("BUS_KEY", &self.key)]
+    }
+
+    async fn client(&self, who: &str) -> Someone {
+        let key = ConnectOptions::with_nkey(seed(self.first.path(), who));
+        Someone::come(&self.server, key, &["_INBOX_", who].concat()).await
+    }
+}
+
+/// Sends something with those headers; what is answered comes to the ear.
+async fn sends(client: &Client, subject: &'static str, headers: &[(&str, &str)], body: &str) -> Subscriber {
+    let inbox = client.new_inbox();
+    let ear = client.subscribe(inbox.clone()).await.unwrap();
+    let mut all = HeaderMap::new();
+    headers.iter().for_each(|(name, value)| all.insert(*name, *value));
+    client.publish_with_reply_and_headers(subject, inbox, all, body.to_owned().into()).await.unwrap();
+    ear
+}
+
+fn json(message: &Message) -> Value {
+    serde_json::from_slice(&message.payload).unwrap_or_else(|_| panic!("{message:?}"))
+}
+
+/// What is answered first to something that was sent.
+async fn answer(client: &Client, headers: &[(&str, &str)], body: &str) -> Value {
+    json(&next(&mut sends(client, ASKED, headers, body).await).await)
+}
+
+fn code(message: &Message) -> Option<&str> {
+    message.headers.as_ref()?.get("Systole-Code").map(|code| code.as_str())
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pump_has_the_log() {
+    let house = House::open();
+    let one = Running::organism_with(house.first.path(), &house.key());
+    let mut two = Running::start_with(house.second.path(), &["run"], &house.key());
+    two.says("stands by: ");
+    runtime().block_on(async {
+        let alice = house.client("alice").await.client;
+        let headers = [("Idempotency-Key", "k-1"), ("Systole-Wait", "30")];
+        let mut ear = sends(&alice, ASKED, &headers, &asking("hello")).await;
+        let receipt = json(&next(&mut ear).await);
+        assert_eq!((&receipt["sender"], &receipt["repeated"]), (&"alice".into(), &false.into()), "{receipt}");
+        let came = json(&next(&mut ear).await);
+        assert_eq!((&came["outcome"], &came["thread"]), (&"answered".into(), &receipt["thread"]), "{came}");
+        assert!(came["payload"].as_str().unwrap().contains(">heard</answer>"), "{came}");
+
+        one.signal(Signal::KILL);
+        one.end();
+        two.says("listens on");
+        // Whoever waits for the answer again has it from the pump that has the log now, and nothing is done twice.
+        let mut ear = sends(&alice, ASKED, &headers, &asking("hello")).await;
+        let again = json(&next(&mut ear).await);
+        assert_eq!((&again["id"], &again["repeated"]), (&receipt["id"], &true.into()), "{again}");
+        assert_eq!(json(&next(&mut ear).await), came);
+        let other = answer(&alice, &headers, &asking("something else")).await;
+        assert_eq!(other["code"], "payload.id-conflict", "{other}");
+    });
+    two.signal(Signal::TERM);
+    assert_eq!(two.end().code, Some(0));
+    let seen = systole(house.second.path(), &["ps", "--json"]).stdout;
+    assert_eq!(seen.matches("answered <answer> heard").count(), 1, "{seen}");
+}
+
+#[test]
+fn d6_a_client_over_the_broker_is_who_its_key_says_and_may_what_the_file_says() {
+    let house = House::open();
+    let organism = Running::organism_with(house.first.path(), &house.key());
+    runtime().block_on(async {
+        let (mut alice, bob) = (house.client("alice").await, house.client("bob").await);
+        // Who an envelope claims to be counts for nothing.
+        let forged = [
+            "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>bob</from><to>echo</to><thread>new</thread></meta>",
+            &asking("hello"),
+            "</message>",
+        ];
+        let receipt = answer(&alice.client, &[], &forged.concat()).await;
+        assert_eq!((&receipt["sender"], &receipt["claimed"]), (&"alice".into(), &"bob".into()), "{receipt}");
+        let mut ear = sends(&bob.client, "o.shop.in.bob", &[("Systole-To", "echo")], &asking("hello")).await;
+        let refused = next(&mut ear).await;
+        assert_eq!(code(&refused), Some("route.not-a-peer"), "{refused:?}");
+        // A thread of somebody else is none.
+        let thread = receipt["thread"].as_str().unwrap();
+        let carol = house.client("carol").await.client;
+        let headers = [("Systole-To", "echo"), ("Systole-Thread", thread)];
+        let mut ear = sends(&carol, "o.shop.in.carol", &headers, &asking("x")).await;
+        let refused = next(&mut ear).await;
+        assert_eq!(code(&refused), Some("thread.unknown"), "{refused:?}");
+        // Neither another client's subject nor a listener's is its own, and the log it does not hear.
+        for subject in ["o.shop.in.bob", "o.shop.in.echo.0", "o.shop.dlv.echo", "o.shop.log.0"] {
+            alice.may_not_publish(subject).await;
+        }
+        for subject in ["o.shop.log.0", "o.shop.in.alice", "_INBOX_bob.>"] {
+            alice.may_not_hear(subject).await;
+        }
+    });
+    drop(organism);
+}
+
+#[test]
+fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_falls() {
+    let server = Server::start();
+    let folder = pumps::machine_at(&server.url(), "durability: relaxed");
+    with_clients(folder.path());
+    let organism = Running::organism(folder.path());
+    runtime().block_on(async {
+        let client = server.client().await;
+        let told = async |headers: &[(&str, &str)], body: &str, wanted: &str| {
+            let mut ear = sends(&client, ASKED, headers, body).await;
+            let refused = next(&mut ear).await;
+            assert_eq!(code(&refused), Some(wanted), "{refused:?}");
+            assert_eq!(json(&refused)["code"], wanted);
+            json(&refused)["message"].as_str().unwrap().to_owned()
+        };
+        let hello = asking("hello");
+        for wait in ["soon", "601", "0"] {
+            let words = told(&[("Systole-Wait", wait)], &hello, "payload.invalid").await;
+            assert!(words.contains("is no number of seconds from 1 to 600"), "{words}");
+        }
+        told(&[("Idempotency-Key", "")], &hello, "payload.invalid").await;
+        told(&[("Systole-Thread", "sess-000000000000")], &hello, "thread.unknown").await;
+        told(&[("Systole-To", "nobody")], &hello, "route.not-a-peer").await;
+        told(&[], "<ask", "payload.malformed").await;
+        told(&[], "", "payload.malformed").await;
+        told(&[], &asking("\u{1}"), "payload.malformed").await;
+        told(&[], "<nonsense xmlns=\"urn:x\"/>", "route.not-a-peer").await;
+        // Nobody of that name comes over NATS, whoever the broker lets in.
+        let mut ear = sends(&client, "o.shop.in.mallory", &[], &hello).await;
+        assert_eq!(code(&next(&mut ear).await), Some("ingress.forbidden"));
+        // Without a way back it is taken all the same.
+        client.publish(ASKED, hello.clone().into()).await.unwrap();
+        let mut ear = sends(&client, ASKED, &[("Systole-Wait", "30")], &hello).await;
+        assert_eq!(json(&next(&mut ear).await)["sender"], "alice");
+        assert_eq!(json(&next(&mut ear).await)["outcome"], "answered");
+    });
+    organism.signal(Signal::TERM);
+    assert_eq!(organism.end().code, Some(0));
+    let seen = systole(folder.path(), &["ps", "--json"]).stdout;
+    assert_eq!(seen.matches("answered <answer> heard").count(), 2, "{seen}");
+    runtime().block_on(async {
+        // With nobody there the broker says so at once.
+        let client = server.client().await;
+        let error =
+            timeout(PATIENCE, client.request(ASKED, asking("hello").into())).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), async_nats::RequestErrorKind::NoResponders);
+    });
+}
+
+#[test]
+fn d6_the_client_of_the_reference_page_is_answered() {
+    let house = House::open();
+    let _organism = Running::organism_with(house.first.path(), &house.key());
+    let page = std::fs::read_to_string("docs/reference/nats.md").unwrap();
+    let (_, code) = page.split_once("```python\nimport asyncio, nats, sys").expect("the page has a client");
+    let code = ["import asyncio, nats, sys", code.split_once("```").unwrap().0].concat();
+    let mut command = python();
+    command.arg("-c").arg(code).args([&house.server.url(), "alice", "hello"]);
+    command.current_dir(house.first.path().join("keys")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ran = command.output().unwrap();
+    let (said, told) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(said.contains("\"sender\":\"alice\"") && said.contains(">heard</answer>"), "{said}{told}");
+}
