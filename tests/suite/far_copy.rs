@@ -173,6 +173,33 @@ fn d1_a_copy_that_was_tampered_with_is_found_out_and_kept() {
     assert!(shown.stdout.contains("jello"), "{shown:?}");
 }
 
+#[test]
+fn d1_a_copy_that_a_killed_pump_left_is_made_again_though_some_of_it_lies_beside_it() {
+    let (_server, folder) = at_rest();
+    let path = folder.path();
+    let one = Running::organism(path);
+    assert_eq!(asked(path).stdout, "heard\n");
+    one.signal(Signal::KILL);
+    one.end();
+    let left = std::fs::metadata(path.join("hello.db-wal")).map_or(0, |left| left.len());
+    assert!(left > 0, "all of it was in the file");
+    let whole = records(path);
+    // Who reads it keeps what lies beside from being folded in: nothing is changed then.
+    let reading = Connection::open(path.join("hello.db")).unwrap();
+    reading.execute_batch("BEGIN").unwrap();
+    let count =
+        |log: &Connection| log.query_row("SELECT count(*) FROM record", [], |row| row.get::<_, i64>(0));
+    let all = count(&reading).unwrap();
+    let busy = systole(path, &["copy", "--again"]);
+    assert!(busy.code == Some(5) && busy.stderr.contains("another process reads it just now"), "{busy:?}");
+    assert!(busy.stderr.contains("the one that was there is as it was"), "{}", busy.stderr);
+    assert_eq!((count(&reading).unwrap(), records(path)), (all, whole.clone()));
+    drop(reading);
+    let again = told(&systole(path, &["copy", "--again", "--json"]));
+    assert_eq!((&again["again"]["equal_records"], &again["again"]["differs"]), (&all.into(), &Value::Null));
+    assert!(records(path).starts_with(&whole));
+}
+
 /// A command under a fault that strace injects into its system calls, of those files alone if any are named; none where
 /// strace may not trace here.
 fn under(folder: &Path, inject: &str, of: &[&str], command: &[&str]) -> Option<std::process::Output> {
