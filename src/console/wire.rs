@@ -3,7 +3,7 @@
 //! whoever waits, what came of it.
 //!
 //! It knows who speaks by the subject alone, judges no payload, and closing it is the first step of a stop. What comes while
-//! too many are on their way is refused at once and not kept.
+//! too many of its client are on their way is refused at once and not kept.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -25,8 +25,8 @@ use crate::words::ids::{Name, ThreadId};
 use crate::words::ports::Position;
 use crate::words::refusal::Refusal;
 
-/// Messages that may be on their way, or waited for, at once.
-const MESSAGES: usize = 256;
+/// Messages of one client that may be on their way, or waited for, at once.
+const MESSAGES: usize = 64;
 /// The pause before the broker is asked for messages again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest wait for what comes of a message: as long as the broker keeps the way back.
@@ -40,9 +40,15 @@ pub struct WireDoor {
 
 struct Desk {
     front: Front,
-    clients: BTreeMap<String, Name>,
-    seats: Arc<Semaphore>,
+    /// By the name in a subject.
+    clients: BTreeMap<String, Seated>,
     closed: watch::Receiver<bool>,
+}
+
+/// A client, and the seats for its messages.
+struct Seated {
+    name: Name,
+    seats: Arc<Semaphore>,
 }
 
 impl WireDoor {
@@ -50,11 +56,12 @@ impl WireDoor {
     /// as it does.
     pub async fn open(front: &Front) -> Option<WireDoor> {
         let clients = front.composition().clients.iter().filter(|(_, client)| client.over_nats);
-        let clients: BTreeMap<String, Name> = clients.map(|(name, _)| (token(name), name.clone())).collect();
+        let seated = |name: &Name| Seated { name: name.clone(), seats: Arc::new(Semaphore::new(MESSAGES)) };
+        let clients: BTreeMap<String, Seated> =
+            clients.map(|(name, _)| (token(name), seated(name))).collect();
         let broker = front.broker().filter(|_| !clients.is_empty())?;
         let (close, closed) = watch::channel(false);
-        let seats = Arc::new(Semaphore::new(MESSAGES));
-        let desk = Arc::new(Desk { front: front.clone(), clients, seats, closed });
+        let desk = Arc::new(Desk { front: front.clone(), clients, closed });
         let first = match broker.upgrade() {
             Some(broker) => broker.knocks().await,
             None => return None,
@@ -99,20 +106,22 @@ async fn takes(desk: &Arc<Desk>, mut knocks: Knocks, closed: &mut watch::Receive
             _ = closed.wait_for(|closed| *closed) => return true,
         };
         let Some(mut knock) = knock else { return false };
-        let Some(client) = desk.clients.get(&knock.client).cloned() else {
+        let Some(Seated { name, seats }) = desk.clients.get(&knock.client) else {
             let words = "no client of this name comes over NATS";
             let mend = "`nats: true` under clients, and the configuration of the broker written again";
             refuse(&knock.back, &Refusal::new(Code::IngressForbidden, words).mended_by(mend)).await;
             continue;
         };
-        let Ok(seat) = desk.seats.clone().try_acquire_owned() else {
+        let Ok(seat) = seats.clone().try_acquire_owned() else {
+            let many = MESSAGES.to_string();
             let words =
-                ["as many messages as may be, ", &MESSAGES.to_string(), ", are on their way"].concat();
+                [&many, " messages of ", name.as_str(), " are on their way, as many as may be"].concat();
             let mend = "send it again later, with the same key";
             refuse(&knock.back, &Refusal::new(Code::IngressUnavailable, words).mended_by(mend)).await;
             continue;
         };
-        let (desk, kind, back) = (desk.clone(), Kind::Message(client.clone()), knock.back.take());
+        let (client, back) = (name.clone(), knock.back.take());
+        let (desk, kind) = (desk.clone(), Kind::Message(client.clone()));
         let work = async move {
             if let Err(refusal) = taken(&desk, client, knock, back.as_ref()).await {
                 refuse(&back, &refusal).await;

@@ -206,6 +206,37 @@ fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_fall
 }
 
 #[test]
+fn one_client_that_waits_for_a_great_deal_leaves_room_for_the_others() {
+    let server = Server::start();
+    let folder = pumps::machine_at(&server.url(), "durability: relaxed");
+    with_clients(folder.path());
+    let organism = Running::organism(folder.path());
+    let paused = systole(folder.path(), &["pause", "--all"]);
+    assert_eq!(paused.code, Some(0), "{paused:?}");
+    runtime().block_on(async {
+        let client = server.client().await;
+        let headers = [("Systole-Wait", "600"), ("Systole-To", "echo")];
+        let mut waiting = Vec::new();
+        for _ in 0..64 {
+            let mut ear = sends(&client, ASKED, &headers, &asking("hello")).await;
+            assert_eq!(json(&next(&mut ear).await)["sender"], "alice");
+            waiting.push(ear);
+        }
+        let mut ear = sends(&client, ASKED, &headers, &asking("hello")).await;
+        let refused = json(&next(&mut ear).await);
+        assert_eq!(refused["code"], "ingress.unavailable", "{refused}");
+        let mut ear = sends(&client, "o.shop.in.carol", &headers, &asking("hello")).await;
+        assert_eq!(json(&next(&mut ear).await)["sender"], "carol");
+        // Whoever waits is told when the pump stops, and may wait at the next one.
+        organism.signal(Signal::TERM);
+        for mut ear in waiting {
+            assert_eq!(json(&next(&mut ear).await)["outcome"], "open");
+        }
+    });
+    assert_eq!(organism.end().code, Some(0));
+}
+
+#[test]
 fn d6_the_client_of_the_reference_page_is_answered() {
     let house = House::open();
     let _organism = Running::organism_with(house.first.path(), &house.key());
