@@ -108,7 +108,7 @@ fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, 
     Ok(Some(Bus { url, credentials }))
 }
 
-/// Says why an organism does not start.
+/// Says why an organism, or what it stands on, is not there.
 pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
     match fault {
         StartFault::Log(fault) => log_fault(screen, fault),

@@ -9,6 +9,7 @@ mod cancel;
 mod cast;
 mod check;
 mod completions;
+mod copy;
 mod cost;
 
 mod demo;
@@ -61,7 +62,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
     ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
-    ("prove", &["soak"]),
+    ("prove", &["copy", "soak"]),
     ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
 ];
 
@@ -116,6 +117,8 @@ enum Command {
     Cancel(cancel::Cancel),
     /// End a thread at rest
     End(end::End),
+    /// Bring the copy of a log in NATS up to date, or make it again
+    Copy(copy::Copy),
     /// Kill an organism again and again, and prove that nothing was lost
     Soak(soak::Soak),
     /// Say what a code means, and what to do about it
@@ -186,6 +189,7 @@ impl Command {
             Command::Resume(resume) => resume.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
+            Command::Copy(copy) => copy.run(),
             Command::Soak(soak) => soak.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

@@ -11,4 +11,5 @@ pub mod managed;
 pub mod nats;
 pub mod schemas;
 pub mod system;
+pub mod tally;
 pub mod tasks;

@@ -12,9 +12,10 @@ use super::permissions::{self, Party};
 use super::running::StartFault;
 use crate::edges::delivery::Surroundings;
 use crate::edges::keyfiles::{self, Keyless};
-use crate::edges::managed::{Folder, Known, Managed, Server, Tell, Unstarted};
+use crate::edges::managed::{Folder, Known, Managed, Server, Unstarted};
 use crate::edges::nats::{Broker, Credentials, PATIENCE};
 use crate::edges::system::Hindered;
+use crate::edges::tally::Tell;
 use crate::pump::heart::Input;
 use crate::words::composition::Composition;
 use crate::words::ids::Name;
@@ -107,7 +108,7 @@ pub(super) async fn start(
 }
 
 /// How the pump is told. Whoever keeps the broker does not keep the pump.
-fn telling(pump: &mpsc::Sender<Input>) -> Tell {
+pub(super) fn telling(pump: &mpsc::Sender<Input>) -> Tell {
     let pump = pump.downgrade();
     Arc::new(move |code, words| {
         let told = |pump: mpsc::Sender<Input>| pump.try_send(Input::Broker { code, words }).is_ok();

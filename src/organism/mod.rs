@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod broker;
+pub mod copying;
 pub mod file;
 pub mod front;
 pub mod hosting;
@@ -12,6 +13,7 @@ mod keeping;
 pub mod keyring;
 pub mod order;
 pub mod permissions;
+mod refusals;
 pub mod runfile;
 pub mod running;
 pub mod spoken;

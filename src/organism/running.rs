@@ -15,6 +15,7 @@ pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
 use super::keeping;
 pub use super::keeping::LogPlace;
+use super::refusals::Ear;
 use super::spoken::Voice;
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
@@ -146,6 +147,8 @@ pub struct Organism {
     tasks: Vec<Task>,
     /// The broker that was started here.
     own: Option<Own>,
+    /// Who hears whom another broker does not let in.
+    refusals: Option<Ear>,
 }
 
 /// What the pump does its work through.
@@ -228,7 +231,9 @@ impl Organism {
         // Behind the log: who has that is the only one who may end a server that was left.
         let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
         let own = Box::pin(own).await?;
-        let broker = own.as_ref().map(Own::broker).or(broker.filter(|_| !still));
+        let others = broker.filter(|_| own.is_none() && !still);
+        let refusals = Ear::open(others.as_ref(), &pump).await;
+        let broker = own.as_ref().map(Own::broker).or(others);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
         let (tail, followed) = watch::channel(last);
@@ -281,6 +286,7 @@ impl Organism {
             validators,
             tasks,
             own,
+            refusals,
         })
     }
 
@@ -348,6 +354,10 @@ impl Organism {
     pub async fn stop(mut self, grace: Duration) -> Ended {
         if let Some(own) = &self.own {
             own.settle().await;
+        }
+        if let Some(refusals) = self.refusals {
+            refusals.settle().await;
+            refusals.close().await;
         }
         // If the pump ended before, its word is already waiting.
         let _heard_before = self.stop.send(grace);

@@ -178,6 +178,12 @@ impl Server {
         self.child.take().unwrap().wait().unwrap();
     }
 
+    /// Everything that it has said, once it is ended as its operator does.
+    pub(crate) fn all_said(&mut self) -> &str {
+        self.stop();
+        &self.heard
+    }
+
     /// Holds it: its connections stand, and it answers nothing.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);

@@ -20,18 +20,18 @@ use crate::stage::name;
 const LOG: &str = "SYSTOLE_shop_LOG";
 const APART: &str = "OBJ_SYSTOLE_shop_BLOBS";
 /// A body that goes apart with its bundle, and one that does not.
-const SIZES: [usize; 2] = [950_000, 700_000];
+pub(crate) const SIZES: [usize; 2] = [950_000, 700_000];
 
 /// A broker with the written configuration, and two machines with pumps that have the pump's key.
-struct House {
-    server: Server,
-    first: tempfile::TempDir,
+pub(crate) struct House {
+    pub(crate) server: Server,
+    pub(crate) first: tempfile::TempDir,
     second: tempfile::TempDir,
     key: String,
 }
 
 impl House {
-    fn open() -> House {
+    pub(crate) fn open() -> House {
         let more = "durability: relaxed, key_env: BUS_KEY";
         let first = pumps::machine_at("'nats://127.0.0.1:4222'", more);
         let ran = systole(first.path(), &["permissions", "--nats-config"]);
@@ -43,18 +43,18 @@ impl House {
         House { server, first, second, key }
     }
 
-    fn key(&self) -> [(&str, &str); 1] {
+    pub(crate) fn key(&self) -> [(&str, &str); 1] {
         [("BUS_KEY", &self.key)]
     }
 
-    async fn auditor(&self) -> Someone {
+    pub(crate) async fn auditor(&self) -> Someone {
         let key = ConnectOptions::with_nkey(seed(self.first.path(), "_auditor"));
         Someone::come(&self.server, key, "_INBOX__auditor").await
     }
 }
 
 /// Asks something so long, and waits for the answer.
-fn long_question(folder: &Path, bytes: usize) {
+pub(crate) fn long_question(folder: &Path, bytes: usize) {
     let words = "x".repeat(bytes);
     let body = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", &words, "</ask>"].concat();
     let answer = ask(&run_file(folder), "POST", "/v1/messages?to=echo", &[], &body);

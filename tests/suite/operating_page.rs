@@ -34,5 +34,5 @@ fn d8_the_page_of_a_log_in_nats_is_what_one_sees() {
             }
         }
     }
-    terminals.judge(&page, &text, (24, 4));
+    terminals.judge(&page, &text, (30, 4));
 }

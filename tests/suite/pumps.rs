@@ -18,7 +18,7 @@ done
 ";
 
 /// A machine with a pump of the organism.
-fn machine(server: &Server, more: &str) -> tempfile::TempDir {
+pub(crate) fn machine(server: &Server, more: &str) -> tempfile::TempDir {
     machine_at(&server.url(), more)
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn until_taken(folder: &Path, key: &str) -> serde_json::Value {
     panic!("it is never taken")
 }
 
-fn asked(folder: &Path) -> Ran {
+pub(crate) fn asked(folder: &Path) -> Ran {
     systole(folder, &["ask", "hello"])
 }
 

@@ -15,7 +15,8 @@ pub(crate) fn unnumbered(text: &str) -> String {
         *port = ["PORT", port.trim_start_matches(|c: char| c.is_ascii_digit())].concat();
     }
     let text = parts.concat();
-    let lines = text.lines().map(|line| {
+    let lines = text.lines().map(uncounted).collect::<Vec<_>>();
+    let lines = lines.iter().map(|line| {
         let named = [" runs as process ", "stands by: process ", ", as process "];
         // Both processes in one line.
         if let (Some(_), Some((_, copy))) =
@@ -30,6 +31,18 @@ pub(crate) fn unnumbered(text: &str) -> String {
         }
     });
     lines.collect()
+}
+
+/// A line without its numbers of records and bundles: how many there are depends on who was quicker.
+fn uncounted(line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    let counts =
+        |at: usize| words.get(at + 1).is_some_and(|of| of.starts_with("record") || of.starts_with("bundle"));
+    let shown = |(at, word): (usize, &&str)| {
+        let is_count = counts(at) && word.parse::<u64>().is_ok();
+        if is_count { "N".to_owned() } else { (*word).to_owned() }
+    };
+    words.iter().enumerate().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 /// As many lines as the page shows, from a command that goes on.

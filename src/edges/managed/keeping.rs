@@ -16,11 +16,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::folder::Folder;
-use super::tally::{Event, Tally};
 use super::unstarted::Unstarted;
 use super::violation::{self, Known};
-use super::{Server, Tell, warden};
+use super::{Server, warden};
 use crate::edges::system;
+use crate::edges::tally::{Event, LOOK, Tally, Tell};
 use crate::words::codes::Code;
 
 /// The pause after the first death in a row; it doubles with each further one, up to the longest.
@@ -30,8 +30,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const LIVED: Duration = Duration::from_secs(60);
 /// How long it may take to end by itself.
 const LAST: Duration = Duration::from_secs(5);
-/// How often it is looked whether something is to be told.
-const LOOK: Duration = Duration::from_secs(1);
 /// Characters of the server's own words that are repeated.
 const REPEATED: usize = 200;
 

@@ -7,14 +7,12 @@
 mod folder;
 mod keeping;
 mod program;
-mod tally;
 mod unstarted;
 mod violation;
 pub mod warden;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +22,7 @@ pub use unstarted::Unstarted;
 pub use violation::Known;
 
 use crate::edges::system;
+use crate::edges::tally::Tell;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::words::codes::Code;
 use keeping::{Keeper, Order};
@@ -32,9 +31,6 @@ use keeping::{Keeper, Order};
 const READY: Duration = Duration::from_secs(60);
 /// Orders that may wait; there are two.
 const ORDERS: usize = 2;
-
-/// Whoever is told what the broker refused, and that it died. False says that there was no room for it just now.
-pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
 
 /// The program that is started, looked over.
 #[derive(Clone, Debug)]

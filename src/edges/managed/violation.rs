@@ -4,7 +4,7 @@
 //! A line is `[PID] TIME [ERR] ADDRESS - cid:N - "CLIENT" - "ACCOUNT/nkey:KEY" - WORDS`. What stands in quotes is
 //! escaped by the server.
 
-use super::tally::Event;
+use crate::edges::tally::Event;
 use crate::words::codes::Code;
 
 /// Characters of a subject that are repeated.
@@ -31,10 +31,7 @@ pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
         Some(Event { code: Code::BusViolation, what: what.to_owned(), example })
     };
     if words.starts_with("authentication") {
-        return event(
-            "the broker let somebody not in who showed no key, or none that it knows",
-            String::new(),
-        );
+        return event(Event::NOT_LET_IN, String::new());
     }
     let may_not = if words.starts_with("Publish") { "publish to what" } else { "hear what" };
     let who = at.checked_sub(1).and_then(|before| parts.get(before));

@@ -1,25 +1,26 @@
-//! The stream that a log lies in, and what is too large for it beside it: made, looked at, appended to, read. What a
-//! message holds is not known here.
+//! The stream that a log lies in, and what is too large for it beside it, for whoever writes it: made, looked at, appended
+//! to. What a message holds is not known here.
 //!
 //! A message is appended with what the last one of its subject is expected to be, and stored nowhere where that is not
 //! so: nothing else keeps two pumps apart. Whether a message whose answer did not come is stored nobody knows, and this
 //! room does not guess: it says so.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::ErrorCode;
-use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::object_store::{self, ObjectMetadata, ObjectStore};
 use async_nats::jetstream::response::Response;
-use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessage, RetentionPolicy, StorageType};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
 use async_nats::{Client, Subscriber};
-use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
+use serde_json::json;
 
+use super::source::LogSource;
+use super::subjects::Subjects;
 use super::unusable::Unusable;
 use super::wire::Wire;
-use super::{Broker, PATIENCE, bus};
+use super::{Broker, PATIENCE, bus, source};
 use crate::words::ids::{Digest, Name};
 
 /// Bytes of a message's headers and subject, at most.
@@ -30,22 +31,13 @@ const LARGEST: usize = 900 << 10;
 const CHUNK: usize = 128 << 10;
 
 /// The stream of a log.
-const RECORDS: bus::Held = bus::Held {
+pub(super) const RECORDS: bus::Held = bus::Held {
     retention: "messages leave it when they were read",
     share: "of a partition",
     deleting: |found| !found.deny_delete || !found.deny_purge,
     deleted: "messages can be deleted from it",
     mend: "only if its records may be lost: better give it back the settings it was made with",
 };
-
-/// A message of the stream.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
-    /// Its place in the stream.
-    pub sequence: u64,
-    /// What it holds.
-    pub bytes: Vec<u8>,
-}
 
 /// What came of appending.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,26 +55,17 @@ pub enum Appended {
 /// The stream of a log.
 pub struct LogStream {
     broker: Arc<Broker>,
-    organism: Name,
-    stream: String,
+    source: Arc<LogSource>,
     /// Most bytes that the stream takes in one message.
     largest: usize,
-    copies: usize,
     apart: ObjectStore,
 }
 
 impl LogStream {
     /// Whether there is a stream of that name, whoever made it; with the name.
     pub async fn is_there(broker: &Broker) -> Result<(bool, String), Unusable> {
-        let (wire, stream) = (&broker.wire, broker.subjects.log_stream());
-        let what = ["the stream ", &stream, " was looked for"].concat();
-        match wire.ask::<Info>(&what, &["STREAM.INFO.", &stream].concat(), &json!({})).await? {
-            Response::Ok(_) => Ok((true, stream)),
-            Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
-                Ok((false, stream))
-            }
-            Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
-        }
+        let stream = broker.subjects.log_stream();
+        Ok((source::told_of(&broker.wire, &stream).await?.is_some(), stream))
     }
 
     /// Finds the stream, or makes it.
@@ -92,59 +75,19 @@ impl LogStream {
         replicas: usize,
     ) -> Result<LogStream, Unusable> {
         let (wire, subjects) = (&broker.wire, &broker.subjects);
-        let wanted = Config {
-            name: subjects.log_stream(),
-            subjects: vec![subjects.logs()],
-            description: Some(["the log of the organism ", organism.as_str()].concat()),
-            storage: StorageType::File,
-            retention: RetentionPolicy::Limits,
-            // A full stream refuses what is new.
-            discard: DiscardPolicy::New,
-            num_replicas: replicas,
-            deny_delete: true,
-            deny_purge: true,
-            ..Config::default()
-        };
+        let wanted = wanted(organism, subjects, replicas);
         let found: Info = bus::found_or_made(wire, organism, &wanted).await?;
         bus::judge(wire, organism, &wanted, &found.config, &RECORDS)?;
         bus::enough_copies(wire, &found.config, replicas).await?;
         let largest = bus::largest(&found.config).unwrap_or(usize::MAX);
         let apart = Box::pin(bucket(wire, subjects.bucket(), replicas)).await?;
-        let (stream, copies) = (wanted.name, found.config.num_replicas.max(replicas));
-        Ok(LogStream { broker, organism: organism.clone(), stream, largest, copies, apart })
+        let source = LogSource::of(broker.wire.clone(), organism, found.config.num_replicas.max(replicas));
+        Ok(LogStream { broker, source: Arc::new(source), largest, apart })
     }
 
     /// Most bytes of a message of it. The server may say another number whenever it is started again.
     pub fn largest(&self) -> usize {
         self.largest.min(self.client().max_payload()).saturating_sub(HEADERS).min(LARGEST)
-    }
-
-    /// Whether what is read may be older than what was stored: of several copies one may have been left behind, and
-    /// answer before it knows that it leads no longer.
-    pub fn may_lag(&self) -> bool {
-        self.copies > 1
-    }
-
-    /// Where the broker is, for words.
-    pub fn address(&self) -> &str {
-        self.broker.address()
-    }
-
-    /// What the stream is called, for words.
-    pub fn name(&self) -> &str {
-        &self.stream
-    }
-
-    /// The last message of a partition.
-    pub async fn last(&self, partition: u32) -> Result<Option<Stored>, Unusable> {
-        let asked = json!({ "last_by_subj": self.broker.subjects.log(partition) });
-        read(&self.broker.wire, "the last message of the log was read", &self.stream, asked).await
-    }
-
-    /// The first message of a partition from that place in the stream on.
-    pub async fn from(&self, partition: u32, sequence: u64) -> Result<Option<Stored>, Unusable> {
-        let asked = json!({ "seq": sequence, "next_by_subj": self.broker.subjects.log(partition) });
-        read(&self.broker.wire, "a message of the log was read", &self.stream, asked).await
     }
 
     /// Appends a message to a partition whose last message is at that place; 0 where it has none.
@@ -178,25 +121,6 @@ impl LogStream {
         self.in_time("what is large was put apart", bytes.len(), put).await
     }
 
-    /// What is kept under that hash.
-    pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, String> {
-        let name = hash.to_string();
-        let info = async { self.apart.info(&name).await.map_err(|error| error.to_string()) };
-        let size = self.in_time("what is large was looked for", 0, info).await?.size;
-        let get = async {
-            let mut object = self.apart.get(&name).await.map_err(|error| error.to_string())?;
-            // Who wrote it may say any size; what comes is read as far as it goes.
-            let mut bytes = Vec::with_capacity(size.min(LARGEST));
-            object.read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
-            Ok(bytes)
-        };
-        let bytes = self.in_time("what is large was read", size, get).await?;
-        if Digest::of(&bytes) != hash {
-            return Err(["what is kept as ", &name, " in ", self.address(), " has another hash"].concat());
-        }
-        Ok(bytes)
-    }
-
     /// What takes many messages may take longer: a second more for each MiB.
     async fn in_time<T>(
         &self,
@@ -226,7 +150,7 @@ impl LogStream {
             Response::Err { error } => return Err(wire.refused(what, &error.to_string())),
         }
         let bus = self.broker.subjects.bus_stream();
-        let found = read(wire, what, &bus, json!({ "last_by_subj": subject })).await?;
+        let found = source::read(wire, what, &bus, json!({ "last_by_subj": subject })).await?;
         let bytes = found.and_then(|found| found.bytes.try_into().ok());
         bytes.ok_or_else(|| wire.refused(what, "other than 32 bytes are stored there"))
     }
@@ -253,30 +177,35 @@ impl LogStream {
         self.broker.client()
     }
 
-    /// Whose log it is.
-    pub fn organism(&self) -> &Name {
-        &self.organism
+    /// The reading side alone.
+    pub fn source(&self) -> &Arc<LogSource> {
+        &self.source
     }
 }
 
-/// One message of a stream, as its leader has it.
-async fn read(wire: &Wire, what: &str, stream: &str, asked: Value) -> Result<Option<Stored>, Unusable> {
-    #[derive(serde::Deserialize)]
-    struct Found {
-        message: RawMessage,
+/// Whoever writes it reads it as well.
+impl Deref for LogStream {
+    type Target = LogSource;
+
+    fn deref(&self) -> &LogSource {
+        &self.source
     }
-    match wire.ask::<Found>(what, &["STREAM.MSG.GET.", stream].concat(), &asked).await? {
-        Response::Ok(found) => {
-            let message = StreamMessage::try_from(found.message);
-            let message = message.map_err(|error| wire.refused(what, &error.to_string()))?;
-            Ok(Some(Stored { sequence: message.sequence, bytes: message.payload.to_vec() }))
-        }
-        Response::Err { error }
-            if matches!(error.error_code(), ErrorCode::NO_MESSAGE_FOUND | ErrorCode::STREAM_NOT_FOUND) =>
-        {
-            Ok(None)
-        }
-        Response::Err { error } => Err(wire.refused(what, &error.to_string())),
+}
+
+/// The stream as this version makes it.
+pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> Config {
+    Config {
+        name: subjects.log_stream(),
+        subjects: vec![subjects.logs()],
+        description: Some(["the log of the organism ", organism.as_str()].concat()),
+        storage: StorageType::File,
+        retention: RetentionPolicy::Limits,
+        // A full stream refuses what is new.
+        discard: DiscardPolicy::New,
+        num_replicas: replicas,
+        deny_delete: true,
+        deny_purge: true,
+        ..Config::default()
     }
 }
 

@@ -4,6 +4,7 @@
 //! of this organism, or an `Unusable` that says what to change. Every wait here has a limit. It changes no stream that it
 //! did not make, and repeats no secret, neither in words nor in `Debug`.
 
+mod ahead;
 mod bus;
 mod credentials;
 mod door;
@@ -11,22 +12,28 @@ mod fitness;
 mod found;
 mod log;
 mod monitor;
+mod refusals;
+mod source;
 mod subjects;
 mod unusable;
 mod wire;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
 use tokio::sync::watch;
 
+pub use ahead::Ahead;
 pub use credentials::Credentials;
 pub use door::{Back, Knock, Knocks};
-pub use log::{Appended, LogStream, Stored};
+pub use log::{Appended, LogStream};
+pub use refusals::{Refusal, Refusals};
+pub use source::{LEFT_BEHIND, LogSource, Reach, Stored, Unhad};
 pub use subjects::{Subjects, token};
 pub use unusable::Unusable;
-pub use wire::Link;
+pub use wire::{Caller, Link};
 
 use crate::words::ids::Name;
 use wire::Wire;
@@ -36,7 +43,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A broker that was looked over and found fit.
 pub struct Broker {
-    wire: Wire,
+    wire: Arc<Wire>,
     organism: Name,
     copies: usize,
     subjects: Subjects,
@@ -65,7 +72,7 @@ impl Broker {
         copies: usize,
         patience: Duration,
     ) -> Result<Broker, Unusable> {
-        let wire = Wire::lay(organism, url, credentials, patience).await?;
+        let wire = Arc::new(Wire::lay(organism, Caller::Pump, url, credentials, patience).await?);
         let subjects = Subjects::of(organism);
         fitness::version(&wire)?;
         fitness::jetstream(&wire).await?;

@@ -99,6 +99,21 @@ impl Subjects {
         ["SYSTOLE_", &self.organism, "_BLOBS"].concat()
     }
 
+    /// The stream in which that lies.
+    pub fn apart_stream(&self) -> String {
+        ["OBJ_", &self.bucket()].concat()
+    }
+
+    /// Under which subject it is said what is kept under a name there.
+    pub(super) fn kept_as(&self, name: &str) -> String {
+        ["$O.", &self.bucket(), ".M.", &base64url(name.as_bytes())].concat()
+    }
+
+    /// The subject of the parts of what was put there in one go.
+    pub(super) fn parts(&self, put: &str) -> String {
+        ["$O.", &self.bucket(), ".C.", put].concat()
+    }
+
     /// Where the pump that has a partition shows that it lives.
     pub fn life(&self, partition: u32) -> String {
         ["o.", &self.organism, ".life.", &partition.to_string()].concat()
@@ -109,10 +124,40 @@ impl Subjects {
         ["o.", &self.organism, ".dlv._secret"].concat()
     }
 
+    /// Where the broker says whom it did not let in, where its configuration brings that here.
+    pub fn refused(&self) -> String {
+        ["o.", &self.organism, ".refused.*"].concat()
+    }
+
     /// What the pump's inboxes begin with. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
     pub fn inbox(organism: &Name) -> String {
         ["_INBOX_pump_", &token(organism)].concat()
     }
+
+    /// What an auditor's inboxes begin with.
+    pub fn inbox_of_auditors() -> &'static str {
+        "_INBOX__auditor"
+    }
+
+    /// What JetStream's interface is called for an auditor. The broker answers what begins with `$JS.API` for the account
+    /// that asks, and an auditor's keeps nothing.
+    pub fn api_of_auditors(organism: &Name) -> String {
+        ["JS.", &token(organism), ".API"].concat()
+    }
+}
+
+/// Bytes as an object store writes a name into a subject: base64 with `-` and `_`, filled up with `=`.
+fn base64url(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let digit = |bits: u32| DIGITS.get(bits as usize & 63).map_or('=', |digit| char::from(*digit));
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(three.get(at).copied().unwrap_or(0)));
+        for at in 0..4 {
+            out.push(if at <= three.len() { digit(bits >> (18 - 6 * at)) } else { '=' });
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -128,7 +173,21 @@ mod tests {
         assert_eq!(subjects.delivery(&Name::parse("web.search").unwrap()), "o.acme_shop.dlv.web_search");
         assert_ne!(subjects, Subjects::of(&Name::parse("acme-shop").unwrap()));
         assert_eq!(Subjects::inbox(&organism), "_INBOX_pump_acme_shop");
+        assert_eq!(Subjects::api_of_auditors(&organism), "JS.acme_shop.API");
         // That no name becomes another's word rests on this.
         assert!(Name::parse("acme_shop").is_err());
+    }
+    #[test]
+    fn a_name_is_written_as_an_object_store_writes_it() {
+        for (bytes, written) in [
+            (&b""[..], ""),
+            (b"f", "Zg=="),
+            (b"fo", "Zm8="),
+            (b"foo", "Zm9v"),
+            (b"foobar", "Zm9vYmFy"),
+            (&[0xfb, 0xff, 0xbf], "-_-_"),
+        ] {
+            assert_eq!(base64url(bytes), written);
+        }
     }
 }

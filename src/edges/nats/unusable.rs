@@ -27,9 +27,9 @@ pub enum Unusable {
     /// It does not know who knocks.
     #[error("the broker at {address} does not let in {who}")]
     Unauthorized { address: String, who: String },
-    /// It lets the pump in and not do its work.
-    #[error("the broker at {address} forbids the pump what it needs: {what}")]
-    Forbidden { address: String, what: String },
+    /// It lets the pump in, or an auditor, and not do its work.
+    #[error("the broker at {address} forbids the {who} what it needs: {what}")]
+    Forbidden { address: String, who: &'static str, what: String },
     /// It is older than what the pump relies on.
     #[error("the broker at {address} is nats-server {version}, at least 2.12 is needed")]
     Old { address: String, version: String },
@@ -39,6 +39,9 @@ pub enum Unusable {
     /// It stores what it was told not to store.
     #[error("the broker at {address} stored a message whose expected last sequence was stale")]
     Forgetful { address: String },
+    /// Nobody has made the stream.
+    #[error("there is no stream {stream} at {address}")]
+    Absent { address: String, stream: String },
     /// A stream of somebody else has the name, or takes the subjects, of ours.
     #[error("the stream {stream} at {address} cannot be used: {why}")]
     Foreign { address: String, stream: String, why: String },
@@ -74,6 +77,7 @@ impl Unusable {
             Unusable::Old { .. }
             | Unusable::NoJetStream { .. }
             | Unusable::Forgetful { .. }
+            | Unusable::Absent { .. }
             | Unusable::Foreign { .. }
             | Unusable::Altered { .. }
             | Unusable::Copies { .. }
@@ -100,7 +104,9 @@ impl Unusable {
                 "look whether that is a nats-server and has work or a disk that holds it up; its log says"
             }
             Unusable::Unauthorized { .. } => "the credentials of a user that the broker's configuration has",
-            Unusable::Forbidden { .. } => "that right for the pump's user, in the broker's configuration",
+            Unusable::Forbidden { who, .. } => {
+                return ["that right for the ", who, "'s user, in the broker's configuration"].concat();
+            }
             Unusable::Old { .. } => "nats-server 2.12 or newer",
             Unusable::NoJetStream { for_account: false, .. } => {
                 "jetstream { store_dir: \"FOLDER\", sync_interval: always } in the broker's configuration"
@@ -110,6 +116,9 @@ impl Unusable {
             }
             Unusable::Forgetful { .. } => {
                 "nats-server itself, 2.12 or newer, with nothing between that rewrites messages"
+            }
+            Unusable::Absent { .. } => {
+                "systole run, which makes it; or the name of the organism and the broker as they are where it runs"
             }
             Unusable::Foreign { .. } => {
                 "another name for the organism, or another account or name for what has that stream"

@@ -56,12 +56,56 @@ impl Forbidden {
     }
 }
 
+/// As whom somebody comes, of those who may read the log. Each has an inbox of its own, and what JetStream's interface is
+/// called may differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caller {
+    /// The pump.
+    Pump,
+    /// An auditor.
+    Auditor,
+}
+
+impl Caller {
+    /// The other one.
+    pub(super) fn other(self) -> Caller {
+        match self {
+            Caller::Pump => Caller::Auditor,
+            Caller::Auditor => Caller::Pump,
+        }
+    }
+
+    fn inbox(self, organism: &Name) -> String {
+        match self {
+            Caller::Pump => Subjects::inbox(organism),
+            Caller::Auditor => Subjects::inbox_of_auditors().to_owned(),
+        }
+    }
+
+    fn jetstream(self, organism: &Name, client: Client) -> Context {
+        match self {
+            Caller::Pump => jetstream::new(client),
+            Caller::Auditor => jetstream::with_prefix(client, &Subjects::api_of_auditors(organism)),
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Caller::Pump => "pump",
+            Caller::Auditor => "auditor",
+        }
+    }
+}
+
 /// A connection that was made, and what the broker forbade on it.
 pub(super) struct Wire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
+    caller: Caller,
+    /// Whether it showed the broker who it is.
+    pub(super) shows_key: bool,
     forbidden: watch::Receiver<Forbidden>,
     pub(super) link: watch::Receiver<Link>,
 }
@@ -70,6 +114,7 @@ impl Wire {
     /// Connects and shows the credentials.
     pub(super) async fn lay(
         organism: &Name,
+        caller: Caller,
         url: &str,
         credentials: Option<&Credentials>,
         patience: Duration,
@@ -77,10 +122,12 @@ impl Wire {
         let servers = servers(url)?;
         let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
+        // A broker need not let it hear this, and what it asks is answered all the same.
+        let unheard = ["subscription to \"", &Subjects::of(organism).refused(), "\""].concat().to_lowercase();
         let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
-            .name(["systole pump ", organism.as_str()].concat())
-            .custom_inbox_prefix(Subjects::inbox(organism))
+            .name(["systole ", caller.as_str(), " ", organism.as_str()].concat())
+            .custom_inbox_prefix(caller.inbox(organism))
             // One that is silent leaves time for the others.
             .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
             .request_timeout(Some(patience))
@@ -88,6 +135,11 @@ impl Wire {
             .reconnect_delay_callback(pause)
             .event_callback(move |event| {
                 match event {
+                    Event::ServerError(ServerError::Other(words))
+                        if words.to_lowercase().contains(&unheard) =>
+                    {
+                        tracing::debug!(%words, "whom the broker does not let in is not heard");
+                    }
                     Event::ServerError(ServerError::Other(words))
                         if words.to_lowercase().contains("permissions violation") =>
                     {
@@ -112,9 +164,10 @@ impl Wire {
             Ok(Err(error)) => return Err(not_in(address, credentials, &error, patience)),
             Err(_) => return Err(Unusable::Silent { address, what: "it was called".to_owned(), patience }),
         };
-        let mut jetstream = jetstream::new(client.clone());
+        let mut jetstream = caller.jetstream(organism, client.clone());
         jetstream.set_timeout(patience);
-        Ok(Wire { client, jetstream, address, patience, forbidden, link })
+        let shows_key = credentials.is_some();
+        Ok(Wire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }
 
     /// Asks the broker's own interface; `what` says of the pump what it did, as `it was asked for its streams`. Whatever is
@@ -213,7 +266,10 @@ impl Wire {
         };
         tokio::select! {
             biased;
-            what = no => Err(Unusable::Forbidden { address: self.address.clone(), what }),
+            what = no => {
+                let who = self.caller.as_str();
+                Err(Unusable::Forbidden { address: self.address.clone(), who, what })
+            }
             () = broke => Err(self.broken(&["there is no connection when ", what].concat())),
             said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
         }

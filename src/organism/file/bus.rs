@@ -71,6 +71,25 @@ impl BusKey {
     }
 }
 
+/// What lets somebody in whose key a command names, which `read` finds under the name of the variable; in words why not.
+/// Neither a seed nor what may be one is repeated.
+pub fn named_key(
+    variable: &str,
+    read: impl FnOnce(&str) -> Option<String>,
+) -> Result<Credentials, &'static str> {
+    if secrets::looks_like_key(variable) || secrets::is_seed(variable) {
+        return Err(
+            "what stands there looks like a key itself, and is not repeated: it is the name of a variable",
+        );
+    }
+    let seed = read(variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
+    match seed {
+        Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::Nkey(seed)),
+        Some(_) => Err("the variable of that name holds no seed of an nkey, which begins with SU"),
+        None => Err("the variable of that name is not set"),
+    }
+}
+
 /// What may stand there.
 const FORMS: &str = "nats://HOST:PORT, or tls://HOST:PORT";
 /// What stands in place of an address where the organism starts a broker of its own.

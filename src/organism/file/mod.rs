@@ -55,7 +55,7 @@ use desk::{Desk, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 
-pub use bus::{BusKey, Keyless};
+pub use bus::{BusKey, Keyless, named_key};
 pub use clients::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, organism_json_schema};
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};

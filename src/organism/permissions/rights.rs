@@ -20,6 +20,8 @@ pub enum Way {
     Hears,
     /// A question of the pump's account, answered within a moment.
     Answers,
+    /// What the server says of itself, in its own account.
+    Server,
 }
 
 /// A subject that a party may publish to or hear, and what for.
@@ -193,6 +195,10 @@ fn pump(organism: &Name) -> Party {
             right(Way::Own, silent, "that a listener gave no sign of life"),
             right(Way::Own, subject(&["life.*"]), "whether another pump lives"),
             right(Way::Own, subject(&["log.*"]), "what another pump adds to the log"),
+            Right {
+                there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
+                ..right(Way::Server, Subjects::of(organism).refused(), "whom the broker did not let in")
+            },
             right(Way::Own, [&inbox, ".>"].concat(), "answers to what it asked"),
         ],
         inbox,
@@ -202,11 +208,10 @@ fn pump(organism: &Name) -> Party {
 fn auditor(organism: &Name) -> Party {
     let (subject, bus, log) =
         (of_organism(organism), Subjects::of(organism).bus_stream(), log_stream(organism));
-    let inbox = "_INBOX__auditor".to_owned();
-    // The broker answers what begins with `$JS.API` for the account that asks, in which nothing is kept.
+    let (inbox, api) = (Subjects::inbox_of_auditors().to_owned(), Subjects::api_of_auditors(organism));
     let asks = |what: &str, stream: &str, words| {
         let there = Some(["$JS.API.", what, ".", stream].concat());
-        let here = ["JS.", &token(organism), ".API.", what, ".", stream].concat();
+        let here = [&api, ".", what, ".", stream].concat();
         Right { there, ..right(Way::Asks, here, words) }
     };
     Party {
@@ -235,7 +240,7 @@ fn log_stream(organism: &Name) -> String {
 
 /// The stream of what is too large for one message of the log.
 fn apart(organism: &Name) -> String {
-    ["OBJ_", &Subjects::of(organism).bucket()].concat()
+    Subjects::of(organism).apart_stream()
 }
 
 #[cfg(test)]

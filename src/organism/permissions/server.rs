@@ -16,6 +16,9 @@ const ANSWER: &str = "{ max: 1, expires: \"10s\" }";
 /// Each worker of a listener answers, and they share its account: one answer for all would show one of them by chance.
 const EACH: &str = ", response: stream, threshold: \"10s\"";
 
+/// The account in which a server speaks of itself, where its configuration names no other.
+const SERVER: &str = "$SYS";
+
 /// What the rights do not say.
 pub struct Server<'a> {
     /// The organism.
@@ -40,7 +43,10 @@ pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
         quoted(server.store),
     );
     let Some(((pump, key), others)) = parties.split_first() else { return text };
-    block(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(others), true);
+    let server = exports_of_server(pump);
+    text.extend(["  # the server itself: nobody is let in as it\n  ", &quoted(SERVER), ": {\n"]);
+    text.extend([&*list("exports", &server), "  }\n"]);
+    block(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(pump, others), true);
     for (party, key) in others {
         block(&mut text, party, key, &exports(party), &imports(party, &pump.account), false);
     }
@@ -56,13 +62,6 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
     };
     let answers =
         if party.answers() { ["        allow_responses: ", ANSWER, "\n"].concat() } else { String::new() };
-    let list = |name: &str, all: &[String]| {
-        if all.is_empty() {
-            String::new()
-        } else {
-            ["    ", name, ": [\n", &*all.concat(), "    ]\n"].concat()
-        }
-    };
     text.extend([
         "  # ",
         &party.shown,
@@ -85,6 +84,25 @@ fn block(text: &mut String, party: &Party, key: &str, exports: &[String], import
     ]);
 }
 
+/// Lines of one name; nothing where there are none.
+fn list(name: &str, all: &[String]) -> String {
+    if all.is_empty() { String::new() } else { ["    ", name, ": [\n", &*all.concat(), "    ]\n"].concat() }
+}
+
+/// What a party hears of the server.
+fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
+    party.subscribe.iter().filter(|right| right.way == Way::Server)
+}
+
+/// What the server says to the pump's account alone.
+fn exports_of_server(pump: &Party) -> Vec<String> {
+    let line = |right: &Right| {
+        let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
+        ["      { stream: ", &subject, ", accounts: [", &quoted(&pump.account), "] }\n"].concat()
+    };
+    of_server(pump).map(line).collect()
+}
+
 /// What the pump's account opens, to each of the others alone.
 fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     let reaching = others.iter().flat_map(|(party, _)| party.reaching().map(move |right| (party, right)));
@@ -95,7 +113,7 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
             Way::Asks => ("service", threshold),
             Way::Waits => ("service", [", response: stream", &threshold].concat()),
             Way::Hears => ("stream", String::new()),
-            Way::Own | Way::Answers => return None,
+            Way::Own | Way::Answers | Way::Server => return None,
         };
         Some((kind, subject, more, quoted(&party.account)))
     });
@@ -113,13 +131,14 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
     merged.into_iter().map(line).collect()
 }
 
-/// The questions that the pump's account may ask the others.
-fn imports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
+/// What the pump's account hears of the server, and the questions that it may ask the others.
+fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
+    let heard = of_server(pump).map(|right| import("stream", SERVER, right));
     let answered = others.iter().flat_map(|(party, _)| {
         let rights = party.reaching().filter(|right| right.way == Way::Answers);
         rights.map(move |right| import("service", &party.account, right))
     });
-    answered.collect()
+    heard.chain(answered).collect()
 }
 
 fn exports(party: &Party) -> Vec<String> {
@@ -136,7 +155,7 @@ fn imports(party: &Party, pump: &str) -> Vec<String> {
         let kind = match right.way {
             Way::Asks | Way::Waits => "service",
             Way::Hears => "stream",
-            Way::Own | Way::Answers => return None,
+            Way::Own | Way::Answers | Way::Server => return None,
         };
         Some(import(kind, pump, right))
     });

@@ -11,9 +11,9 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::bundle::{Sealed, Stands};
-use super::follow::LEFT_BEHIND;
 use super::lead::Lead;
 use super::scribe::{Scribe, Written};
+use crate::edges::nats::LEFT_BEHIND;
 use crate::words::ids::MessageId;
 use crate::words::ports::{Batch, Commit, LogWriter, ReadBack};
 

@@ -3,26 +3,24 @@
 //! Every bundle has to name the one before it and begin where that one ended; one that does not is damage, told with its
 //! place, and nothing behind it is taken.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
-use super::ahead::Ahead;
 use super::bundle::{Bundle, Head, Message, Node, Stands};
 use super::sheaf::{self, Read, Sheaf};
 use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite::{self, Copy, Followed, Reader};
-use crate::edges::nats::{LogStream, Stored, Unusable};
+use crate::edges::nats::{LEFT_BEHIND, LogSource, Stored, Unhad, Unusable};
 use crate::edges::system;
 use crate::words::ids::Digest;
 use crate::words::limits;
 use crate::words::ports::{Batch, Commit, LogFault, LogReader, Position};
 
-/// For how long a stream of several copies may not show what this copy holds, before that is believed. One
-/// that was left behind learns of it within a few heartbeats.
-pub(super) const LEFT_BEHIND: Duration = Duration::from_secs(10);
+/// The pause before a stream is asked again that does not show what this copy holds.
 const AGAIN: Duration = Duration::from_millis(250);
 
 /// Where the partition stands, as far as it was followed.
@@ -48,7 +46,7 @@ impl Tail {
 /// The copy, and how far it goes.
 pub(super) struct Follower {
     pub(super) copy: sqlite::Appender,
-    pub(super) stream: Arc<LogStream>,
+    pub(super) source: Arc<LogSource>,
     pub(super) node: Node,
     pub(super) tail: Tail,
     reader: Reader,
@@ -59,6 +57,20 @@ pub(super) struct Follower {
 
 /// Makes the rows of a copy, with which opening it need not fold all of it.
 pub type Fold = Box<dyn Fn(&dyn LogReader) -> Result<Batch, LogFault> + Send>;
+
+/// How far a copy is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stage {
+    /// The place in the stream of its last bundle.
+    pub sequence: u64,
+    /// Its records.
+    pub records: u64,
+    /// The place up to which it is brought.
+    pub of: u64,
+}
+
+/// Whoever is told how far a copy is.
+pub type Tell<'a> = &'a mut (dyn FnMut(Stage) + Send);
 
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -83,33 +95,36 @@ impl Follower {
     pub(super) fn of(
         mut copy: sqlite::Appender,
         reader: Reader,
-        stream: LogStream,
+        source: Arc<LogSource>,
         fold: Fold,
     ) -> Result<Follower, LogFault> {
-        let source = [stream.name(), " of ", stream.organism().as_str()].concat();
         let known = match copy.followed()? {
-            Some(known) if known.source == source => known,
             Some(known) => {
-                let why = ["it is the copy of ", &known.source, ", not of ", &source].concat();
-                return Err(LogFault::Foreign { path: copy.path().display().to_string(), why });
+                is_of(&known, &source, copy.path())?;
+                known
             }
             None => {
                 let node = random_bytes().map_err(|error| LogFault::Io {
                     path: copy.path().display().to_string(),
                     why: system::told(&error),
                 })?;
-                let new = Copy { node, source, followed: Followed::NOTHING };
+                let new = Copy { node, source: called(&source), followed: Followed::NOTHING };
                 copy.follow(&new)?;
                 new
             }
         };
         let tail = Tail { followed: known.followed, epoch: 0, by: None, stands: Stands::Free };
-        let (stream, node, folded) = (Arc::new(stream), Node(known.node), copy.checkpoint()?);
-        Ok(Follower { copy, stream, node, tail, reader, fold, folded })
+        let (node, folded) = (Node(known.node), copy.checkpoint()?);
+        Ok(Follower { copy, source, node, tail, reader, fold, folded })
     }
 
     /// Takes everything that the stream holds and the copy does not; says whether there was anything.
     pub(super) async fn catch_up(&mut self) -> Result<bool, Unfollowed> {
+        self.catch_up_to(u64::MAX, &mut |_| ()).await.map(|bundles| bundles > 0)
+    }
+
+    /// The same up to a place in the stream; says how many bundles there were. Whoever wants to know is told how far it is.
+    pub(super) async fn catch_up_to(&mut self, place: u64, tell: Tell<'_>) -> Result<u64, Unfollowed> {
         // Whose the last bundle is stands in it alone.
         let next = match (self.tail.by, self.tail.followed.sequence) {
             (None, at) if at > 0 => {
@@ -118,48 +133,55 @@ impl Follower {
             }
             (_, at) => at + 1,
         };
-        let stream = self.stream.clone();
-        let (mut ahead, mut sheaf, mut any) = (Ahead::from(&stream, next), Sheaf::default(), false);
+        let source = self.source.clone();
+        let (mut ahead, mut sheaf, mut bundles) = (source.ahead(PARTITION, next), Sheaf::default(), 0);
         let ended = loop {
+            if sheaf.last().map_or(self.tail.followed.sequence, |read| read.followed.sequence) >= place {
+                break Ok(());
+            }
             let stored = match ahead.next().await {
-                Ok(Some(stored)) => stored,
-                Ok(None) => break Ok(()),
+                Ok(Some(stored)) if stored.sequence <= place => stored,
+                Ok(_) => break Ok(()),
                 Err(unusable) => break Err(unusable.into()),
             };
-            any = true;
             if let Err(ill) = self.read(&mut sheaf, stored).await {
                 break Err(ill);
             }
+            bundles += 1;
             if sheaf.is_full() {
                 self.keep(&mut sheaf)?;
+                tell(self.stage(place));
             }
         };
         // What comes before damage is whole.
         self.keep(&mut sheaf)?;
-        ended.map(|()| any)
+        tell(self.stage(place));
+        ended.map(|()| bundles)
+    }
+
+    fn stage(&self, of: u64) -> Stage {
+        Stage { sequence: self.tail.followed.sequence, records: self.copy.last().0, of }
+    }
+
+    /// How many records there are up to a bundle that the stream has to hold, and which this copy has as well.
+    pub(super) async fn records_up_to(&self, known: &Followed) -> Result<Option<Position>, Unfollowed> {
+        let Some(stored) = self.source.from(PARTITION, known.sequence).await? else { return Ok(None) };
+        let Ok((hash, bytes)) = whole(&self.source, stored).await else { return Ok(None) };
+        let held = |hash| self.copy.document(hash).map_err(|fault| fault.to_string());
+        let read = Bundle::read(&bytes, held).ok().filter(|_| hash == known.bundle);
+        Ok(read.map(|bundle| Read { followed: *known, bundle }.last()))
     }
 
     /// Reads the bundle that the copy ends with, which has to be the one it knows.
     async fn know(&mut self, at: u64) -> Result<(), Unfollowed> {
         let known = self.tail.followed.bundle;
-        let other = |follower: &Follower| {
-            let copy = follower.copy.path().display().to_string();
-            let why = ["it does not hold the bundle that the copy ", &copy, " ends with"].concat();
-            LogFault::Apart { path: follower.stream.name().to_owned(), why }
-        };
-        let end = Instant::now() + LEFT_BEHIND;
-        let found = loop {
-            match self.stream.from(PARTITION, at).await? {
-                Some(found) if found.sequence == at => break found,
-                None if self.stream.may_lag() && Instant::now() < end => sleep(AGAIN).await,
-                _ => return Err(other(self).into()),
-            }
-        };
+        let other = |follower: &Follower| apart(&follower.source, follower.copy.path());
+        let found = held_at(&self.source, at).await?.ok_or_else(|| other(self))?;
         let damaged = |follower: &Follower, why: &str| follower.damaged(at, follower.copy.last(), why);
-        let (hash, bytes) = match whole(&self.stream, found).await {
+        let (hash, bytes) = match whole(&self.source, found).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(why)) => {
-                return Err(Unusable::Unreachable { address: self.stream.address().to_owned(), why }.into());
+                return Err(Unusable::Unreachable { address: self.source.address().to_owned(), why }.into());
             }
             Err(Unwhole::Unknown(why)) => return Err(damaged(self, &why).into()),
         };
@@ -183,10 +205,10 @@ impl Follower {
             None => (self.tail.bundle(), self.copy.last(), self.tail.epoch),
         };
         let damaged = |why: &str| self.damaged(at, last, why);
-        let (hash, bytes) = match whole(&self.stream, stored).await {
+        let (hash, bytes) = match whole(&self.source, stored).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(why)) => {
-                return Err(Unusable::Unreachable { address: self.stream.address().to_owned(), why }.into());
+                return Err(Unusable::Unreachable { address: self.source.address().to_owned(), why }.into());
             }
             Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
         };
@@ -271,7 +293,40 @@ impl Follower {
     fn damaged(&self, sequence: u64, last: Position, why: &str) -> LogFault {
         let why = ["the bundle at ", &sequence.to_string(), ": ", why].concat();
         let position = Position(last.0 + 1);
-        LogFault::Damaged { path: self.stream.name().to_owned(), position, why }
+        LogFault::Damaged { path: self.source.name().to_owned(), position, why }
+    }
+}
+
+/// What a copy says that it is one of.
+fn called(source: &LogSource) -> String {
+    [source.name(), " of ", source.organism().as_str()].concat()
+}
+
+/// Whether a copy at that path is one of this stream, by what it says.
+pub(super) fn is_of(copy: &Copy, source: &LogSource, path: &Path) -> Result<(), LogFault> {
+    let called = called(source);
+    if copy.source == called {
+        return Ok(());
+    }
+    let why = ["it is the copy of ", &copy.source, ", not of ", &called].concat();
+    Err(LogFault::Foreign { path: path.display().to_string(), why })
+}
+
+/// That the stream does not hold what the copy at that path ends with.
+pub(super) fn apart(source: &LogSource, path: &Path) -> LogFault {
+    let copy = path.display().to_string();
+    let why = ["it does not hold the bundle that the copy ", &copy, " ends with"].concat();
+    LogFault::Apart { path: source.name().to_owned(), why }
+}
+
+/// The bundle at that place, which a copy has seen there; none where there is another one or none.
+pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<Stored>, Unusable> {
+    let end = Instant::now() + LEFT_BEHIND;
+    loop {
+        match source.from(PARTITION, at).await? {
+            None if source.may_lag() && Instant::now() < end => sleep(AGAIN).await,
+            found => return Ok(found.filter(|found| found.sequence == at)),
+        }
     }
 }
 
@@ -279,14 +334,18 @@ impl Follower {
 pub(super) enum Unwhole {
     /// The broker did not give them.
     NotYet(String),
-    /// They are of no form that is known.
+    /// They are of no form that is known, or are not what they were.
     Unknown(String),
 }
 
 /// The hash and the bytes of a bundle, wherever they lie.
-pub(super) async fn whole(stream: &LogStream, stored: Stored) -> Result<(Digest, Vec<u8>), Unwhole> {
+pub(super) async fn whole(source: &LogSource, stored: Stored) -> Result<(Digest, Vec<u8>), Unwhole> {
     match Message::of(&stored.bytes).map_err(Unwhole::Unknown)? {
         Message::Bundle(hash) => Ok((hash, stored.bytes)),
-        Message::Apart(hash) => Ok((hash, stream.get_apart(hash).await.map_err(Unwhole::NotYet)?)),
+        Message::Apart(hash) => match source.get_apart(hash).await {
+            Ok(bytes) => Ok((hash, bytes)),
+            Err(Unhad::NotYet(why)) => Err(Unwhole::NotYet(why)),
+            Err(Unhad::Ill(why)) => Err(Unwhole::Unknown(why)),
+        },
     }
 }

@@ -91,9 +91,13 @@ impl Lead {
 
 /// Takes the partition over: at once where nobody has it, or this copy had it before; else when whoever has it is silent.
 /// Whoever stands by does so also while the broker does not answer: what it had may have fallen with the one that wrote.
-pub(super) async fn take_over(follower: Follower, mut manner: Manner) -> Result<Scribe, Unopened> {
-    let mut others = Others::listen(&follower).await?;
-    let mut scribe = Scribe { epoch: 0, follower };
+pub(super) async fn take_over(
+    stream: Arc<LogStream>,
+    follower: Follower,
+    mut manner: Manner,
+) -> Result<Scribe, Unopened> {
+    let mut others = Others::listen(&stream, &follower).await?;
+    let mut scribe = Scribe { stream, epoch: 0, follower };
     loop {
         let unusable = match attempt(&mut scribe, &mut others, &mut manner).await {
             Ok(true) => return Ok(scribe),
@@ -116,7 +120,7 @@ async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) 
     if !is_free && let Some(heard) = others.heard(tail.epoch).await {
         match (heard, manner) {
             (Heard::Sign(by), Manner::AtOnce) => {
-                let stream = &scribe.follower.stream;
+                let stream = &scribe.stream;
                 let (stream, address) = (stream.name().to_owned(), stream.address().to_owned());
                 return Err(Unopened::Led { stream, address, by });
             }
@@ -148,7 +152,7 @@ async fn attempt(scribe: &mut Scribe, others: &mut Others, manner: &mut Manner) 
             }
         },
         Written::NotYet(why) | Written::Behind(why) => {
-            let address = scribe.follower.stream.address().to_owned();
+            let address = scribe.stream.address().to_owned();
             Err(Unusable::Unreachable { address, why }.into())
         }
         // Somebody was quicker.
@@ -178,8 +182,7 @@ struct Others {
 }
 
 impl Others {
-    async fn listen(follower: &Follower) -> Result<Others, Unopened> {
-        let stream = &follower.stream;
+    async fn listen(stream: &LogStream, follower: &Follower) -> Result<Others, Unopened> {
         let no = |why| Unusable::Unreachable { address: stream.address().to_owned(), why };
         let sent = stream.sent(PARTITION).await.map_err(no)?;
         Ok(Others { own: hex(follower.node), signs: heard(stream).await?, sent })
@@ -218,7 +221,7 @@ async fn epoch(stream: &LogStream) -> Option<u64> {
 
 /// Shows life from now on, as long as somebody holds what is given, and listens to who else does.
 pub(super) async fn show(scribe: &Scribe) -> Result<Lead, Unopened> {
-    let (stream, own) = (scribe.follower.stream.clone(), Sign::of(scribe.follower.node, scribe.epoch));
+    let (stream, own) = (scribe.stream.clone(), Sign::of(scribe.follower.node, scribe.epoch));
     let mut signs = heard(&stream).await?;
     let (lost, mut over) = watch::channel(None);
     let lead = Lead { lost: Arc::new(lost) };

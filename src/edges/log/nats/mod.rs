@@ -5,22 +5,24 @@
 //! partition over by a bundle with a higher epoch; a bundle that does not follow the last one is stored nowhere, so of
 //! two pumps one writes, whatever the other believes. Nothing here decides what a record means.
 
-mod ahead;
 mod appender;
 mod bundle;
+mod copying;
 mod follow;
 mod lead;
 mod scribe;
 mod sheaf;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::edges::log::sqlite::{self, Reader, Secret};
 use crate::edges::nats::{LogStream, Unusable};
 use crate::words::ports::LogFault;
 
 pub use appender::Appender;
-pub use follow::Fold;
+pub use copying::{Again, Brought, bring, bring_again};
+pub use follow::{Fold, Stage, Tell};
 pub use lead::{Lead, Sign};
 
 /// The only partition there is (`docs/decisions/0022`).
@@ -71,9 +73,10 @@ pub enum Manner {
 pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner, fold: Fold) -> Result<Opened, Unopened> {
     let sqlite::Opened { writer, reader, secret } = sqlite::open_copy(&copy)?;
     let secret = Secret(stream.shared_secret(secret.0).await?);
-    let mut follower = follow::Follower::of(writer, reader.clone(), stream, fold)?;
+    let stream = Arc::new(stream);
+    let mut follower = follow::Follower::of(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;
-    let scribe = lead::take_over(follower, manner).await?;
+    let scribe = lead::take_over(stream, follower, manner).await?;
     let lead = lead::show(&scribe).await?;
     Ok(Opened { writer: Appender::new(scribe, lead.clone()), reader, secret, lead })
 }

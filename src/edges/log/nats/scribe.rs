@@ -30,6 +30,7 @@ pub(super) enum Written {
 
 /// Who writes the partition's bundles.
 pub(super) struct Scribe {
+    pub(super) stream: Arc<LogStream>,
     pub(super) follower: Follower,
     /// Its epoch; nothing is written in any other.
     pub(super) epoch: u64,
@@ -57,8 +58,8 @@ impl Scribe {
 
     /// What writes the next bundle.
     pub(super) fn quill(&self) -> Quill {
-        let Follower { stream, node, tail, .. } = &self.follower;
-        Quill { stream: stream.clone(), node: *node, after: tail.followed.sequence }
+        let Follower { node, tail, .. } = &self.follower;
+        Quill { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
     }
 
     /// Writes into the copy what is stored in the stream.

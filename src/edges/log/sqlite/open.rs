@@ -73,7 +73,7 @@ fn opened(path: &Path, sort: Sort) -> Result<Opened, LogFault> {
     migrate::forward(&path, sort)?;
     let secret = Secret::of(&path)?;
     let pool = Arc::new(Pool::new(path, Manner::Live));
-    let writer = Appender::new(Arc::clone(&pool), lock, sort)?;
+    let writer = Appender::new(Arc::clone(&pool), Arc::new(lock), sort)?;
     Ok(Opened { writer, reader: Reader::new(pool), secret })
 }
 
@@ -99,7 +99,7 @@ pub fn followed(path: &Path) -> Result<Option<Followed>, LogFault> {
 }
 
 /// Where SQLite cannot make the files it keeps beside a log nobody can write the log either.
-fn manner(path: &Path) -> Manner {
+pub(super) fn manner(path: &Path) -> Manner {
     if connect(path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still }
 }
 
@@ -128,12 +128,12 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
     Ok(resolved)
 }
 
-fn exists(path: &Path) -> Result<bool, LogFault> {
+pub(super) fn exists(path: &Path) -> Result<bool, LogFault> {
     path.try_exists().map_err(|e| io_fault(path, &e))
 }
 
 /// The same as `look`, and whether it is what somebody wants to write.
-fn look_for(path: &Path, wanted: Sort) -> Result<(), LogFault> {
+pub(super) fn look_for(path: &Path, wanted: Sort) -> Result<(), LogFault> {
     let why = match (look(path)?, wanted) {
         (Sort::Copy, Sort::Log) => "it is the copy of a log that is kept in NATS, where log.nats says it is",
         (Sort::Log, Sort::Copy) => "it is a log itself, and the copy of one in NATS needs a path of its own",

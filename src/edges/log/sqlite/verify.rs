@@ -202,6 +202,11 @@ fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
     Ok(summary)
 }
 
+/// Whether every document of a log that nobody writes to has the hash under which it is stored.
+pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
+    documents(&connect(path, Manner::Still)?.connection, path).map(drop)
+}
+
 /// Counts the documents; each must have the hash under which it is stored.
 fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);

@@ -45,7 +45,7 @@ pub struct Appender {
     sort: Sort,
     /// The last position of the batch that is prepared.
     prepared: Option<Position>,
-    _lock: Lock,
+    _lock: Arc<Lock>,
 }
 
 /// What the writer remembers of what is stored.
@@ -77,7 +77,7 @@ impl From<rusqlite::Error> for Failure {
 
 impl Appender {
     /// Opens a log that is known to be whole.
-    pub(super) fn new(pool: Arc<Pool>, lock: Lock, sort: Sort) -> Result<Appender, LogFault> {
+    pub(super) fn new(pool: Arc<Pool>, lock: Arc<Lock>, sort: Sort) -> Result<Appender, LogFault> {
         let (connection, last) = reopened(&pool.path, sort)?;
         let known = Known {
             last,
@@ -205,6 +205,14 @@ impl Appender {
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
         verify::ends(connection, &self.pool.path).map(|(_, checkpoint)| checkpoint)
+    }
+
+    /// Verifies every record after a position.
+    pub fn verify_after(&self, position: Position) -> Result<(), LogFault> {
+        let closed =
+            || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
+        let connection = self.connection.as_ref().ok_or_else(closed)?;
+        verify::stretch(connection, &self.pool.path, position, self.known.last)
     }
 
     /// Where the file lies.

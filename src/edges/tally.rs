@@ -2,6 +2,7 @@
 //! neither fill the log nor go unseen. Pure: the moment is given.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,16 +10,28 @@ use tokio::time::Instant;
 use crate::words::codes::Code;
 
 /// How long what was told is only counted.
-pub(super) const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_secs(60);
+
+/// How often it should be looked whether something is to be told.
+pub const LOOK: Duration = Duration::from_secs(1);
+
+/// Whoever is told what the broker refused, and that it died. False says that there was no room for it just now.
+pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
 
 /// Something that happened, without what differs from time to time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Event {
-    pub(super) code: Code,
+pub struct Event {
+    /// What sort of thing it is.
+    pub code: Code,
     /// Of whom, and what. There are as many as parties and kinds, whatever anybody sends.
-    pub(super) what: String,
+    pub what: String,
     /// The last of them, in words that end the sentence.
-    pub(super) example: String,
+    pub example: String,
+}
+
+impl Event {
+    /// Of somebody whom a broker does not know.
+    pub const NOT_LET_IN: &str = "the broker let somebody not in who showed no key, or none that it knows";
 }
 
 struct Count {
@@ -29,11 +42,11 @@ struct Count {
 
 /// What is known.
 #[derive(Default)]
-pub(super) struct Tally(BTreeMap<(Code, String), Count>);
+pub struct Tally(BTreeMap<(Code, String), Count>);
 
 impl Tally {
     /// Counts one.
-    pub(super) fn count(&mut self, event: Event) {
+    pub fn count(&mut self, event: Event) {
         let Event { code, what, example } = event;
         let known = self.0.entry((code, what));
         let known = known.or_insert_with(|| Count { told: None, untold: 0, example: String::new() });
@@ -43,7 +56,7 @@ impl Tally {
 
     /// Tells what is due; `tell` says whether it was taken, and what was not is told later. `all` tells what is counted
     /// alone as well.
-    pub(super) fn tell(&mut self, now: Instant, all: bool, tell: impl Fn(Code, String) -> bool) {
+    pub fn tell(&mut self, now: Instant, all: bool, tell: impl Fn(Code, String) -> bool) {
         for ((code, what), count) in &mut self.0 {
             let is_due = all || count.told.is_none_or(|told| now.saturating_duration_since(told) >= QUIET);
             if count.untold == 0 || !is_due {

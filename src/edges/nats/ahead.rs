@@ -1,14 +1,15 @@
-//! Reads the stream ahead of whoever takes its bundles: several questions are under way at once, and their answers are
-//! given in the order of the stream. It looks into no bundle, and never gives one behind a question that found nothing.
+//! Reads the messages of one subject ahead of whoever takes them: several questions are under way at once, and their
+//! answers are given in the order of the stream. It looks into no message, and never gives one behind a question that
+//! found nothing.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::PARTITION;
-use crate::edges::nats::{LogStream, Stored, Unusable};
+use super::source::{LogSource, Stored};
+use super::unusable::Unusable;
 
-/// Questions under way at once, at most: what they bring is held in memory, and a bundle may have 900 KB.
+/// Questions under way at once, at most: what they bring is held in memory, and a message may have 900 KB.
 const MOST: usize = 16;
 
 type Answer = Result<Option<Stored>, Unusable>;
@@ -19,9 +20,11 @@ enum Asked<'a> {
     Answered(Answer),
 }
 
-/// The messages of the partition from some place on.
-pub(super) struct Ahead<'a> {
-    stream: &'a LogStream,
+/// The messages of a subject from some place on.
+pub struct Ahead<'a> {
+    source: &'a LogSource,
+    stream: &'a str,
+    subject: String,
     /// In the order of the places that they ask for.
     asked: VecDeque<Asked<'a>>,
     /// The place of the next question.
@@ -33,12 +36,13 @@ pub(super) struct Ahead<'a> {
 }
 
 impl<'a> Ahead<'a> {
-    pub(super) fn from(stream: &'a LogStream, next: u64) -> Ahead<'a> {
-        Ahead { stream, asked: VecDeque::with_capacity(MOST), to_ask: next, next, most: 1 }
+    pub(super) fn of(source: &'a LogSource, stream: &'a str, subject: String, next: u64) -> Ahead<'a> {
+        let asked = VecDeque::with_capacity(MOST);
+        Ahead { source, stream, subject, asked, to_ask: next, next, most: 1 }
     }
 
     /// The next message; none where the stream had no further one.
-    pub(super) async fn next(&mut self) -> Answer {
+    pub async fn next(&mut self) -> Answer {
         loop {
             self.ask();
             match std::future::poll_fn(|cx| self.poll_first(cx)).await? {
@@ -48,7 +52,7 @@ impl<'a> Ahead<'a> {
                     self.to_ask = self.next;
                     return Ok(None);
                 }
-                // Between the messages of the partition stand others: an earlier question had the same answer.
+                // Between the messages of the subject stand others: an earlier question had the same answer.
                 Some(stored) if stored.sequence < self.next => {}
                 Some(stored) => {
                     self.next = stored.sequence + 1;
@@ -64,7 +68,7 @@ impl<'a> Ahead<'a> {
             self.to_ask = self.next;
         }
         while self.asked.len() < self.most {
-            let question = self.stream.from(PARTITION, self.to_ask);
+            let question = self.source.first(self.stream, self.subject.clone(), self.to_ask);
             self.asked.push_back(Asked::UnderWay(Box::pin(question)));
             self.to_ask += 1;
         }

@@ -1,0 +1,199 @@
+//! `systole copy`: brings the copy of a log in NATS up to date and ends, or makes it again and holds the old one against
+//! it. It runs no organism, writes nothing to the broker, and needs no more rights than an auditor has.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::here;
+use super::place::{Place, quoted};
+use super::screen::Screen;
+use crate::edges::log::nats::{Again, Brought, Stage};
+use crate::edges::nats::Credentials;
+use crate::organism::copying::{self, Asked};
+use crate::organism::file::{self, OrganismFile};
+use crate::organism::running::StartFault;
+use crate::words::ports::LogFault;
+
+/// Brings the copy of a log in NATS up to date.
+///
+/// The commands that look read it then, with nothing running. It goes to where the organism's file
+/// says the copy is, with the pump's key; `--to` and `--key-env` say something else, as on the
+/// machine of an auditor. Nothing is written to the broker.
+#[derive(Args, Debug)]
+pub(super) struct Copy {
+    #[command(flatten)]
+    place: Place,
+    /// Write the copy into this file
+    #[arg(long, value_name = "FILE", conflicts_with = "log")]
+    to: Option<PathBuf>,
+    /// Make it anew, and say whether the old one was equal
+    #[arg(long)]
+    again: bool,
+    /// The variable that holds the key, as an auditor's
+    #[arg(long, value_name = "NAME")]
+    key_env: Option<String>,
+}
+
+impl Copy {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.copied(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn copied(&self, screen: Screen) -> Result<Exit, Exit> {
+        let file = self.place.organism(screen)?;
+        let organism = &file.composition.organism;
+        let Some(url) = file.bus.as_deref().filter(|_| file.log_kept.is_some()) else {
+            let log = file.log.display().to_string();
+            let words = ["the log of ", organism.as_str(), " is in ", &log, " itself, and not in NATS"];
+            let exit = screen.fail(Exit::Usage, words.concat());
+            screen.say("  try: the commands that look, which read it there; or log: {nats: ADDRESS}");
+            return Err(exit);
+        };
+        let credentials = self.credentials(screen, &file)?;
+        let asked = Asked { organism, url, credentials, by_auditor: self.key_env.is_some() };
+        let copy: PathBuf = self.to.as_ref().unwrap_or(&file.log).components().collect();
+        let mut stage = Stage::default();
+        let mut tell = |now: Stage| {
+            stage = now;
+            let part = (now.sequence * 100).checked_div(now.of).unwrap_or(100).to_string();
+            screen.progress(&[&now.records.to_string(), " records, ", &part, " % of the stream"].concat());
+        };
+        let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
+        let runs = here::with_runtime(screen, async {
+            brought = Box::pin(copying::copy(&asked, &copy, self.again, &mut tell)).await;
+            Exit::Done
+        });
+        screen.progress("");
+        if runs != Exit::Done {
+            return Err(runs);
+        }
+        let brought = brought.map_err(|fault| self.failed(screen, &fault, stage))?;
+        let copy = std::fs::canonicalize(&copy).unwrap_or(copy);
+        Ok(shown(screen, organism.as_str(), &copy, &brought))
+    }
+
+    fn credentials(&self, screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, Exit> {
+        let read = |name: &str| std::env::var(name).ok();
+        match (&self.key_env, &file.bus_key) {
+            (Some(name), _) => file::named_key(name, read).map(Some).map_err(|why| {
+                let exit = screen.fail(Exit::Usage, ["--key-env: ", why].concat());
+                screen.say("  try: AUDIT_KEY=\"$(cat _auditor.nk)\" systole copy --key-env AUDIT_KEY");
+                exit
+            }),
+            (None, Some(key)) => {
+                let keyless = |keyless| {
+                    let exit = screen.fail(Exit::Configuration, keyless);
+                    screen.say("  try: --key-env NAME, where another key may read the log");
+                    exit
+                };
+                key.credentials(read).map(Some).map_err(keyless)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Says why there is no copy, or one that ends before it should, and what of it there is.
+    fn failed(&self, screen: Screen, fault: &StartFault, stage: Stage) -> Exit {
+        let StartFault::Log(ill) = fault else {
+            let exit = here::start_fault(screen, fault);
+            self.say_kept(screen, stage);
+            return exit;
+        };
+        let (exit, words, mend) = match ill {
+            LogFault::InUse { .. } => (
+                Exit::Unavailable,
+                [&ill.to_string(), ", which keeps it up to date"].concat(),
+                "the commands that look, which read it as it is; or --to FILE, for a copy beside it",
+            ),
+            LogFault::Damaged { path, .. } if path.contains('/') => (
+                Exit::Log,
+                ill.to_string(),
+                "systole copy --again, which makes it from the stream, and keeps this one",
+            ),
+            LogFault::Damaged { .. } => {
+                (Exit::Log, ["the log ", &ill.to_string()].concat(), "the broker's store, from a backup")
+            }
+            LogFault::Io { .. } => (
+                Exit::Unavailable,
+                ill.to_string(),
+                "the same again once there is room, and this user may write there; or --to FILE",
+            ),
+            LogFault::Foreign { .. } => {
+                (Exit::Log, ill.to_string(), "--to FILE with a copy of this log, or a new name")
+            }
+            LogFault::Apart { .. } | LogFault::Newer { .. } => return here::log_fault(screen, ill),
+        };
+        screen.fail(exit, words);
+        screen.say(["  try: ", mend].concat());
+        self.say_kept(screen, stage);
+        exit
+    }
+
+    fn say_kept(&self, screen: Screen, stage: Stage) {
+        if self.again {
+            screen.say("no copy was made; the one that was there is as it was");
+        } else if stage.records > 0 {
+            screen.say(["the copy has the ", &counted(stage.records, "record"), " before that"].concat());
+        }
+    }
+}
+
+/// Prints what there is now, and says what of the old copy is not equal.
+fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Brought) -> Exit {
+    let Brought { stream, records, new_records, bundles, new_bundles, again } = brought;
+    let differs = again.as_ref().and_then(|again| Some((again, again.differs.as_ref()?)));
+    if screen.json {
+        screen.value(&json!({
+            "organism": organism, "stream": stream, "copy": copy, "records": records,
+            "new_records": new_records, "bundles": bundles, "new_bundles": new_bundles,
+            "again": again.as_ref().map(described),
+        }));
+    } else {
+        let of = bundles.map_or_else(String::new, |all| [" in ", &counted(all, "bundle")].concat());
+        let all = [&copy.display().to_string(), ": ", &counted(*records, "record"), &of].concat();
+        let new = match (again, new_records, new_bundles) {
+            (Some(_), ..) => "made again".to_owned(),
+            (None, _, 0) => "nothing is new".to_owned(),
+            (None, new, _) if new == records => "all of it new".to_owned(),
+            (None, new, of) => [&counted(*new, "record"), " in ", &counted(*of, "bundle"), " new"].concat(),
+        };
+        screen.show(&[&all, "; ", &new].concat());
+        match again {
+            Some(Again { equal, differs: None, .. }) => {
+                screen.show(&["the old copy was equal: ", &counted(*equal, "record")].concat());
+            }
+            Some(Again { equal, .. }) => {
+                screen.show(&["the old copy was equal in its first ", &equal.to_string()].concat());
+            }
+            None => {}
+        }
+    }
+    let Some((again, difference)) = differs else { return Exit::Done };
+    let place = match difference.position.0 {
+        0 => String::new(),
+        position => [" at position ", &position.to_string()].concat(),
+    };
+    let exit = screen.fail(Exit::Log, ["the old copy is not equal", &place, ": ", &difference.why].concat());
+    if let Some(kept) = &again.kept {
+        let from = difference.position.0.max(1).to_string();
+        let look = ["systole log --log ", &quoted(kept), " --from ", &from];
+        screen.say(["  try: ", &look.concat(), ", where it is kept"].concat());
+    }
+    exit
+}
+
+fn described(again: &Again) -> Value {
+    let Again { equal, differs, kept } = again;
+    let differs = differs.as_ref().map(|at| json!({"position": at.position.0, "why": at.why}));
+    json!({"equal_records": equal, "differs": differs, "kept": kept})
+}
+
+/// So many, in words.
+fn counted(number: u64, noun: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    [&*number.to_string(), " ", noun, end].concat()
+}

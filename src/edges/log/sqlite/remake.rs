@@ -1,0 +1,224 @@
+//! A copy that is made again: beside the one that is there, in whose place it comes when it is whole, and in one step.
+//!
+//! Until then nothing of the old one is changed, however this ends: what a killed process leaves is a file of another name,
+//! which the next one that makes the copy again removes. The lock of the copy is held from the beginning to the end. It
+//! knows nothing of where records come from.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::copy::{self, Copy};
+use super::layout::{Sort, beside, connect_writing, create, sync_folder};
+use super::lock::Lock;
+use super::open::{canonical, exists, look_for, manner, open_reading};
+use super::pool::{Manner, Pool, connect};
+use super::read::Reader;
+use super::verify;
+use super::write::Appender;
+use super::{fault, io_fault};
+use crate::words::ports::{LogFault, LogReader as _, Position};
+
+/// Records compared at once.
+const PAGE: usize = 512;
+/// Old copies that are kept beside the new one, at most.
+const KEPT: u32 = 1_000;
+
+/// Where two copies of one log differ first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The position; 0 where it is the file as a whole.
+    pub position: Position,
+    /// What is there, in words about the old one.
+    pub why: String,
+}
+
+/// A copy that is being made again.
+pub struct Remaking {
+    path: PathBuf,
+    draft: PathBuf,
+    lock: Arc<Lock>,
+    has_old: bool,
+}
+
+impl Remaking {
+    /// Takes the lock. What stands there has to be a copy, or nothing.
+    pub fn begin(path: &Path) -> Result<Remaking, LogFault> {
+        let path = canonical(path)?;
+        if exists(&path)? {
+            look_for(&path, Sort::Copy)?;
+        }
+        let lock = Arc::new(Lock::make(&path)?.sign()?);
+        // Somebody may have made it, run and ended since we looked.
+        let has_old = exists(&path)?;
+        if has_old {
+            look_for(&path, Sort::Copy)?;
+        }
+        let remaking = Remaking { draft: beside(&path, ".again"), path, lock, has_old };
+        remaking.remove_draft()?;
+        Ok(remaking)
+    }
+
+    /// What the old one says of itself; none where there is no old one, or it has followed nothing, or does not say it.
+    pub fn old(&self) -> Option<Copy> {
+        if !self.has_old {
+            return None;
+        }
+        let reading = connect(&self.path, manner(&self.path)).ok()?;
+        let found = copy::read(&reading.connection).ok().flatten();
+        found.filter(|copy| copy.followed.sequence > 0)
+    }
+
+    /// Makes the new one, which is empty.
+    pub fn draft(&self) -> Result<(Appender, Reader), LogFault> {
+        create(&self.draft, Sort::Copy)?;
+        let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
+        let writer = Appender::new(Arc::clone(&pool), Arc::clone(&self.lock), Sort::Copy)?;
+        Ok((writer, Reader::new(pool)))
+    }
+
+    /// Holds the records of the old one against those of the new one, which is closed: as many as the old one should hold,
+    /// if that is known. Says how many it holds, and where it differs first.
+    pub fn compare(
+        &self,
+        should_hold: Option<Position>,
+    ) -> Result<Option<(u64, Option<Difference>)>, LogFault> {
+        if !self.has_old {
+            return Ok(None);
+        }
+        let new = open_reading(&self.draft)?;
+        let (mut at, differs) = (Position(0), |position, why: String| Some(Difference { position, why }));
+        let old = match open_reading(&self.path) {
+            Ok(old) => old,
+            Err(ill @ LogFault::Damaged { .. }) => return Ok(Some((0, differs(at, ill.to_string())))),
+            Err(fault) => return Err(fault),
+        };
+        loop {
+            let olds = match old.after(at, PAGE) {
+                Ok(olds) => olds,
+                Err(LogFault::Damaged { position, why, .. }) => {
+                    return Ok(Some((at.0, differs(position.max(Position(at.0 + 1)), why))));
+                }
+                Err(fault) => return Err(fault),
+            };
+            let news = new.after(at, PAGE)?;
+            for (number, (position, record)) in olds.iter().enumerate() {
+                let of = || {
+                    let (seq, thread) = (record.header.seq.to_string(), record.header.thread.as_str());
+                    ["record ", &seq, " of thread ", thread].concat()
+                };
+                let why = match news.get(number) {
+                    None => [&of(), " is in no bundle of the stream"].concat(),
+                    Some((there, _)) if there != position => "there is no record".to_owned(),
+                    Some((_, new)) if new.leaf != record.leaf => [&of(), " has other bytes"].concat(),
+                    Some((_, new)) if new.head != record.head => {
+                        [&of(), " has another head of its thread's chain"].concat()
+                    }
+                    Some(_) => continue,
+                };
+                let first = news.get(number).map_or(*position, |(there, _)| (*there).min(*position));
+                return Ok(Some((first.0 - 1, differs(first, why))));
+            }
+            match olds.last() {
+                Some((position, _)) => at = *position,
+                None => break,
+            }
+        }
+        if should_hold.is_some_and(|should| should > at) {
+            return Ok(Some((at.0, differs(Position(at.0 + 1), "there is no record".to_owned()))));
+        }
+        match verify::verify_documents(&self.path) {
+            Ok(()) => Ok(Some((at.0, None))),
+            Err(LogFault::Damaged { position, why, .. }) => Ok(Some((at.0, differs(position, why)))),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Puts the new one, which is closed, in the place of the old one. That is kept under another name if it is wanted; the
+    /// name is given.
+    pub fn take_place(self, keeps_old: bool) -> Result<Option<PathBuf>, LogFault> {
+        if fs::metadata(beside(&self.draft, "-wal")).is_ok_and(|left| left.len() > 0) {
+            let why = "what was written is not in it yet: somebody else has it open".to_owned();
+            return Err(LogFault::Io { path: self.draft.display().to_string(), why });
+        }
+        let kept = if self.has_old { self.part_from_old(keeps_old)? } else { None };
+        File::open(&self.draft).and_then(|new| new.sync_all()).map_err(|e| io_fault(&self.draft, &e))?;
+        fs::rename(&self.draft, &self.path).map_err(|e| io_fault(&self.path, &e))?;
+        sync_folder(&self.path)?;
+        Ok(kept)
+    }
+
+    /// Makes the old one a file that is whole by itself: what lies beside it would be taken for the new one's.
+    fn part_from_old(&self, keeps_old: bool) -> Result<Option<PathBuf>, LogFault> {
+        let rights = fs::metadata(&self.path).map(|old| old.permissions());
+        let rights = rights.and_then(|rights| fs::set_permissions(&self.draft, rights));
+        rights.map_err(|e| io_fault(&self.draft, &e))?;
+        let folded = self.fold_old();
+        let kept = if keeps_old { Some(self.keep_old()?) } else { None };
+        // One that cannot be folded may lose nothing by it where it is kept as it is.
+        if kept.is_none() {
+            folded?;
+        }
+        for ending in ["-wal", "-shm"] {
+            removed(&beside(&self.path, ending))?;
+        }
+        Ok(kept)
+    }
+
+    fn fold_old(&self) -> Result<(), LogFault> {
+        let ill = |e: rusqlite::Error| fault(&self.path, None, &e);
+        let connection = connect_writing(&self.path, Sort::Copy).map_err(ill)?;
+        let busy: i64 =
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).map_err(ill)?;
+        connection.close().map_err(|(_, e)| ill(e))?;
+        if busy != 0 {
+            let why = "another process reads it just now, and keeps its place".to_owned();
+            return Err(LogFault::Io { path: self.path.display().to_string(), why });
+        }
+        Ok(())
+    }
+
+    /// Gives the old one a second name, with what lies beside it.
+    fn keep_old(&self) -> Result<PathBuf, LogFault> {
+        for number in 1..=KEPT {
+            let kept = beside(&self.path, &[".was-", &number.to_string()].concat());
+            match fs::hard_link(&self.path, &kept) {
+                Ok(()) => {
+                    let (from, to) = (beside(&self.path, "-wal"), beside(&kept, "-wal"));
+                    if fs::metadata(&from).is_ok_and(|left| left.len() > 0) {
+                        fs::copy(&from, &to).map_err(|e| io_fault(&to, &e))?;
+                    }
+                    sync_folder(&kept)?;
+                    return Ok(kept);
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(io_fault(&kept, &e)),
+            }
+        }
+        let why = format!("{KEPT} old copies are kept beside it already; move some of them away");
+        Err(LogFault::Io { path: self.path.display().to_string(), why })
+    }
+
+    fn remove_draft(&self) -> Result<(), LogFault> {
+        // One that was being made has yet another name.
+        let names = [self.draft.clone(), beside(&self.draft, ".new")];
+        let endings = ["", "-wal", "-shm", "-journal"];
+        names.iter().try_for_each(|name| endings.iter().try_for_each(|ending| removed(&beside(name, ending))))
+    }
+}
+
+impl Drop for Remaking {
+    fn drop(&mut self) {
+        // One that took its place has left nothing; what cannot be removed now the next one removes.
+        let _left = self.remove_draft();
+    }
+}
+
+/// Removes a file that may be there.
+fn removed(path: &Path) -> Result<(), LogFault> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(io_fault(path, &e)),
+        _ => Ok(()),
+    }
+}

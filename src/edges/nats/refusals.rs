@@ -1,0 +1,92 @@
+//! Whom the broker did not let in, as its system account tells where that is granted. It tells of nothing else that it
+//! refuses: who was let in and tries what is not theirs stands in the server's own log alone.
+//!
+//! Repeated of it is from where somebody came. What was shown is not: it may be a secret in the wrong place.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::Pin;
+
+use async_nats::Subscriber;
+use futures_core::Stream as _;
+use serde::Deserialize;
+
+use super::Broker;
+
+/// What the server's word of it is called.
+const KIND: &str = "io.nats.server.advisory.v1.client_disconnect";
+/// Most bytes of such a word that are read; one has about a thousand.
+const MOST: usize = 16 << 10;
+
+/// Somebody who was not let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// From where, if the server says it.
+    pub from: Option<IpAddr>,
+}
+
+/// Those who are not let in, as the server tells of them.
+pub struct Refusals(Subscriber);
+
+#[derive(Deserialize)]
+struct Word {
+    r#type: String,
+    client: Client,
+}
+
+#[derive(Deserialize)]
+struct Client {
+    #[serde(default)]
+    host: String,
+}
+
+impl Broker {
+    /// Hears of them from now on, where the broker's configuration grants it. One that lets in everybody has nobody to
+    /// tell of. Where it is not granted nothing ever comes, and nothing else is hindered.
+    pub async fn refusals(&self) -> Result<Option<Refusals>, String> {
+        if !self.wire.shows_key {
+            return Ok(None);
+        }
+        let ear = self.client().subscribe(self.subjects().refused()).await;
+        ear.map(|ear| Some(Refusals(ear))).map_err(|error| error.to_string())
+    }
+}
+
+impl Refusals {
+    /// The next one; none when the connection is closed for good.
+    pub async fn next(&mut self) -> Option<Refusal> {
+        loop {
+            let message = poll_fn(|cx| Pin::new(&mut self.0).poll_next(cx)).await?;
+            if let Some(refusal) = read(&message.payload) {
+                return Some(refusal);
+            }
+        }
+    }
+}
+
+fn read(bytes: &[u8]) -> Option<Refusal> {
+    let bytes = Some(bytes).filter(|bytes| bytes.len() <= MOST)?;
+    let word: Word = serde_json::from_slice(bytes).ok()?;
+    (word.r#type == KIND).then(|| Refusal { from: word.client.host.parse().ok() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_where_somebody_came_is_read_and_nothing_else() {
+        let word = |kind: &str, host: &str| {
+            let word = format!(
+                "{{\"type\":{kind:?},\"server\":{{}},\"client\":{{\"host\":{host:?},\"user\":\"sesame\"}}}}"
+            );
+            read(word.as_bytes()).map(|refusal| refusal.from.map(|from| from.to_string()))
+        };
+        assert_eq!(word(KIND, "127.0.0.1"), Some(Some("127.0.0.1".to_owned())));
+        assert_eq!(word(KIND, "::1"), Some(Some("::1".to_owned())));
+        assert_eq!(word(KIND, "sesame"), Some(None));
+        assert_eq!(word("io.nats.server.advisory.v1.client_connect", "127.0.0.1"), None);
+        assert_eq!(read(b"{}"), None);
+        assert_eq!(read(&vec![b' '; MOST + 1]), None);
+    }
+}
