@@ -412,3 +412,23 @@ fn a_broker_that_is_not_there_is_one_clear_error() {
     assert!(ran.stderr.contains(&["error: bus.unreachable: the broker at ", &address].concat()), "{ran:?}");
     assert!(ran.stderr.contains("try: "), "{ran:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_larger_than_the_broker_takes_is_told_as_such_and_nobody_waits_for_it() {
+    let server = Server::with("max_payload: 65536");
+    let folder = folder(&server, ", turns: 5, peers: [echo]");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let long = "x".repeat(40_000);
+    let asked = asks(folder.path(), &long);
+    let call = ["<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">", &long, "</ask>"].concat();
+    worker.tells(&worker.pulls().await, "reply", "", &call).await;
+    worker.says(&worker.pulls().await, "heard").await;
+    let held = worker.pulls().await;
+    let view = worker.tells(&held, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
+    let told = view.get(..400).unwrap_or(&view);
+    assert!(view.contains(" id=\"1\"") && view.contains("code=\"payload.too-large\""), "{told}");
+    assert!(view.contains(" bytes, and the broker takes 65536\""), "{told}");
+    worker.says(&held, "enough").await;
+    answered(&asked.end(), "enough");
+}

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use async_nats::Subject;
 use async_nats::jetstream::stream::Stream;
-use systole_kit::{Payload, told};
+use systole_kit::writer::Writer;
+use systole_kit::{Payload, namespaces, told};
 
 use crate::edges::delivery::receipts::{NoReceipt, Receipt};
 use crate::edges::nats::{Broker, PATIENCE};
@@ -69,7 +70,12 @@ impl Aside {
     }
 
     /// Answers somebody who waits. One who is not there any more asks again.
-    pub(super) fn answer(&self, reply: Subject, document: Vec<u8>) {
+    pub(super) fn answer(&self, reply: Subject, answer: &told::Answer) {
+        self.say(reply, sendable(answer, self.broker.client().max_payload()));
+    }
+
+    /// Says something small to somebody who waits.
+    pub(super) fn say(&self, reply: Subject, document: Vec<u8>) {
         let client = self.broker.client().clone();
         self.apart(async move { in_time("an answer", client.publish(reply, document.into())).await });
     }
@@ -88,6 +94,26 @@ impl Aside {
             }
         });
     }
+}
+
+/// The document of an answer; in place of one that is larger than the broker takes, a refusal that says so.
+fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
+    let document = answer.document();
+    if document.len() <= most {
+        return document;
+    }
+    let (bytes, most) = (document.len().to_string(), most.to_string());
+    let words = ["the answer has ", &bytes, " bytes, and the broker takes ", &most].concat();
+    let mut refusal = Writer::new();
+    refusal
+        .open("system-error")
+        .xmlns(namespaces::CORE)
+        .attr("code", Code::TooLarge.as_str())
+        .attr("retry_allowed", "false")
+        .attr("message", &words)
+        .empty();
+    let payload = Payload::trusted(refusal.finish().into()).ok();
+    told::Answer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
 }
 
 /// The receipt of a word. None where nothing was decided, and the words of an error where a refusal cannot be told: a

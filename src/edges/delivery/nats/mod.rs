@@ -229,7 +229,7 @@ impl Line {
         match errand {
             Side::Answer(answer) => {
                 if let Some(reply) = self.asking.take(&answer) {
-                    self.aside.answer(reply, answer.document());
+                    self.aside.answer(reply, &answer);
                 }
             }
             Side::Cancel(token) => {
@@ -325,7 +325,7 @@ impl Line {
         }
         if let Some(reply) = reply {
             let heard = told::Receipt { delivery: token.0.to_string(), refusal: None };
-            self.aside.answer(reply, heard.document());
+            self.aside.say(reply, heard.document());
         }
         self.outbox.over(&token.0);
     }
