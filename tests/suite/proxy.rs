@@ -32,6 +32,8 @@ struct State {
     /// Frames of the server with these words are lost, so many of them.
     lost: Option<(&'static str, usize)>,
     swallowed: usize,
+    /// It stalls before it hands on what a client says with these words.
+    brink: Option<&'static str>,
     open: Vec<TcpStream>,
     is_over: bool,
     /// What became of messages on ways that keep no order.
@@ -72,7 +74,8 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (done, open) = (Done::default(), Vec::new());
-        let state = State { way: Way::Pass, lost: None, swallowed: 0, open, is_over: false, done };
+        let state =
+            State { way: Way::Pass, lost: None, swallowed: 0, brink: None, open, is_over: false, done };
         let shared = Arc::new(Shared { unruly, state: Mutex::new(state), changed: Condvar::new() });
         let inside = shared.clone();
         thread::spawn(move || {
@@ -116,6 +119,20 @@ impl Proxy {
     pub(crate) fn loses(&self, words: &'static str, frames: usize) {
         let mut state = self.shared.lock();
         (state.lost, state.swallowed) = (Some((words, frames)), 0);
+    }
+
+    /// Stalls when a client next says something with these words, before it is handed on.
+    pub(crate) fn stalls_at(&self, words: &'static str) {
+        self.shared.lock().brink = Some(words);
+    }
+
+    /// Waits until it has.
+    pub(crate) fn has_stalled(&self) {
+        let waits =
+            self.shared.changed.wait_timeout_while(self.shared.lock(), crate::program::PATIENCE, |state| {
+                state.brink.is_some()
+            });
+        assert!(waits.unwrap().0.brink.is_none(), "the client did not say it");
     }
 
     /// Waits until so many were.
@@ -189,6 +206,9 @@ impl Shared {
                     self.lock().done.add(std::mem::take(&mut way.done));
                 }
                 for frame in going {
+                    if !is_server {
+                        self.stall_if_due(&frame);
+                    }
                     if self.is_lost(&frame, is_server) {
                         continue;
                     }
@@ -213,6 +233,16 @@ impl Shared {
             self.changed.notify_all();
         }
         is_lost
+    }
+
+    fn stall_if_due(&self, said: &[u8]) {
+        let mut state = self.lock();
+        let Some(words) = state.brink else { return };
+        if said.windows(words.len()).any(|part| part == words.as_bytes()) {
+            (state.brink, state.way) = (None, Way::Stall);
+            drop(state);
+            self.changed.notify_all();
+        }
     }
 
     /// Waits until a piece may go on; false where it never will.
