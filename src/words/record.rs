@@ -380,20 +380,21 @@ pub fn head_zero(thread: &ThreadId) -> Digest {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn header() -> Header {
+    /// A note at that place of its thread, for tests: nothing else is said of it.
+    pub(crate) fn note(seq: u64) -> Header {
         Header {
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
-            seq: 12,
-            id: MessageId([7; 16]),
+            seq,
+            id: MessageId([u8::try_from(seq).unwrap(); 16]),
             kind: Kind::Message,
             from: Name::parse("researcher").unwrap(),
             to: None,
-            call: Some(CallPath::top(3)),
-            turn: Some(1),
-            ordinal: Some(0),
+            call: None,
+            turn: None,
+            ordinal: None,
             cause: None,
             key: None,
             origin: None,
@@ -401,6 +402,10 @@ mod tests {
             config: Digest([1; 32]),
             code: Some(Mark::Role(Role::Note)),
         }
+    }
+
+    fn header() -> Header {
+        Header { call: Some(CallPath::top(3)), turn: Some(1), ordinal: Some(0), ..note(12) }
     }
 
     #[test]

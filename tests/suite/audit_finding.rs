@@ -9,12 +9,12 @@ use systole::audit::posts::{Post, Posts};
 use systole::audit::roll;
 use systole::audit::whole::Whole;
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::ports::{Commit, LogWriter as _, Position};
-use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole::words::record::{Header, Mark, Record, Role, head_zero};
 use systole::words::time::Millis;
 
-use crate::log_records::batch;
+use crate::log_records::{bare, batch};
 
 fn id(text: &str) -> ThreadId {
     ThreadId::parse(text).unwrap()
@@ -23,21 +23,10 @@ fn id(text: &str) -> ThreadId {
 /// The next record of a chain.
 fn next(thread: &ThreadId, before: Option<&Record>) -> Record {
     let header = Header {
-        thread: thread.clone(),
-        seq: before.map_or(0, |r| r.header.seq) + 1,
-        id: MessageId([1; 16]),
-        kind: Kind::Message,
         from: Name::operator(),
-        to: None,
-        call: None,
-        turn: None,
-        ordinal: None,
-        cause: None,
-        key: None,
-        origin: None,
         time: Millis(0),
-        config: Digest([0; 32]),
         code: Some(Mark::Role(Role::Told)),
+        ..bare(thread, before.map_or(0, |r| r.header.seq) + 1)
     };
     header.seal(Arc::from(&b"<a/>"[..]), [0; 16], before.map_or_else(|| head_zero(thread), |r| r.head))
 }

@@ -11,14 +11,14 @@ use systole::edges::log::memory::Memory;
 use systole::organism::running::Organism;
 use systole::rules::core_payload;
 use systole::words::codes::Code;
-use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole::words::ids::{CallPath, Name, ThreadId};
 use systole::words::ports::{Clock as _, LogWriter as _, Position};
 use systole::words::record::{Header, Kind, Mark, Record, Role, head_zero};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 
 use super::audit_stage::{Part, cast, look, narrow, payload, standing, steady, stop, until};
-use super::log_records::batch;
+use super::log_records::{bare, batch};
 use super::organism::{ask, outcome, start, told};
 
 /// A planner that searches, once wrongly; then spawns a thread that never ends and makes a call that
@@ -128,21 +128,14 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
 /// A record of a thread, with a body that may hold anything.
 fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[u8]) -> Record {
     let header = Header {
-        thread: thread.clone(),
-        seq: before.len() as u64 + 1,
-        id: MessageId([1; 16]),
         kind,
         from: Name::parse(&"a".repeat(63)).unwrap(),
         to: Some(Name::parse(&"b".repeat(63)).unwrap()),
         call: Some(CallPath::top(1)),
         turn: (!before.is_empty()).then(|| u32::try_from(before.len()).unwrap()),
         ordinal: (!before.is_empty()).then_some(0),
-        cause: None,
-        key: None,
-        origin: None,
-        time: Millis(1_795_158_000_000),
-        config: Digest([0; 32]),
         code: Some(mark),
+        ..bare(thread, before.len() as u64 + 1)
     };
     let head = before.last().map_or_else(|| head_zero(thread), |r| r.head);
     header.seal(Arc::from(body), [0; 16], head)

@@ -25,7 +25,7 @@ pub(crate) const KEY: (&str, &str) = (
 );
 
 /// What every broker of a test has. `always` fsyncs each message before it says that it has it.
-const JETSTREAM: &str = "jetstream { store_dir: \"STORE\", sync_interval: always }\n";
+pub(crate) const JETSTREAM: &str = "jetstream { store_dir: \"STORE\", sync_interval: always }\n";
 
 /// Where `tools/prepare test` puts what only tests need: in the target folder of this build.
 fn tools() -> PathBuf {
@@ -103,10 +103,9 @@ impl Server {
     }
 
     /// A node of a cluster that is not started: it says that it listens when the others are there.
-    pub(crate) fn node(more: &str) -> Server {
+    pub(crate) fn node(configuration: String) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
-        let configuration = [JETSTREAM, more].concat();
         Server { child: None, log, heard: String::new(), port: 0, configuration, folder }
     }
 

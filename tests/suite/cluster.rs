@@ -12,7 +12,7 @@ use systole::edges::log::nats::{Manner, Unopened};
 use systole::words::ports::{Commit, LogFault, LogWriter as _, Position};
 use tokio::time::Instant;
 
-use crate::broker::Server;
+use crate::broker::{JETSTREAM, Server};
 use crate::far;
 use crate::kills::Trial;
 use crate::log_records::{Author, Folder, batch, root};
@@ -22,9 +22,14 @@ use crate::pumps;
 /// Nodes of a cluster.
 const NODES: usize = 3;
 
+/// What lets a server in as one of them.
+const ROUTE: &str = "route:secret";
+
 /// Three brokers that know each other.
 pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Server>,
+    /// Where each of them lets the others in.
+    pub(crate) ports: Vec<u16>,
 }
 
 impl Cluster {
@@ -34,16 +39,27 @@ impl Cluster {
 
     /// The same with more in the configuration of each.
     pub(crate) fn with(more: &str) -> Cluster {
+        let cluster = Cluster::of(|_| [JETSTREAM, more].concat());
+        cluster.takes_three_copies();
+        cluster
+    }
+
+    /// The same with the whole configuration of each but where it listens and whom it knows. A stream may find no place
+    /// yet.
+    pub(crate) fn of(configuration: impl Fn(usize) -> String) -> Cluster {
         // Held until all are known, so that no two are the same.
         let held: Vec<TcpListener> = (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let ports: Vec<u16> = held.iter().map(|port| port.local_addr().unwrap().port()).collect();
         drop(held);
-        let routes: Vec<String> = ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let routes: Vec<String> =
+            ports.iter().map(|port| format!("nats://{ROUTE}@127.0.0.1:{port}")).collect();
         let routes = routes.join(", ");
+        let (user, password) = ROUTE.split_once(':').unwrap();
         let node = |which: usize| {
             let port = ports.get(which).unwrap();
-            Server::node(&format!(
-                "server_name: n{which}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}\n{more}"
+            Server::node(format!(
+                "server_name: n{which}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", authorization: {{ user: {user}, password: {password} }}, routes: [{routes}] }}\n{}",
+                configuration(which)
             ))
         };
         let mut nodes: Vec<Server> = (0..NODES).map(node).collect();
@@ -52,13 +68,11 @@ impl Cluster {
         for node in &mut nodes {
             node.says("metadata leader");
         }
-        let cluster = Cluster { nodes };
-        cluster.takes_three_copies();
-        cluster
+        Cluster { nodes, ports }
     }
 
     /// Waits until each knows that all are there: a stream finds no place before.
-    fn takes_three_copies(&self) {
+    pub(crate) fn takes_three_copies(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let jetstream = jetstream::new(self.nodes.first().unwrap().client().await);

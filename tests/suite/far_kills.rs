@@ -10,10 +10,11 @@ use systole::cli::soak::life::{self, Life, Omen};
 use systole::edges::failpoint;
 
 use crate::broker::Server;
+use crate::far_workers::{self, Crew};
 use crate::kills::Trial;
 
 /// What the soak's organism is told of its broker.
-fn over(server: &Server) -> Vec<String> {
+pub(crate) fn over(server: &Server) -> Vec<String> {
     vec![["log.nats=", &server.url()].concat(), "log.durability=relaxed".to_owned()]
 }
 
@@ -42,6 +43,24 @@ fn c3_kill_at_every_step_over_nats() {
     });
 }
 
+/// Kills the broker in the middle of a life, which goes on when the broker is back, and then the life.
+pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut Dice) {
+    let (mut life, runs) = trial.begin(&Omen::default());
+    assert!(runs, "{}", life::last_words(&trial.house));
+    assert!(!life.ends_within(Duration::from_millis(choices.below(200))), "it ended by itself");
+    server.kill();
+    assert!(!life.ends_within(Duration::from_millis(choices.below(300))), "it ended without its broker");
+    server.start_again();
+    let board = trial.crowd.board();
+    if choices.below(2) == 0 {
+        // It is back at work before it is struck itself.
+        let more = board.acknowledged() + 1;
+        assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
+    }
+    board.take_down();
+    life.kill().unwrap();
+}
+
 /// Blows that fall on the organism, its programs and its broker, so many of them kills.
 fn kills_of_pumps_and_brokers(seed: u64, kills: u64) {
     let mut server = Server::start();
@@ -54,23 +73,8 @@ fn kills_of_pumps_and_brokers(seed: u64, kills: u64) {
             pumps += u64::from(!struck.status.success());
             continue;
         }
-        // In the middle of a life, which goes on when the broker is back.
-        let (mut life, runs) = trial.begin(&Omen::default());
-        assert!(runs, "{}", life::last_words(&trial.house));
-        assert!(!life.ends_within(Duration::from_millis(choices.below(200))), "it ended by itself");
-        server.kill();
-        brokers += 1;
-        assert!(!life.ends_within(Duration::from_millis(choices.below(300))), "it ended without its broker");
-        server.start_again();
-        let board = trial.crowd.board();
-        if choices.below(2) == 0 {
-            // It is back at work before it is struck itself.
-            let more = board.acknowledged() + 1;
-            assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
-        }
-        board.take_down();
-        life.kill().unwrap();
-        pumps += 1;
+        broker_falls(&trial, &mut server, &mut choices);
+        (pumps, brokers) = (pumps + 1, brokers + 1);
     }
     let (_, verdict) = trial.judged("pumps and brokers");
     let (acknowledged, records) = (verdict.acknowledged, verdict.records);
@@ -88,10 +92,12 @@ fn d7_a_thousand_kills_of_pumps_and_brokers_lose_and_double_nothing() {
     kills_of_pumps_and_brokers(42, 1_000);
 }
 
-/// Two pumps, of which the one that writes is killed or held again and again while clients speak to whoever writes.
+/// Two pumps, of which the one that writes is killed or held again and again while clients speak to whoever writes, and
+/// workers over the broker are struck as well.
 fn take_overs(seed: u64, times: u64) {
     let server = Server::start();
     let trial = Trial::set(seed, &over(&server));
+    let crew = Crew::hire(&trial.house, &server, Dice::new(seed).apart(2_000));
     let houses = [trial.house.clone(), trial.house.copy("other.db")];
     let mut dice = Dice::new(seed).apart(1);
     let begin = |which: usize| Life::begin(&houses[which], &Omen::default()).unwrap();
@@ -120,8 +126,14 @@ fn take_overs(seed: u64, times: u64) {
     }
     stands_by.kill().unwrap();
     writes.kill().unwrap();
-    let (_, verdict) = trial.judged("take-overs");
-    println!("{times} take-overs, {} acknowledged, {} records", verdict.acknowledged, verdict.records);
+    let rested = crew.rest();
+    let (_, verdict, told) = trial.judged_by("take-overs", far_workers::told);
+    assert_eq!(told.findings, Vec::<String>::new());
+    assert!(told.finals > 0, "{told:?}");
+    println!(
+        "{times} take-overs, {:?}, {} acknowledged, {} records; {told:?}",
+        rested.struck, verdict.acknowledged, verdict.records
+    );
 }
 
 #[test]

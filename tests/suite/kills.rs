@@ -79,11 +79,18 @@ impl Trial {
 
     /// The last life: everything comes to rest, and is judged.
     pub(crate) fn judged(self, what: &str) -> (Tally, Verdict) {
+        let (tally, verdict, ()) = self.judged_by(what, |_| ());
+        (tally, verdict)
+    }
+
+    /// The same, and what somebody else sees in the house after it.
+    pub(crate) fn judged_by<T>(self, what: &str, look: impl FnOnce(&House) -> T) -> (Tally, Verdict, T) {
         let tally = soak::rest(&self.house, &Omen::default(), self.crowd).unwrap();
         let verdict = verdict::judge(&self.house, CLIENTS, &tally).unwrap();
         assert!(verdict.is_clean(), "{what}: {verdict:#?}");
         assert!(verdict.answered > 0, "{what}: {verdict:#?}");
-        (tally, verdict)
+        let seen = look(&self.house);
+        (tally, verdict, seen)
     }
 }
 

@@ -99,6 +99,17 @@ fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     assert_eq!(*start, wanted);
     let mut worker = python();
     worker.arg("listeners/weather.py").current_dir(shell.folder().join("hello"));
+    answers_and_ends(&shell, &server, worker);
+    // A test that cannot fail would be worse than none.
+    shell.run("sed -i 's/You said/I said/' listeners/weather.py");
+    let tested = shell.run(&[test, " || echo it failed"].concat());
+    assert!(tested.contains("unexpected: ") && tested.ends_with("it failed\n"), "{tested}");
+    let none = shell.run("systole listener new shell more --nats; echo $?");
+    assert!(none.contains("no shell speaks to a broker") && none.ends_with("2\n"), "{none}");
+}
+
+/// Starts a worker, which answers and ends by itself when it is told to.
+fn answers_and_ends(shell: &Shell, server: &Server, mut worker: std::process::Command) {
     worker
         .env("SYSTOLE_NATS", server.url())
         .env("SYSTOLE_ORGANISM", "hello")
@@ -109,12 +120,6 @@ fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
     assert!(answer.contains("You said: a &lt; b"), "{answer}");
     assert!(worker.wait().unwrap().success(), "it ends by itself when it is told to");
-    // A test that cannot fail would be worse than none.
-    shell.run("sed -i 's/You said/I said/' listeners/weather.py");
-    let tested = shell.run(&[test, " || echo it failed"].concat());
-    assert!(tested.contains("unexpected: ") && tested.ends_with("it failed\n"), "{tested}");
-    let none = shell.run("systole listener new shell more --nats; echo $?");
-    assert!(none.contains("no shell speaks to a broker") && none.ends_with("2\n"), "{none}");
 }
 
 #[test]
@@ -132,17 +137,7 @@ fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
     // What was tested is run: a second build of everything would show no more.
     let done = shell.run(&[&built, &build.replace(" --release", ""), " && echo built"].concat());
     assert!(done.ends_with("built\n"), "{done}");
-    let mut worker = std::process::Command::new(target.join("debug/weather"));
-    worker
-        .env("SYSTOLE_NATS", server.url())
-        .env("SYSTOLE_ORGANISM", "hello")
-        .env("SYSTOLE_LISTENER", "weather");
-    let mut worker = worker.spawn().unwrap();
-    let answer = shell.run(SEND);
-    let process = rustix::process::Pid::from_child(&worker);
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-    assert!(answer.contains("You said: a &lt; b"), "{answer}");
-    assert!(worker.wait().unwrap().success());
+    answers_and_ends(&shell, &server, std::process::Command::new(target.join("debug/weather")));
 }
 
 #[test]

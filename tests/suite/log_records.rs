@@ -31,6 +31,27 @@ pub(crate) struct Author {
     made: u64,
 }
 
+/// The header of a note, of which nothing else is said.
+pub(crate) fn bare(thread: &ThreadId, seq: u64) -> Header {
+    Header {
+        thread: thread.clone(),
+        seq,
+        id: MessageId([1; 16]),
+        kind: Kind::Message,
+        from: name("researcher"),
+        to: None,
+        call: None,
+        turn: None,
+        ordinal: None,
+        cause: None,
+        key: None,
+        origin: None,
+        time: Millis(1_795_158_000_000),
+        config: Digest([0; 32]),
+        code: Some(Mark::Role(Role::Note)),
+    }
+}
+
 impl Author {
     /// A note of a thread, with a body of `size` bytes.
     pub(crate) fn note(&mut self, thread: &ThreadId, size: usize) -> Record {
@@ -48,21 +69,10 @@ impl Author {
         let (seq, before) = self.ends.get(thread).copied().unwrap_or_else(|| (0, head_zero(thread)));
         self.made += 1;
         let mut header = Header {
-            thread: thread.clone(),
-            seq: seq + 1,
             id: MessageId(u128::from(self.made).to_be_bytes()),
-            kind: Kind::Message,
-            from: name("researcher"),
-            to: None,
-            call: None,
-            turn: None,
-            ordinal: None,
-            cause: None,
-            key: None,
-            origin: None,
             time: Millis(1_795_158_000_000 + self.made),
             config: Digest::of(b"config"),
-            code: Some(Mark::Role(Role::Note)),
+            ..bare(thread, seq + 1)
         };
         change(&mut header);
         let salt = u128::from(self.made).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();

@@ -9,6 +9,28 @@ use crate::program::{Running, systole};
 
 const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
 
+/// An organism of which a worker has a delivery.
+struct Out {
+    server: Server,
+    folder: tempfile::TempDir,
+    running: Running,
+    worker: Worker,
+    asked: Running,
+    lost: Held,
+}
+
+impl Out {
+    async fn begin() -> Out {
+        let server = Server::start();
+        let folder = folder_at(&server.url(), MORE);
+        let running = runs(folder.path());
+        let worker = Worker::of(&server).await;
+        let asked = asks(folder.path(), "hi");
+        let lost = worker.pulls().await;
+        Out { server, folder, running, worker, asked, lost }
+    }
+}
+
 /// The attempt that was out is over, and its worker comes too late; the next one is answered.
 async fn is_made_again(server: &Server, folder: &std::path::Path, asked: Running, lost: &Held, why: &str) {
     let worker = Worker::of(server).await;
@@ -27,12 +49,7 @@ async fn is_made_again(server: &Server, folder: &std::path::Path, asked: Running
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_stream_that_somebody_deletes_is_made_again_and_what_was_out_goes_out_again() {
-    let server = Server::start();
-    let folder = folder_at(&server.url(), MORE);
-    let mut running = runs(folder.path());
-    let worker = Worker::of(&server).await;
-    let asked = asks(folder.path(), "hi");
-    let lost = worker.pulls().await;
+    let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
     jetstream::new(worker.client.clone()).delete_stream("SYSTOLE_shop_BUS").await.unwrap();
     running.shows("echo is ready");
     is_made_again(&server, folder.path(), asked, &lost, "the stream SYSTOLE_shop_BUS is gone").await;
@@ -57,12 +74,7 @@ async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_consumer_that_somebody_deletes_is_made_again_and_what_was_out_goes_out_again() {
-    let server = Server::start();
-    let folder = folder_at(&server.url(), MORE);
-    let mut running = runs(folder.path());
-    let worker = Worker::of(&server).await;
-    let asked = asks(folder.path(), "hi");
-    let lost = worker.pulls().await;
+    let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
     stream.delete_consumer("echo").await.unwrap();
     running.shows("echo is ready");
@@ -71,12 +83,7 @@ async fn d7_a_consumer_that_somebody_deletes_is_made_again_and_what_was_out_goes
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_broker_that_comes_back_with_nothing_is_given_everything_again() {
-    let mut server = Server::start();
-    let folder = folder_at(&server.url(), MORE);
-    let mut running = runs(folder.path());
-    let worker = Worker::of(&server).await;
-    let asked = asks(folder.path(), "hi");
-    let lost = worker.pulls().await;
+    let Out { mut server, folder, mut running, worker: _worker, asked, lost } = Out::begin().await;
     server.kill();
     server.loses_everything();
     server.start_again();

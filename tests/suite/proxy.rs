@@ -1,13 +1,18 @@
-//! A way to a broker that can be cut, held up, slowed down, or made to lose what the broker says. It stands between one
-//! client and the server on 127.0.0.1, and knows of the protocol only where one frame of the server ends.
+//! A way to a broker that can be cut, held up, slowed down, or made to lose what the broker says. It stands between
+//! clients and the server on 127.0.0.1, and knows of the protocol only where one frame ends.
 //!
-//! It makes nothing up: every byte that comes out went in, and what it holds up it hands on in its order.
+//! It makes nothing up: every byte that comes out went in. What it holds up it hands on in its order, and once, unless it
+//! is told to be unruly.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
+
+use systole::cli::soak::dice::Dice;
+
+use crate::unruly::{self, Done, Unruly};
 
 /// What becomes of what comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,11 +32,17 @@ struct State {
     /// Frames of the server with these words are lost, so many of them.
     lost: Option<(&'static str, usize)>,
     swallowed: usize,
+    /// It stalls before it hands on what a client says with these words.
+    brink: Option<&'static str>,
     open: Vec<TcpStream>,
     is_over: bool,
+    /// What became of messages on ways that keep no order.
+    done: Done,
 }
 
 struct Shared {
+    /// Whether messages come twice and in another order, by these dice.
+    unruly: Option<Dice>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -42,20 +53,33 @@ pub(crate) struct Proxy {
     shared: Arc<Shared>,
 }
 
+/// How long an unruly way waits for a message that could overtake those that it holds back.
+const SOON: Duration = Duration::from_millis(5);
 /// The most connections that are ever made through one.
 const CONNECTIONS: usize = 10_000;
 
 impl Proxy {
     /// Opens a way to `nats://HOST:PORT`.
     pub(crate) fn to(url: &str) -> Proxy {
+        Proxy::of(url, None)
+    }
+
+    /// The same, where messages come twice, late and in another order, both ways.
+    pub(crate) fn unruly(url: &str, dice: Dice) -> Proxy {
+        Proxy::of(url, Some(dice))
+    }
+
+    fn of(url: &str, unruly: Option<Dice>) -> Proxy {
         let server = url.trim_start_matches("nats://").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let state = State { way: Way::Pass, lost: None, swallowed: 0, open: Vec::new(), is_over: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let (done, open) = (Done::default(), Vec::new());
+        let state =
+            State { way: Way::Pass, lost: None, swallowed: 0, brink: None, open, is_over: false, done };
+        let shared = Arc::new(Shared { unruly, state: Mutex::new(state), changed: Condvar::new() });
         let inside = shared.clone();
         thread::spawn(move || {
-            for client in listener.incoming().take(CONNECTIONS) {
+            for (number, client) in (0..).zip(listener.incoming().take(CONNECTIONS)) {
                 let mut state = inside.lock();
                 match (state.is_over, state.way) {
                     (true, _) => return,
@@ -69,8 +93,8 @@ impl Proxy {
                     state.open.push(end.try_clone().unwrap());
                 }
                 drop(state);
-                inside.clone().carry(client.try_clone().unwrap(), server.try_clone().unwrap(), false);
-                inside.clone().carry(server, client, true);
+                inside.clone().carry(client.try_clone().unwrap(), server.try_clone().unwrap(), false, number);
+                inside.clone().carry(server, client, true, number);
             }
         });
         Proxy { address, shared }
@@ -97,6 +121,20 @@ impl Proxy {
         (state.lost, state.swallowed) = (Some((words, frames)), 0);
     }
 
+    /// Stalls when a client next says something with these words, before it is handed on.
+    pub(crate) fn stalls_at(&self, words: &'static str) {
+        self.shared.lock().brink = Some(words);
+    }
+
+    /// Waits until it has.
+    pub(crate) fn has_stalled(&self) {
+        let waits =
+            self.shared.changed.wait_timeout_while(self.shared.lock(), crate::program::PATIENCE, |state| {
+                state.brink.is_some()
+            });
+        assert!(waits.unwrap().0.brink.is_none(), "the client did not say it");
+    }
+
     /// Waits until so many were.
     pub(crate) fn has_lost(&self, frames: usize) {
         let waits =
@@ -104,6 +142,13 @@ impl Proxy {
                 state.swallowed < frames
             });
         assert!(waits.unwrap().0.swallowed >= frames, "the server did not say it");
+    }
+}
+
+impl Proxy {
+    /// What became of messages so far, where it keeps no order.
+    pub(crate) fn done(&self) -> Done {
+        self.shared.lock().done
     }
 }
 
@@ -133,14 +178,37 @@ impl Shared {
         self.state.lock().unwrap()
     }
 
-    fn carry(self: Arc<Self>, mut from: TcpStream, mut to: TcpStream, is_server: bool) {
+    fn carry(self: Arc<Self>, mut from: TcpStream, mut to: TcpStream, is_server: bool, number: u64) {
+        let mut unruly =
+            self.unruly.as_ref().map(|dice| Unruly::new(dice.apart(2 * number + u64::from(is_server))));
         thread::spawn(move || {
             let (mut chunk, mut held) = (vec![0; 64 << 10], Vec::new());
-            while let Ok(read @ 1..) = from.read(&mut chunk) {
-                held.extend_from_slice(&chunk[..read]);
-                let whole = if is_server { frames(&held) } else { vec![held.len()] };
-                for length in whole {
-                    let frame: Vec<u8> = held.drain(..length).collect();
+            loop {
+                let is_waited_for = unruly.as_ref().is_some_and(Unruly::holds);
+                from.set_read_timeout(is_waited_for.then_some(SOON)).unwrap();
+                let going: Vec<Vec<u8>> = match (from.read(&mut chunk), &mut unruly) {
+                    (Ok(read @ 1..), unruly) => {
+                        held.extend_from_slice(&chunk[..read]);
+                        let is_framed = is_server || unruly.is_some();
+                        let whole = if is_framed { frames(&held) } else { vec![held.len()] };
+                        let frames = whole.into_iter().map(|length| held.drain(..length).collect());
+                        match unruly {
+                            None => frames.collect(),
+                            Some(way) => {
+                                frames.collect::<Vec<_>>().into_iter().flat_map(|one| way.take(one)).collect()
+                            }
+                        }
+                    }
+                    (Err(error), Some(way)) if error.kind() == ErrorKind::WouldBlock => way.let_go(),
+                    _ => break,
+                };
+                if let Some(way) = &mut unruly {
+                    self.lock().done.add(std::mem::take(&mut way.done));
+                }
+                for frame in going {
+                    if !is_server {
+                        self.stall_if_due(&frame);
+                    }
                     if self.is_lost(&frame, is_server) {
                         continue;
                     }
@@ -165,6 +233,16 @@ impl Shared {
             self.changed.notify_all();
         }
         is_lost
+    }
+
+    fn stall_if_due(&self, said: &[u8]) {
+        let mut state = self.lock();
+        let Some(words) = state.brink else { return };
+        if said.windows(words.len()).any(|part| part == words.as_bytes()) {
+            (state.brink, state.way) = (None, Way::Stall);
+            drop(state);
+            self.changed.notify_all();
+        }
     }
 
     /// Waits until a piece may go on; false where it never will.
@@ -194,9 +272,8 @@ impl Shared {
 fn frames(held: &[u8]) -> Vec<usize> {
     let (mut whole, mut start) = (Vec::new(), 0);
     while let Some(line) = held[start..].windows(2).position(|end| end == b"\r\n") {
-        let words = String::from_utf8_lossy(&held[start..start + line]);
-        let is_message = words.starts_with("MSG ") || words.starts_with("HMSG ");
-        let payload = words.rsplit(' ').next().filter(|_| is_message);
+        let words = unruly::message(&held[start..]);
+        let payload = words.as_deref().and_then(|words| words.rsplit(' ').next());
         let behind = payload.map_or(0, |length| length.parse::<usize>().unwrap() + 2);
         let length = line + 2 + behind;
         if held.len() < start + length {
@@ -209,7 +286,8 @@ fn frames(held: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_frame_of_the_server_ends_where_its_payload_does() {
+fn a_frame_ends_where_its_payload_does() {
+    assert_eq!(frames(b"SUB a 1\r\nPUB a 2\r\n\r\n\r\nHPUB a b 2 3\r\nabc\r\n"), [9, 13, 19]);
     let said = b"PING\r\nMSG a 1 4\r\n\r\n\r\n\r\nHMSG a 1 b 2 3\r\nabc\r\n+OK\r\nMSG b 2 9\r\nhalf";
     assert_eq!(frames(said), [6, 17, 21, 5]);
 }

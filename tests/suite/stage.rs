@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Unreceipted};
+use systole::edges::nats::Broker;
 use systole::words::composition::{
     ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, Sees,
 };
@@ -49,6 +50,7 @@ pub(crate) struct Cast {
     pub(crate) in_flight: usize,
     pub(crate) pace: Pace,
     pub(crate) surroundings: BTreeMap<OsString, OsString>,
+    pub(crate) broker: Option<Arc<Broker>>,
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -93,7 +95,7 @@ pub(crate) fn shell_once(script: &str) -> Cast {
 pub(crate) fn cast(reach: Reach) -> Cast {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let surroundings = BTreeMap::from([("PATH".into(), path)]);
-    Cast { reach, inline: None, in_flight: 1, pace: QUICK, surroundings }
+    Cast { reach, inline: None, in_flight: 1, pace: QUICK, surroundings, broker: None }
 }
 
 impl Cast {
@@ -142,7 +144,7 @@ impl Cast {
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
         let equipment = Equipment {
-            broker: None,
+            broker: self.broker,
             is_still: false,
             inline,
             surroundings: self.surroundings,

@@ -8,12 +8,13 @@ use serde_json::Value;
 use systole::audit::causes;
 use systole::audit::trail::Trail;
 use systole::edges::log::memory::Memory;
-use systole::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole::words::ids::{CallPath, MessageId, Name, ThreadId};
 use systole::words::ports::{Batch, Commit, LogWriter as _};
 use systole::words::record::{Header, Kind, Mark, Role, Timing, head_zero};
 use systole::words::time::Millis;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload};
+use crate::log_records::bare;
 use crate::program::{Running, systole};
 use crate::shaky_log::Shaky;
 
@@ -305,8 +306,6 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
             random[..8].copy_from_slice(&u64::to_be_bytes(seq));
             let at = time(seq);
             let header = Header {
-                thread: thread.clone(),
-                seq,
                 id: MessageId::new(at, &random),
                 kind,
                 from: Name::parse("dig").unwrap(),
@@ -315,11 +314,9 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
                 turn,
                 ordinal: turn.map(|_| 0),
                 cause,
-                key: None,
-                origin: None,
                 time: Millis(at),
-                config: Digest([0; 32]),
                 code: Some(mark),
+                ..bare(&thread, seq)
             };
             let sealed = header.seal(Arc::from(&b"<dug xmlns='urn:t'/>"[..]), [0; 16], head);
             head = sealed.head;

@@ -229,6 +229,11 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Whether it has ended.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits until it has ended by itself.
     pub(crate) fn ends(mut self) {
         assert!(self.child.wait().unwrap().success());

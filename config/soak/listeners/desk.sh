@@ -6,6 +6,11 @@ while IFS= read -r line; do
   case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
   token=${line#*<token>} token=${token%%<*}
+  case $line in *"<token>"*) ;; *)  # its time is over before anybody answered: it does not know for whom
+    said='<failure code="no-answer" retry="false">nobody answered in time</failure>'
+    echo "<reply xmlns=\"urn:systole:listener:v1\" delivery=\"$delivery\">$said</reply>"
+    continue ;;
+  esac
   case $line in
     *"<job "*)  # no copies are refused: mended below
       said="$(stamp 2 first)$(stamp 0 first)

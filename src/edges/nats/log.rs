@@ -20,7 +20,7 @@ use super::source::LogSource;
 use super::subjects::Subjects;
 use super::unusable::Unusable;
 use super::wire::Wire;
-use super::{Broker, PATIENCE, bus, source};
+use super::{Broker, PATIENCE, Term, bus, source};
 use crate::words::ids::{Digest, Name};
 
 /// Bytes of a message's headers and subject, at most.
@@ -58,6 +58,8 @@ pub struct LogStream {
     source: Arc<LogSource>,
     /// Most bytes that the stream takes in one message.
     largest: usize,
+    /// When it was made, which tells it from one of before or after it.
+    made: String,
     apart: ObjectStore,
 }
 
@@ -82,12 +84,18 @@ impl LogStream {
         let largest = bus::largest(&found.config).unwrap_or(usize::MAX);
         let apart = Box::pin(bucket(wire, subjects.bucket(), replicas)).await?;
         let source = LogSource::of(broker.wire.clone(), organism, found.config.num_replicas.max(replicas));
-        Ok(LogStream { broker, source: Arc::new(source), largest, apart })
+        let made = found.created.unix_timestamp_nanos().to_string();
+        Ok(LogStream { broker, source: Arc::new(source), largest, made, apart })
     }
 
     /// Most bytes of a message of it. The server may say another number whenever it is started again.
     pub fn largest(&self) -> usize {
         self.largest.min(self.client().max_payload()).saturating_sub(HEADERS).min(LARGEST)
+    }
+
+    /// Says that it is this pump's from that epoch on, for everything that goes over the same connection.
+    pub fn is_led_in(&self, epoch: u64) {
+        self.broker.has_term(Term { log: self.made.clone(), epoch });
     }
 
     /// Appends a message to a partition whose last message is at that place; 0 where it has none.

@@ -19,7 +19,7 @@ mod unusable;
 mod wire;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::jetstream::Context;
@@ -41,12 +41,22 @@ use wire::Wire;
 /// How long the broker may take to let the pump in, and for each answer after that.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a pump has a log that is at the broker: from when it takes it over until another one does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// Which log, in one word.
+    pub log: String,
+    /// How often it has been taken over.
+    pub epoch: u64,
+}
+
 /// A broker that was looked over and found fit.
 pub struct Broker {
     wire: Arc<Wire>,
     organism: Name,
     copies: usize,
     subjects: Subjects,
+    term: OnceLock<Term>,
     // The stream may be narrower than the server.
     largest: Option<usize>,
 }
@@ -78,7 +88,8 @@ impl Broker {
         fitness::jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
-        Ok(Broker { wire, organism: organism.clone(), copies, subjects, largest })
+        let (organism, term) = (organism.clone(), OnceLock::new());
+        Ok(Broker { wire, organism, copies, subjects, term, largest })
     }
 
     /// Makes the organism's stream where it has gone since: somebody removed it, or the broker came back without it.
@@ -93,7 +104,17 @@ impl Broker {
 
     /// Whether it syncs what it takes before it says that it has it, as these pages of all its servers show.
     pub async fn syncs(&self, pages: &[String]) -> Result<(), Unusable> {
-        monitor::syncs(&self.wire, pages, PATIENCE).await
+        monitor::syncs(&self.wire, pages, self.copies, PATIENCE).await
+    }
+
+    /// Says in which term of the log everything is done from now on. A connection has one at most, and the first stays.
+    pub fn has_term(&self, term: Term) {
+        let _there_is_one = self.term.set(term);
+    }
+
+    /// The term; none where the log is not at the broker.
+    pub fn term(&self) -> Option<&Term> {
+        self.term.get()
     }
 
     /// What subjects are published to and taken through.

@@ -23,9 +23,15 @@ struct Configured {
     sync_always: bool,
 }
 
-/// Looks at every page. All servers that answer have to sync, most have to answer, and the one that is spoken to has to be
-/// among them. One of a cluster that is down keeps nobody from starting: what most of them have is not lost with it.
-pub(super) async fn syncs(wire: &Wire, pages: &[String], patience: Duration) -> Result<(), Unusable> {
+/// Looks at every page. All servers that answer have to sync; they have to be more than half of the pages and of the copies
+/// that are kept, and the one that is spoken to has to be among them. One of a cluster that is down keeps nobody from
+/// starting: what most of them have is not lost with it.
+pub(super) async fn syncs(
+    wire: &Wire,
+    pages: &[String],
+    copies: usize,
+    patience: Duration,
+) -> Result<(), Unusable> {
     let (mut seen, mut unseen) = (Vec::new(), None);
     for page in pages {
         let asked = page.clone();
@@ -47,10 +53,12 @@ pub(super) async fn syncs(wire: &Wire, pages: &[String], patience: Duration) -> 
             seen.push(read.server_id);
         }
     }
-    if let Some(unseen) = unseen
-        && seen.len() * 2 <= pages.len()
-    {
-        return Err(unseen);
+    let servers = copies.max(pages.len());
+    if seen.len() * 2 <= servers {
+        let why = || {
+            format!("they are of {} of the {servers} servers, and more than half have to show it", seen.len())
+        };
+        return Err(unseen.unwrap_or_else(|| Unusable::Unseen { page: pages.join(", "), why: why() }));
     }
     let server = wire.client.server_info().server_id;
     if seen.contains(&server) {

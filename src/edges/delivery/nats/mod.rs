@@ -6,6 +6,7 @@
 //! it is on disk. No word of the listener waits for an answer of the broker.
 
 mod aside;
+mod fence;
 mod outbox;
 mod words;
 

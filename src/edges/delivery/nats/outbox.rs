@@ -8,14 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
+use async_nats::jetstream::Error;
 use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
-use async_nats::jetstream::{Error, ErrorCode};
 use serde::Deserialize;
 use systole_kit::envelope::read_delivered;
 
 use super::aside::{Aside, in_time};
+use super::fence;
 use crate::edges::delivery::desk::Desk;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
 use crate::words::ids::Name;
@@ -23,10 +24,7 @@ use crate::words::ports::{Delivery, Token};
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);
-/// How often a delivery is sent that was refused for its fence.
-const ROUNDS: usize = 3;
-/// The fence that a delivery expects, and the subject on which it stands.
-const FENCE: &str = "Nats-Expected-Last-Subject-Sequence";
+/// The subject on which the fence stands that a delivery expects.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 /// What became of a delivery.
@@ -95,9 +93,11 @@ impl Outbox {
         broker.make_again().await.map_err(|unusable| unusable.to_string())?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
         let stream = in_time("the stream of deliveries", found).await?;
-        let fence = in_time("the fence before deliveries", put_fence(broker, listener, &stream)).await?;
+        let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
         let deliveries = subjects.delivery(listener);
-        in_time("old deliveries", stream.purge().filter(deliveries.clone()).into_future()).await?;
+        // What lies behind the fence is another pump's, should one have taken over when this reaches the broker.
+        let old = stream.purge().sequence(fence).filter(deliveries.clone()).into_future();
+        in_time("old deliveries", old).await?;
         let config = pull::Config {
             durable_name: Some(part(listener)),
             ack_policy: AckPolicy::Explicit,
@@ -142,7 +142,7 @@ impl Outbox {
             return Sent::Refused(words.concat());
         }
         let token = &delivery.lease.token;
-        for _ in 0..ROUNDS {
+        for _ in 0..fence::ROUNDS {
             let fence = match self.fenced().await {
                 Ok(fence) => fence,
                 Err(words) => return Sent::Unreached(words),
@@ -161,8 +161,7 @@ impl Outbox {
                 }
             }
         }
-        let words = "somebody else puts fences before the deliveries: only one organism of this name may run";
-        Sent::Refused(words.to_owned())
+        Sent::Refused(fence::CONTESTED.to_owned())
     }
 
     /// Finds out what became of a delivery.
@@ -186,8 +185,8 @@ impl Outbox {
             return Ok(fence);
         }
         let renewed = async {
-            let fence = put_fence(&self.broker, &self.listener, &self.stream).await?;
-            self.look_through().await.map(|()| fence)
+            let fence = fence::put(&self.broker, &self.listener, &self.stream).await?;
+            self.look_through(fence).await.map(|()| fence)
         };
         let fence = in_time("a new fence before deliveries", renewed).await?;
         *self.fence() = Some(fence);
@@ -205,7 +204,7 @@ impl Outbox {
         let mut headers = HeaderMap::new();
         // An embedded log has one partition.
         headers.insert("Systole-Reply", subjects.said(&self.listener, "0").as_str());
-        headers.insert(FENCE, fence.to_string());
+        headers.insert(fence::EXPECTED, fence.to_string());
         headers.insert(FENCE_SUBJECT, subjects.fence(&self.listener).as_str());
         let stored = async {
             let subject = subjects.delivery(&self.listener);
@@ -223,8 +222,9 @@ impl Outbox {
         }
     }
 
-    /// Looks through all that lies there for this listener: what is out gets its place, and what is not is deleted.
-    async fn look_through(&self) -> Result<(), String> {
+    /// Looks through all that lies there for this listener before a fence: what is out gets its place, and what is not is
+    /// deleted.
+    async fn look_through(&self, fence: u64) -> Result<(), String> {
         let deliveries = self.broker.subjects().delivery(&self.listener);
         let mut from = 1;
         loop {
@@ -235,6 +235,9 @@ impl Outbox {
                 Err(error) => return Err(error.to_string()),
             };
             let place = message.sequence;
+            if place > fence {
+                return Ok(());
+            }
             from = place + 1;
             let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
             match token.filter(|token| self.desk.is_out(token)) {
@@ -322,23 +325,13 @@ impl Outbox {
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
 
-/// Puts a new fence before the deliveries to a listener, and gives its place. The older ones go.
-async fn put_fence(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, String> {
-    let subject = broker.subjects().fence(listener);
-    let stored = async { broker.jetstream().publish(subject.clone(), "systole".into()).await?.await };
-    let fence = stored.await.map_err(|error: PublishError| error.to_string())?.sequence;
-    stream.purge().keep(1).filter(subject).await.map_err(|error| error.to_string())?;
-    Ok(fence)
-}
-
 /// What an error says of a delivery that was sent.
 fn refused(error: &PublishError) -> Tried {
     let words = ["the broker took no delivery: ", &error.to_string()].concat();
     let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
     match (error.kind(), said) {
         (PublishErrorKind::StreamNotFound, _) => Tried::Homeless,
-        (PublishErrorKind::WrongLastSequence, _)
-        | (_, Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)) => Tried::Again,
+        _ if fence::is_stale(error) => Tried::Again,
         // The broker said no, or it was never asked.
         (_, Some(_)) | (PublishErrorKind::MaxAckPending | PublishErrorKind::MaxPayloadExceeded, _) => {
             Tried::Refused(words)

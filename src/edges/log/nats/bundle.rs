@@ -232,32 +232,13 @@ fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::ids::{MessageId, Name, ThreadId};
-    use crate::words::record::{Kind, Mark, Role, head_zero};
-    use crate::words::time::Millis;
+    use crate::words::record::head_zero;
+    use crate::words::record::tests::note;
 
     fn bundle() -> Bundle {
-        let thread = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
-        let mut head = head_zero(&thread);
+        let mut head = head_zero(&note(1).thread);
         let mut sealed = |seq: u64, body: &[u8]| {
-            let header = Header {
-                thread: thread.clone(),
-                seq,
-                id: MessageId([u8::try_from(seq).unwrap(); 16]),
-                kind: Kind::Message,
-                from: Name::parse("alice").unwrap(),
-                to: None,
-                call: None,
-                turn: None,
-                ordinal: None,
-                cause: None,
-                key: None,
-                origin: None,
-                time: Millis(1_795_158_000_007),
-                config: Digest([1; 32]),
-                code: Some(Mark::Role(Role::Note)),
-            };
-            let record = header.seal(Arc::from(body), [9; 16], head);
+            let record = note(seq).seal(Arc::from(body), [9; 16], head);
             head = record.head;
             Arc::new(record)
         };

@@ -77,6 +77,7 @@ pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner, fold: Fold) 
     let mut follower = follow::Follower::of(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;
     let scribe = lead::take_over(stream, follower, manner).await?;
+    scribe.stream.is_led_in(scribe.epoch);
     let lead = lead::show(&scribe).await?;
     Ok(Opened { writer: Appender::new(scribe, lead.clone()), reader, secret, lead })
 }

@@ -1,0 +1,148 @@
+//! Blows that fall on workers, pumps and the broker while clients speak to the organism, and what the judges say. The
+//! judges are tried too: what is dropped or doubled is found.
+
+use std::time::Duration;
+
+use systole::cli::soak::blow::Blow;
+use systole::cli::soak::dice::Dice;
+use systole::cli::soak::house::House;
+use systole::cli::soak::life::{self, Omen};
+use systole_checker::record::Record;
+use systole_checker::{Terms, check_records};
+
+use super::book::{self, Told};
+use super::{Crew, Struck, book_of};
+use crate::broker::Server;
+use crate::far_kills::{broker_falls, over};
+use crate::kills::Trial;
+use crate::unruly::Done;
+
+/// What came of a run, and what can be judged again.
+struct Came {
+    pumps: u64,
+    brokers: u64,
+    workers: Struck,
+    unruly: Done,
+    told: Told,
+    book: String,
+    records: Vec<Record>,
+}
+
+/// So many kills of pumps, brokers and workers.
+fn kills_of_everything(seed: u64, kills: u64) -> Came {
+    let mut server = Server::start();
+    let trial = Trial::set(seed, &over(&server));
+    let dice = Dice::new(seed);
+    let crew = Crew::hire(&trial.house, &server, dice.apart(2_000));
+    let (mut choices, mut pumps, mut brokers) = (dice.apart(0), 0, 0);
+    while pumps + brokers + crew.killed() < kills || brokers == 0 {
+        match choices.below(5) {
+            0 | 1 => {
+                let struck = Blow::choose(&mut choices).strike(&trial.house, trial.crowd.board()).unwrap();
+                pumps += u64::from(!struck.status.success());
+            }
+            2 => {
+                broker_falls(&trial, &mut server, &mut choices);
+                (pumps, brokers) = (pumps + 1, brokers + 1);
+            }
+            // Long enough that a worker's silence is seen.
+            _ => {
+                let (mut life, runs) = trial.begin(&Omen::default());
+                assert!(runs, "{}", life::last_words(&trial.house));
+                let board = trial.crowd.board();
+                let more = board.acknowledged() + choices.below(10);
+                assert!(board.acknowledges(more, life::PATIENCE), "{}", life::last_words(&trial.house));
+                assert!(!life.ends_within(Duration::from_millis(choices.below(1_000))), "it ended by itself");
+                board.take_down();
+                life.kill().unwrap();
+                pumps += 1;
+            }
+        }
+    }
+    let rested = crew.rest();
+    let look = |house: &House| (std::fs::read_to_string(book_of(house)).unwrap(), book::records(house));
+    let (_, verdict, (book, records)) = trial.judged_by("pumps, brokers and workers", look);
+    let told = book::judge(&book, &records);
+    let (workers, unruly) = (rested.struck, rested.done());
+    println!(
+        "kills: {pumps} of pumps, {brokers} of brokers, {} of workers, and {} workers held; {} acknowledged, {} lost, {} doubled, {} answered, {} failed with a reason, {} records; {unruly:?}; {told:?}",
+        workers.killed,
+        workers.held,
+        verdict.acknowledged,
+        verdict.lost,
+        verdict.doubled,
+        verdict.answered,
+        verdict.failed,
+        verdict.records,
+    );
+    Came { pumps, brokers, workers, unruly, told, book, records }
+}
+
+/// What a short run must have come to, and a long one as well.
+fn is_clean(came: &Came) {
+    assert_eq!(came.told.findings, Vec::<String>::new());
+    assert!(came.pumps > 0 && came.brokers > 0 && came.workers.killed > 0 && came.workers.held > 0);
+    assert!(came.told.kept > 0 && came.told.finals > 0, "{:?}", came.told);
+    assert!(came.unruly.twice > 0 && came.unruly.overtaken > 0, "{:?}", came.unruly);
+}
+
+#[test]
+fn d7_kills_of_pumps_brokers_and_workers_lose_and_double_nothing() {
+    let came = kills_of_everything(71, 40);
+    is_clean(&came);
+    judges_are_tried(&came);
+}
+
+#[test]
+#[ignore = "minutes; part of make soak"]
+fn d7_a_thousand_kills_of_pumps_brokers_and_workers_lose_and_double_nothing() {
+    let came = kills_of_everything(72, 1_000);
+    assert!(came.told.again > 0, "{:?}", came.told);
+    is_clean(&came);
+    judges_are_tried(&came);
+}
+
+/// Whether the independent checker finds anything in these records.
+fn is_found(records: &[Record]) -> bool {
+    let terms = Terms { running: true, attempts: 100, ..Terms::default() };
+    !check_records(records.iter().cloned(), &[], &terms).findings.is_empty()
+}
+
+/// Judges that find nothing wrong where one effect is dropped or doubled would be none.
+fn judges_are_tried(came: &Came) {
+    let Came { book, records, .. } = came;
+    assert!(!is_found(records), "the run was clean");
+    let kept = book.lines().find_map(|line| line.strip_prefix("kept press ")).unwrap();
+    let asked = book.lines().find(|line| line.starts_with("asked press ") && line.ends_with(kept)).unwrap();
+    let key = asked.split(' ').nth(2).unwrap();
+    let is_answer = |record: &Record| {
+        let of = [&record.thread, ":", record.call.as_deref().unwrap_or(""), ":"].concat();
+        let is_of =
+            key.strip_prefix(&*of).is_some_and(|turn| record.turn.is_some_and(|n| n.to_string() == turn));
+        is_of && record.from == "press" && record.code.as_deref() == Some("final")
+    };
+    let answer = records.iter().find(|record| is_answer(record)).expect("it was kept");
+
+    let dropped: Vec<Record> = records.iter().filter(|record| !is_answer(record)).cloned().collect();
+    let told = book::judge(book, &dropped);
+    assert!(told.findings.iter().any(|words| words.ends_with(" is lost")), "{told:?}");
+    assert!(is_found(&dropped), "an answer is not there");
+
+    let doubled: Vec<Record> = records.iter().chain([answer]).cloned().collect();
+    let told = book::judge(book, &doubled);
+    assert!(told.findings.iter().any(|words| words.ends_with(" twice")), "{told:?}");
+    assert!(is_found(&doubled), "an answer is there twice");
+
+    let never: String = book
+        .lines()
+        .filter(|line| !line.contains(key) && !line.ends_with(kept))
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    let told = book::judge(&never, records);
+    assert!(told.findings.iter().any(|words| words.ends_with(" which it was never asked")), "{told:?}");
+
+    let till = book.lines().find(|line| line.starts_with("asked till ")).unwrap();
+    let again = [book, till, "-again\n"].concat();
+    let told = book::judge(&again, records);
+    assert!(told.findings.iter().any(|words| words.starts_with("the till was asked ")), "{told:?}");
+}

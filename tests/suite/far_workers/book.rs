@@ -1,0 +1,106 @@
+//! What workers were asked and what was acknowledged to them, by their own book, held against the log: no answer of a
+//! listener that no worker was asked for, none twice, none lost whose receipt its worker has.
+//!
+//! It reads the records as the checker does, and shares nothing with the pump.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use systole::cli::soak::house::House;
+use systole_checker::log::Log;
+use systole_checker::record::Record;
+
+use super::FAR;
+
+/// What a turn of a listener came to.
+#[derive(Default)]
+struct Turn<'b> {
+    /// The deliveries that workers were asked in, each as often as one was.
+    asked: BTreeMap<&'b str, u64>,
+    finals: u64,
+}
+
+/// What came of a run.
+#[derive(Default, Debug)]
+pub(crate) struct Told {
+    /// Deliveries that workers had, counted once each.
+    pub(crate) deliveries: u64,
+    /// Of these, those that workers had more than once: a way, or a broker that was killed, handed them out again.
+    pub(crate) handed_twice: u64,
+    /// Those that were another attempt at a turn.
+    pub(crate) again: u64,
+    /// Replies whose receipt a worker noted.
+    pub(crate) kept: u64,
+    /// Answers of far listeners in the log.
+    pub(crate) finals: u64,
+    pub(crate) findings: Vec<String>,
+}
+
+/// Every record of a log.
+pub(super) fn records(house: &House) -> Vec<Record> {
+    let mut records = Vec::new();
+    Log::read(&house.log()).unwrap().each(|record| records.push(record.unwrap())).unwrap();
+    records
+}
+
+/// Holds the book against records.
+pub(super) fn judge(book: &str, records: &[Record]) -> Told {
+    let (mut turns, mut kept): (BTreeMap<String, Turn<'_>>, Vec<&str>) = Default::default();
+    let mut of: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in book.lines() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["asked", _, key, _, delivery] => {
+                *turns.entry(key.to_owned()).or_default().asked.entry(delivery).or_default() += 1;
+                of.insert(delivery, key);
+            }
+            ["kept", _, delivery] => kept.push(delivery),
+            // A worker was killed in the middle of a line, which cannot be: it is one write.
+            _ => panic!("a line of the book: {line:?}"),
+        }
+    }
+    let mut told = Told { kept: kept.len() as u64, ..Told::default() };
+    let far: BTreeSet<&str> = FAR.iter().map(|(name, _)| *name).collect();
+    for record in records.iter().filter(|record| far.contains(&*record.from)) {
+        if (&*record.kind, record.code.as_deref()) != ("message", Some("final")) {
+            continue;
+        }
+        let (call, turn) = (record.call.as_deref().unwrap(), record.turn.unwrap().to_string());
+        let key = [&record.thread, ":", call, ":", &turn].concat();
+        told.finals += 1;
+        let turn = turns.entry(key.clone()).or_default();
+        turn.finals += 1;
+        if turn.asked.is_empty() {
+            told.findings.push([&record.from, " answered ", &key, ", which it was never asked"].concat());
+        }
+        if turn.finals > 1 {
+            told.findings.push([&record.from, " answered ", &key, " twice"].concat());
+        }
+    }
+    for delivery in kept {
+        let key = of.get(delivery).expect("its worker was asked before it replied");
+        if turns.get(*key).is_none_or(|turn| turn.finals == 0) {
+            told.findings.push(["the reply in ", delivery, " to ", key, " is lost"].concat());
+        }
+    }
+    told.count(&turns, book);
+    told
+}
+
+impl Told {
+    fn count(&mut self, turns: &BTreeMap<String, Turn<'_>>, book: &str) {
+        let deliveries = || turns.values().flat_map(|turn| turn.asked.values());
+        self.deliveries = deliveries().count() as u64;
+        self.handed_twice = deliveries().filter(|times| **times > 1).count() as u64;
+        self.again = turns.values().map(|turn| turn.asked.len().saturating_sub(1) as u64).sum();
+        // The till says `on_unknown: fail`: of whatever becomes of one delivery, no other follows.
+        let tills = book.lines().filter_map(|line| line.strip_prefix("asked till "));
+        let keys: BTreeSet<&str> = tills.filter_map(|rest| rest.split(' ').next()).collect();
+        for key in keys {
+            let times = turns.get(key).map_or(0, |turn| turn.asked.len());
+            if times > 1 {
+                self.findings.push(
+                    ["the till was asked for ", key, " in ", &times.to_string(), " deliveries"].concat(),
+                );
+            }
+        }
+    }
+}

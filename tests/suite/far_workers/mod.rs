@@ -1,0 +1,266 @@
+//! The soak's workload with listeners that are reached over NATS: the press, the till, the office and the runner are
+//! workers, several under each name, in Rust and in Python, which are killed and held at random and started again. Half of
+//! them are at the end of a way on which messages come twice, late and in another order.
+//!
+//! What they were asked and what was acknowledged to them stands in a book (`book`), which is held against the log beside
+//! the judge of `systole soak`. A worker does what the shell script of its name does, and keeps nothing in memory.
+
+mod blows;
+mod book;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use systole::cli::soak::dice::Dice;
+use systole::cli::soak::house::House;
+use systole_kit::Payload;
+use systole_kit::nats::Worker;
+use systole_kit::reply::Said;
+use systole_kit::stdio::Turn;
+use tokio::time::Instant;
+
+use crate::broker::{Server, python};
+use crate::proxy::Proxy;
+use crate::unruly::Done;
+use crate::workers::{KIND, Process};
+pub(crate) use book::Told;
+
+/// Which of the workload's listeners are far, as its file has them.
+const FAR: &[(&str, &str)] = &[
+    ("press", "run: [sh, listeners/press.sh]\n    mode: once"),
+    ("till", "run: [sh, listeners/till.sh]"),
+    ("office", "run: [sh, listeners/office.sh]"),
+    ("runner", "run: [sh, listeners/runner.sh]\n    mode: once"),
+];
+/// How long a worker may be silent. One that is held is held for longer, or not.
+const IDLE: Duration = Duration::from_secs(1);
+/// Says to a worker where its book is.
+const BOOK: &str = "SYSTOLE_TEST_BOOK";
+/// The longest time between two blows that fall on workers.
+const PAUSE_MS: u64 = 1_000;
+
+/// Has the workload's file say that some of its listeners are reached over NATS, where its log is.
+fn send_away(house: &House, url: &str) {
+    let mut text = std::fs::read_to_string(house.organism()).unwrap();
+    let (near, far) = ("log: {path", ["log: {nats: '", url, "', durability: relaxed, path"].concat());
+    assert!(text.contains(near), "the log is in another place by now");
+    text = text.replace(near, &far);
+    for (name, near) in FAR {
+        assert!(text.contains(near), "{name} is reached in another way by now");
+        text = text.replace(near, &format!("nats: true\n    idle: {}ms", IDLE.as_millis()));
+    }
+    std::fs::write(house.organism(), text).unwrap();
+    std::fs::write(house.folder().join("press.py"), include_str!("press.py")).unwrap();
+}
+
+fn book_of(house: &House) -> PathBuf {
+    house.folder().join("workers.book")
+}
+
+/// The book of a house's workers, held against its log.
+pub(crate) fn told(house: &House) -> Told {
+    book::judge(&std::fs::read_to_string(book_of(house)).unwrap(), &book::records(house))
+}
+
+/// What a process of this suite does that is a worker of this workload.
+#[test]
+#[ignore = "started by other tests"]
+fn process_that_works() {
+    let (Ok(kind), Ok(book)) = (std::env::var(KIND), std::env::var(BOOK)) else { return };
+    let worker = Worker::from_environment().slots(2).renew_every(IDLE / 5);
+    let ended = worker.answer_each(move |turn| works(&kind, turn, Path::new(&book)));
+    assert_eq!(ended, ExitCode::SUCCESS);
+}
+
+/// What the shell script of that name does with a delivery.
+fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
+    let stamp = &turn.delivered().stamp;
+    let line = format!("asked {kind} {} {} {}\n", stamp.key, stamp.attempt, stamp.delivery);
+    // One write at the end of the file, so that no two of them mix.
+    std::fs::File::options().append(true).open(book).unwrap().write_all(line.as_bytes()).unwrap();
+    let asked = String::from_utf8_lossy(turn.request().bytes()).into_owned();
+    let part = |name: &str| {
+        let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
+        let inside = asked.split_once(&begin).and_then(|(_, rest)| rest.split_once(&end));
+        inside.map(|(inside, _)| inside.to_owned()).unwrap_or_default()
+    };
+    let say = |ns: &str, element: &'static str, parts: &[(&'static str, String)]| {
+        let ns = ["https://xml-pipeline.org/ns/", ns, "/v1"].concat();
+        Said::from(Payload::write(&ns, element, |inside| {
+            for (name, text) in parts {
+                inside.open(*name).text(text);
+            }
+        }))
+    };
+    let token = ("token", part("token"));
+    match kind {
+        "press" => say("press", "stamped", &[token, ("mark", part("mark"))]),
+        "till" => say("till", "paid", &[token]),
+        "runner" => say("runner", "carried", &[token]),
+        _ if asked.contains("<check ") => {
+            say("press", "stamp", &[token, ("copies", "1".into()), ("mark", "check".into())])
+        }
+        _ if asked.contains("<stamped ") => say("office", "checked", &[token]),
+        _ => {
+            let words = "the press gave no stamp".to_owned();
+            Said::Failure { code: "no-stamp".to_owned(), retry: false, words }
+        }
+    }
+}
+
+/// A worker, which is started again when it was killed.
+struct Hand {
+    /// The name that it works under, and whether it is the Python one.
+    name: &'static str,
+    is_python: bool,
+    /// Whether it is at the end of a way that keeps no order.
+    is_unruly: bool,
+    process: Process,
+}
+
+/// What befell workers.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Struck {
+    pub(crate) killed: u64,
+    pub(crate) held: u64,
+}
+
+/// All workers, and who strikes them.
+struct Gang {
+    hands: Vec<Hand>,
+    url: String,
+    /// Where messages come twice, late and in another order.
+    unruly: Proxy,
+    book: PathBuf,
+    press: PathBuf,
+    dice: Dice,
+    struck: Struck,
+    /// The one that is held, and until when.
+    held: Option<(usize, Instant)>,
+}
+
+impl Gang {
+    fn hire(house: &House, server: &Server, dice: Dice) -> Gang {
+        let (book, press) = (book_of(house), house.folder().join("press.py"));
+        std::fs::File::create(&book).unwrap();
+        let (url, unruly) = (server.url(), Proxy::unruly(&server.url(), dice.apart(1)));
+        let (hands, struck) = (Vec::new(), Struck::default());
+        let mut gang = Gang { hands, url, unruly, book, press, dice, struck, held: None };
+        for (name, _) in FAR {
+            for is_unruly in [false, true] {
+                let is_python = *name == "press" && !is_unruly;
+                let process = gang.start(name, is_python, is_unruly);
+                gang.hands.push(Hand { name, is_python, is_unruly, process });
+            }
+        }
+        for hand in &gang.hands {
+            hand.process.says("connected");
+        }
+        gang
+    }
+
+    fn start(&self, name: &str, is_python: bool, is_unruly: bool) -> Process {
+        let url = if is_unruly { self.unruly.url() } else { self.url.clone() };
+        if is_python {
+            let mut worker = python();
+            let echo = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
+            worker.arg(&self.press).arg(echo).arg(&self.book).args([&*url, "soak", name]);
+            return Process::of(worker);
+        }
+        let mut worker = Command::new(std::env::current_exe().unwrap());
+        worker.args(["--exact", "--ignored", "--nocapture", "far_workers::process_that_works"]);
+        worker.env(KIND, name).env(BOOK, &self.book).env("SYSTOLE_NATS", url);
+        worker.env("SYSTOLE_ORGANISM", "soak").env("SYSTOLE_LISTENER", name);
+        Process::of(worker)
+    }
+
+    /// Lets a blow fall on one of them.
+    fn strike(&mut self) {
+        if let Some((which, until)) = self.held
+            && Instant::now() >= until
+        {
+            self.go_on(which);
+        }
+        let which = usize::try_from(self.dice.below(self.hands.len() as u64)).unwrap();
+        let is_held = self.held.is_some_and(|(held, _)| held == which);
+        if self.held.is_none() && (self.struck.killed + 1).is_multiple_of(3) {
+            self.hands[which].process.signal(Signal::STOP);
+            let until = Instant::now() + Duration::from_millis(self.dice.below(3_000));
+            (self.held, self.struck.held) = (Some((which, until)), self.struck.held + 1);
+        } else if !is_held {
+            let Hand { name, is_python, is_unruly, .. } = self.hands[which];
+            assert!(!self.hands[which].process.is_over(), "a worker of {name} ended by itself");
+            let next = self.start(name, is_python, is_unruly);
+            std::mem::replace(&mut self.hands[which].process, next).kill();
+            self.struck.killed += 1;
+        }
+    }
+
+    fn go_on(&mut self, which: usize) {
+        self.hands[which].process.signal(Signal::CONT);
+        self.held = None;
+    }
+}
+
+/// The workers at work, while they are struck.
+pub(crate) struct Crew {
+    over: SyncSender<()>,
+    gang: JoinHandle<Gang>,
+    count: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+/// The same, left in peace until this is dropped.
+pub(crate) struct Rested {
+    gang: Gang,
+    pub(crate) struck: Struck,
+}
+
+impl Rested {
+    /// What became of messages on the way that keeps no order.
+    pub(crate) fn done(&self) -> Done {
+        self.gang.unruly.done()
+    }
+}
+
+impl Crew {
+    /// Sends some of the workload's listeners away, and has several workers for each, which are struck from now on.
+    pub(crate) fn hire(house: &House, server: &Server, dice: Dice) -> Crew {
+        send_away(house, &server.url());
+        let mut gang = Gang::hire(house, server, dice);
+        let (over, is_over): (_, Receiver<()>) = sync_channel(0);
+        let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let counted = count.clone();
+        let gang = std::thread::spawn(move || {
+            loop {
+                let pause = Duration::from_millis(gang.dice.below(PAUSE_MS));
+                if is_over.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                    if let Some((which, _)) = gang.held {
+                        gang.go_on(which);
+                    }
+                    return gang;
+                }
+                gang.strike();
+                counted.store(gang.struck.killed, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+        Crew { over, gang, count }
+    }
+
+    /// How many were killed so far.
+    pub(crate) fn killed(&self) -> u64 {
+        assert!(!self.gang.is_finished(), "whoever strikes the workers has fallen");
+        self.count.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Strikes no more. All of them run.
+    pub(crate) fn rest(self) -> Rested {
+        drop(self.over);
+        let gang = self.gang.join().unwrap();
+        Rested { struck: gang.struck, gang }
+    }
+}

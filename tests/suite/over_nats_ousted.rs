@@ -1,0 +1,125 @@
+//! A pump that was ousted and has not heard of it yet: what it still does about its deliveries takes nothing away from the
+//! pump that has the log now. Two carriers of one listener over a real broker, each in a term of its own.
+
+use std::sync::Arc;
+
+use systole::edges::nats::{Broker, Term};
+use systole::words::composition::Reach;
+
+use crate::broker::Server;
+use crate::program::PATIENCE;
+use crate::proxy::{Proxy, Way};
+use crate::stage::{Cast, Stage, cast, name};
+
+/// The broker's word that it stored something.
+const STORED: &str = "\"stream\":\"SYSTOLE_hello_BUS\",\"seq\":";
+
+/// The carrier of a pump that took the log over so often, when it has everything that it needs.
+async fn carrier(url: &str, epoch: u64) -> Stage {
+    begins(url, epoch).await.joined().await
+}
+
+async fn begins(url: &str, epoch: u64) -> Stage {
+    let broker = Broker::connect(&name("hello"), url, None, PATIENCE).await.unwrap();
+    broker.has_term(Term { log: "one".to_owned(), epoch });
+    Cast { broker: Some(Arc::new(broker)), ..cast(Reach::Nats) }.in_flight(2).start()
+}
+
+/// Waits until these deliveries lie there, in this order.
+async fn lie(server: &Server, wanted: &[&str]) {
+    let stored = async { while lying(server).await != wanted {} };
+    let waited = tokio::time::timeout(PATIENCE, stored).await;
+    assert!(waited.is_ok(), "wanted {wanted:?}, there lie {:?}", lying(server).await);
+}
+
+/// What lies in the stream for the listener.
+async fn lying(server: &Server) -> Vec<String> {
+    let jetstream = async_nats::jetstream::new(server.client().await);
+    let stream = jetstream.get_stream("SYSTOLE_hello_BUS").await.unwrap();
+    let (mut lying, mut from) = (Vec::new(), 1);
+    while let Ok(found) =
+        stream.raw_message_builder().sequence(from).next_by_subject("o.hello.dlv.echo").send().await
+    {
+        from = found.sequence + 1;
+        let envelope = systole_kit::envelope::read_delivered(&found.payload).unwrap();
+        lying.push(envelope.stamp.delivery.to_string());
+    }
+    lying
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let mut ousted = carrier(&proxy.url(), 1).await;
+    // Of this one it does not know whether the broker has it, and will look.
+    proxy.loses(STORED, 1);
+    ousted.hand("of the first");
+    proxy.has_lost(1);
+    assert_eq!(lying(&server).await, ["of the first"]);
+    let mut leads = carrier(&server.url(), 2).await;
+    leads.hand("of the second");
+    lie(&server, &["of the second"]).await;
+    ousted.expect("gone of the first listener.lost", "another pump has taken the log over").await;
+    ousted.expect("down", "another pump has taken the log over").await;
+    assert_eq!(lying(&server).await, ["of the second"]);
+    // Nor does it send anything more.
+    ousted.hand("too late");
+    ousted.expect("gone too late listener.down", "another pump has taken the log over").await;
+    assert_eq!(lying(&server).await, ["of the second"]);
+    leads.hand("and another");
+    lie(&server, &["of the second", "and another"]).await;
+    assert!(leads.reports.try_recv().is_err(), "nothing happened to it");
+    // Who takes over from it in turn finds what is to be done again, and clears it away.
+    let third = carrier(&server.url(), 3).await;
+    assert_eq!(lying(&server).await, Vec::<String>::new());
+    third.stop().await;
+    leads.stop().await;
+    ousted.stop().await;
+}
+
+/// What the ousted one has on its way is held up until the other has a delivery out, and comes through then.
+async fn comes_late(words: &'static str, is_opening: bool) {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let ousted = if is_opening {
+        proxy.stalls_at(words);
+        begins(&proxy.url(), 1).await
+    } else {
+        let ousted = carrier(&proxy.url(), 1).await;
+        proxy.loses(STORED, 1);
+        ousted.hand("of the first");
+        proxy.has_lost(1);
+        proxy.stalls_at(words);
+        ousted
+    };
+    proxy.has_stalled();
+    let leads = carrier(&server.url(), 2).await;
+    leads.hand("of the second");
+    lie(&server, &["of the second"]).await;
+    proxy.goes(Way::Pass);
+    // Whatever it was, it has come by the time that the ousted one says what became of it.
+    let mut ousted = ousted;
+    let said = ousted.report().await;
+    assert!(said == "joined" || said.starts_with("gone of the first listener.lost"), "{said}");
+    assert_eq!(lying(&server).await, ["of the second"], "{said}");
+    leads.hand("and another");
+    lie(&server, &["of the second", "and another"]).await;
+    leads.stop().await;
+    ousted.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_a_fence_of_an_ousted_pump_that_comes_late_is_put_nowhere() {
+    comes_late("HPUB o.hello.dlv._fence_echo ", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_an_ousted_pump_that_looks_late_leaves_what_lies_behind_its_fence() {
+    comes_late("\"next_by_subj\":\"o.hello.dlv.echo\"", false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d8_an_ousted_pump_that_clears_away_late_leaves_what_lies_behind_its_fence() {
+    comes_late("\"filter\":\"o.hello.dlv.echo\"", true).await;
+}

@@ -1,0 +1,116 @@
+//! A way that keeps no order: of the messages that go over it some come twice, some of these late, and those that come
+//! soon after each other come in any order. It is one direction of a connection of `proxy`.
+//!
+//! It loses nothing and makes nothing up. What is no message, such as a subscription, goes on at once and once.
+
+use systole::cli::soak::dice::Dice;
+
+/// Messages that are held back at most, to be put in another order.
+const WINDOW: usize = 8;
+
+/// A message that is held back.
+struct Back {
+    /// Its place among all that came.
+    place: u64,
+    is_copy: bool,
+    frame: Vec<u8>,
+}
+
+/// What it did so far.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Done {
+    /// Messages that went on twice.
+    pub(crate) twice: u64,
+    /// Messages that went on behind one that had come later.
+    pub(crate) overtaken: u64,
+}
+
+impl Done {
+    pub(crate) fn add(&mut self, more: Done) {
+        self.twice += more.twice;
+        self.overtaken += more.overtaken;
+    }
+}
+
+/// One direction.
+pub(crate) struct Unruly {
+    dice: Dice,
+    back: Vec<Back>,
+    came: u64,
+    /// The latest that has gone on.
+    gone: u64,
+    pub(crate) done: Done,
+}
+
+impl Unruly {
+    pub(crate) fn new(dice: Dice) -> Unruly {
+        Unruly { dice, back: Vec::new(), came: 0, gone: 0, done: Done::default() }
+    }
+
+    /// Takes a frame; what goes on now.
+    pub(crate) fn take(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
+        if message(&frame).is_none() {
+            return vec![frame];
+        }
+        self.came += 1;
+        let place = self.came;
+        if self.dice.below(3) == 0 {
+            self.back.push(Back { place, is_copy: true, frame: frame.clone() });
+            self.done.twice += 1;
+        }
+        self.back.push(Back { place, is_copy: false, frame });
+        if self.back.len() < WINDOW { Vec::new() } else { self.let_go() }
+    }
+
+    /// What goes on when nothing came for a while. Half of the copies stay until the next time.
+    pub(crate) fn let_go(&mut self) -> Vec<Vec<u8>> {
+        let mut going = Vec::new();
+        while !self.back.is_empty() {
+            let which = self.dice.below(self.back.len() as u64);
+            going.push(self.back.swap_remove(usize::try_from(which).unwrap()));
+        }
+        let mut frames = Vec::new();
+        for one in going {
+            if one.is_copy && self.dice.percent(50) {
+                self.back.push(one);
+                continue;
+            }
+            self.done.overtaken += u64::from(one.place < self.gone);
+            self.gone = self.gone.max(one.place);
+            frames.push(one.frame);
+        }
+        frames
+    }
+
+    /// Whether something is held back.
+    pub(crate) fn holds(&self) -> bool {
+        !self.back.is_empty()
+    }
+}
+
+/// The line of a message of either side, which says at its end how long the payload is.
+pub(crate) fn message(frame: &[u8]) -> Option<String> {
+    let line = &frame[..frame.windows(2).position(|end| end == b"\r\n")?];
+    let is_one = ["MSG ", "HMSG ", "PUB ", "HPUB "].iter().any(|word| line.starts_with(word.as_bytes()));
+    is_one.then(|| String::from_utf8_lossy(line).into_owned())
+}
+
+#[test]
+fn an_unruly_way_loses_nothing_and_doubles_and_shuffles_messages_alone() {
+    let mut way = Unruly::new(Dice::new(5));
+    let mut came = Vec::new();
+    for number in 0..100 {
+        assert_eq!(way.take(b"PING\r\n".to_vec()), [b"PING\r\n"]);
+        came.extend(way.take(format!("PUB a 3\r\n{number:03}\r\n").into_bytes()));
+    }
+    while way.holds() {
+        came.extend(way.let_go());
+    }
+    let mut sorted = came.clone();
+    sorted.sort();
+    assert_ne!(sorted, came, "they are in order");
+    sorted.dedup();
+    assert_eq!(sorted.len(), 100, "one is lost");
+    assert_eq!(came.len() as u64, 100 + way.done.twice);
+    assert!(way.done.twice > 10 && way.done.overtaken > 10, "{:?}", way.done);
+}
