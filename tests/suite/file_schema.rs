@@ -210,6 +210,13 @@ fn file_with(key: &str, value: &str) -> String {
             "models: {a: {provider: ollama, model: m}}\n",
             "agents: {a: {model: a}}\n",
         ]
+    } else if key == "clients.NAME.nats" {
+        // That somebody could come in there says the whole file, and no place of it.
+        &[
+            "organism: {name: hello}\n",
+            "listeners: {a: {run: [a], schema: x1, accepts: [find]}}\n",
+            "bus: {nats: \"nats://127.0.0.1:4222\"}\n",
+        ]
     } else {
         &["organism: {name: hello}\n", "listeners: {a: {run: [a], schema: x1, accepts: [find]}}\n"]
     };

@@ -20,9 +20,9 @@ const PORT: u16 = 4222;
 
 /// Says who may do what at the broker, or writes its configuration.
 ///
-/// For each listener with `nats: true`, the pump and an auditor: what it may publish and hear. With
-/// `--nats-config` the whole configuration of a nats-server goes to stdout, and each of them gets a
-/// key in a file of its own. A key that is there already is kept.
+/// For each listener and client with `nats: true`, the pump and an auditor: what it may publish and
+/// hear. With `--nats-config` the whole configuration of a nats-server goes to stdout, and each of
+/// them gets a key in a file of its own. A key that is there already is kept.
 #[derive(Args, Debug)]
 pub(super) struct Permissions {
     #[command(flatten)]

@@ -327,7 +327,11 @@ const NEVER: &[Never] = &[
     never("agents.NAME.pass", PROGRAM, NO_PROGRAM),
     never("agents.NAME.mode", PROGRAM, NO_PROGRAM),
     never("agents.NAME.framing", PROGRAM, NO_PROGRAM),
-    never("agents.NAME.nats", "an agent lives in this process", "leave it out"),
+    never(
+        "agents.NAME.nats",
+        "an agent has no program of its own",
+        "leave it out; systole run --role pump reaches every agent over NATS",
+    ),
     never("models.NAME.key", SECRET, BY_NAME),
     never("models.NAME.api_key", SECRET, BY_NAME),
     never("models.NAME.token", SECRET, BY_NAME),
