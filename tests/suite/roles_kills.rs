@@ -4,7 +4,47 @@ use std::io::{BufRead as _, BufReader};
 
 use rustix::process::Signal;
 
+use std::net::TcpStream;
+
+use crate::program::{Events, Ran, Running};
 use crate::roles::{Door, House, SILENT, comes, lets_in, stops};
+
+/// A house whose till has something in hand at its host, and does not let go of it by itself.
+struct AtWork {
+    door: Door,
+    house: House,
+    pump: Running,
+    host: Running,
+    events: Events,
+    thread: String,
+    first: TcpStream,
+}
+
+impl AtWork {
+    fn with(more: &str) -> AtWork {
+        let door = Door::open();
+        let house = House::build(SILENT, &door, more);
+        let (pump, host) = (house.pumps(), house.hosts_one("till"));
+        let events = house.events("");
+        let thread = house.sends("hold this");
+        let first = door.comes();
+        AtWork { door, house, pump, host, events, thread, first }
+    }
+
+    /// Has another host do it as a second attempt, once the first one has ended; gives how that one did.
+    fn goes_to_another(mut self) -> Ran {
+        let ended = self.host.end();
+        drop(self.first);
+        let other = self.house.hosts_one("till");
+        lets_in(self.door.comes());
+        comes(&mut self.events, &self.thread, "final");
+        let told = self.house.told(&self.thread);
+        assert_eq!(told, ["message/request", "attempt/listener.lost", "message/final"]);
+        assert_eq!(stops(other).code, Some(0));
+        assert_eq!(stops(self.pump).code, Some(0));
+        ended
+    }
+}
 
 #[test]
 fn d7_a_host_that_is_killed_in_the_middle_of_a_model_call_leaves_it_to_a_person() {
@@ -31,23 +71,10 @@ fn d7_a_host_that_is_killed_in_the_middle_of_a_model_call_leaves_it_to_a_person(
 }
 
 #[test]
-fn d7_what_a_killed_host_had_in_hand_is_done_by_another() {
-    let door = Door::open();
-    let house = House::build(SILENT, &door, ", idle: 3s");
-    let pump = house.pumps();
-    let host = house.hosts_one("till");
-    let mut events = house.events("");
-    let thread = house.sends("hold this");
-    let first = door.comes();
-    host.signal(Signal::KILL);
-    assert_eq!(host.end().code, None);
-    let other = house.hosts_one("till");
-    lets_in(door.comes());
-    comes(&mut events, &thread, "final");
-    drop(first);
-    assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
-    assert_eq!(stops(other).code, Some(0));
-    assert_eq!(stops(pump).code, Some(0));
+fn d7_what_a_killed_host_had_in_hand_goes_to_another() {
+    let work = AtWork::with(", idle: 3s");
+    work.host.signal(Signal::KILL);
+    assert_eq!(work.goes_to_another().code, None);
 }
 
 #[test]
@@ -98,37 +125,18 @@ fn d7_a_host_that_is_stopped_under_load_loses_nothing_and_doubles_nothing() {
 
 #[test]
 fn d7_what_is_still_under_way_when_a_host_has_stopped_is_tried_again_at_once() {
-    let door = Door::open();
     // Nobody would find out by silence.
-    let house = House::build(SILENT, &door, "");
-    let pump = house.pumps();
-    let host = house.hosts_one("till");
-    let mut events = house.events("");
-    let thread = house.sends("hold this");
-    let first = door.comes();
-    host.signal(Signal::TERM);
-    let lost = comes(&mut events, &thread, "listener.lost");
+    let mut work = AtWork::with("");
+    work.host.signal(Signal::TERM);
+    let lost = comes(&mut work.events, &work.thread, "listener.lost");
     assert!(lost["body"].as_str().unwrap().contains("still at work when its host stopped"), "{lost}");
-    drop(first);
-    let ended = host.end();
+    let ended = work.goes_to_another();
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let other = house.hosts_one("till");
-    lets_in(door.comes());
-    comes(&mut events, &thread, "final");
-    assert_eq!(house.told(&thread), ["message/request", "attempt/listener.lost", "message/final"]);
-    assert_eq!(stops(other).code, Some(0));
-    assert_eq!(stops(pump).code, Some(0));
 }
 
 #[test]
 fn d7_a_call_that_is_cancelled_is_called_back_from_its_host_which_is_free_then() {
-    let door = Door::open();
-    let house = House::build(SILENT, &door, "");
-    let pump = house.pumps();
-    let host = house.hosts_one("till");
-    let mut events = house.events("");
-    let thread = house.sends("hold this");
-    let caller = door.comes();
+    let AtWork { door: _door, house, pump, host, mut events, thread, first: caller } = AtWork::with("");
     let cancelled = house.systole(&["cancel", &thread]);
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
     // A program that goes on all the same is ended, as it is beside its pump.
