@@ -78,7 +78,13 @@ impl Cluster {
             let jetstream = jetstream::new(self.nodes.first().unwrap().client().await);
             let config =
                 || stream::Config { name: "TRIAL".to_owned(), num_replicas: 3, ..Default::default() };
-            let made = async { while jetstream.create_stream(config()).await.is_err() {} };
+            let mut again = tokio::time::interval(Duration::from_millis(200));
+            let made = async {
+                again.tick().await;
+                while jetstream.create_stream(config()).await.is_err() {
+                    again.tick().await;
+                }
+            };
             tokio::time::timeout(PATIENCE, made).await.expect("no stream of three copies can be made");
             jetstream.delete_stream("TRIAL").await.unwrap();
         });
@@ -108,8 +114,11 @@ impl Cluster {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let jetstream = jetstream::new(self.nodes.get(asked).unwrap().client().await);
+            // Who is asked all the time has less time to find out.
+            let mut again = tokio::time::interval(Duration::from_millis(200));
             let led = async {
                 loop {
+                    again.tick().await;
                     // Where nobody leads nobody answers.
                     let Ok(found) = jetstream.get_stream(stream).await else { continue };
                     let cluster = found.cached_info().cluster.clone();

@@ -71,7 +71,7 @@ fn d7_a_host_that_is_killed_in_the_middle_of_a_model_call_leaves_it_to_a_person(
 }
 
 #[test]
-fn d7_what_a_killed_host_had_in_hand_goes_to_another() {
+fn d7_what_a_killed_host_had_in_hand_is_done_by_another() {
     let work = AtWork::with(", idle: 3s");
     work.host.signal(Signal::KILL);
     assert_eq!(work.goes_to_another().code, None);
