@@ -81,7 +81,7 @@ impl Run {
     /// `was_here` says that this process has had the log: it goes on standing by where a start would end.
     async fn whole(&self, screen: Screen, signals: &mut Signals, was_here: bool) -> Result<Left, Exit> {
         let file = self.part.of(screen, self.place.organism(screen)?)?;
-        if !file.warnings.is_empty() {
+        if !file.warnings.is_empty() && !was_here {
             // A line of talk; whoever reads JSON reads stdout.
             let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];
             screen.say(shown.concat());

@@ -29,8 +29,8 @@ use crate::words::refusal::Refusal;
 const MESSAGES: usize = 64;
 /// The pause before the broker is asked for messages again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest wait for what comes of a message: as long as the broker keeps the way back.
-const LONGEST_WAIT: u64 = 600;
+/// The longest wait for what comes of a message: the broker keeps the way back for twice as long.
+const LONGEST_WAIT: u64 = 300;
 
 /// The open door.
 pub struct WireDoor {
@@ -184,8 +184,7 @@ async fn taken(desk: &Desk, client: Name, knock: Knock, back: Option<&Back>) -> 
 fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
-        let words =
-            ["Systole-Wait: ", &format!("{text:?}"), " is no number of seconds from 1 to 600"].concat();
+        let words = format!("Systole-Wait: {text:?} is no number of seconds from 1 to {LONGEST_WAIT}");
         Box::new(Refusal::new(Code::Invalid, words))
     })
 }

@@ -172,9 +172,9 @@ fn d6_what_a_client_over_the_broker_sends_badly_is_told_at_once_and_nothing_fall
             json(&refused)["message"].as_str().unwrap().to_owned()
         };
         let hello = asking("hello");
-        for wait in ["soon", "601", "0"] {
+        for wait in ["soon", "301", "0"] {
             let words = told(&[("Systole-Wait", wait)], &hello, "payload.invalid").await;
-            assert!(words.contains("is no number of seconds from 1 to 600"), "{words}");
+            assert!(words.contains("is no number of seconds from 1 to 300"), "{words}");
         }
         told(&[("Idempotency-Key", "")], &hello, "payload.invalid").await;
         told(&[("Systole-Thread", "sess-000000000000")], &hello, "thread.unknown").await;
@@ -215,7 +215,7 @@ fn one_client_that_waits_for_a_great_deal_leaves_room_for_the_others() {
     assert_eq!(paused.code, Some(0), "{paused:?}");
     runtime().block_on(async {
         let client = server.client().await;
-        let headers = [("Systole-Wait", "600"), ("Systole-To", "echo")];
+        let headers = [("Systole-Wait", "300"), ("Systole-To", "echo")];
         let mut waiting = Vec::new();
         for _ in 0..64 {
             let mut ear = sends(&client, ASKED, &headers, &asking("hello")).await;

@@ -207,6 +207,9 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());
     let far = machine_at(&proxy.url(), "durability: relaxed");
+    let path = far.path().join("organism.yaml");
+    let warned = [&std::fs::read_to_string(&path).unwrap(), "payloads: {unused: text}\n"].concat();
+    std::fs::write(path, warned).unwrap();
     let near = machine(&server, "durability: relaxed");
     let mut cut_off = Running::organism(far.path());
     assert_eq!(asked(far.path()).stdout, "heard\n");
@@ -233,4 +236,7 @@ fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
     cut_off.says("listens on");
     let again = question(far.path(), "k-1");
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken.json["id"], &true.into()), "{again:?}");
+    cut_off.signal(Signal::TERM);
+    let ended = cut_off.end();
+    assert_eq!(ended.stderr.matches("1 warning: ").count(), 1, "{}", ended.stderr);
 }
