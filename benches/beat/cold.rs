@@ -54,6 +54,7 @@ pub(crate) fn first_delivery(folder: &Path) {
             bus: None,
             managed: None,
             stands_by: None,
+            given_up: None,
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

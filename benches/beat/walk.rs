@@ -234,6 +234,7 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
         bus: None,
         managed: None,
         stands_by: None,
+        given_up: None,
         composition: file.composition,
         directory: "config/bench".into(),
         log,

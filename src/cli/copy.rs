@@ -125,7 +125,10 @@ impl Copy {
             LogFault::Foreign { .. } => {
                 (Exit::Log, ill.to_string(), "--to FILE with a copy of this log, or a new name")
             }
-            LogFault::Apart { .. } | LogFault::Newer { .. } => return here::log_fault(screen, ill),
+            LogFault::Apart { .. }
+            | LogFault::Newer { .. }
+            | LogFault::Lost { .. }
+            | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
         };
         screen.fail(exit, words);
         screen.say(["  try: ", mend].concat());

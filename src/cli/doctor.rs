@@ -1,6 +1,7 @@
 //! `systole doctor`: whether everything is there that an organism needs, and whether its log is whole;
 //! with each thing that is not, the mend.
 
+mod folds;
 mod machine;
 mod store;
 

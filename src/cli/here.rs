@@ -20,7 +20,7 @@ use crate::organism::standing_by::StandingBy;
 use crate::pump::run::Ended;
 use crate::words::codes::Code;
 use crate::words::ids::Name;
-use crate::words::ports::LogFault;
+use crate::words::ports::{GivenUp, LogFault};
 
 /// How long replies may take to land when an organism stops.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -41,8 +41,26 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 
 /// Starts the organism.
 pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
-    let plan = plan(screen, place, file, false)?;
-    Organism::start(plan).await.map_err(|fault| start_fault(screen, &fault))
+    start_without(screen, place, file, None).await
+}
+
+/// The same, where positions of the log may be given up that were acknowledged and are missing.
+pub(super) async fn start_without(
+    screen: Screen,
+    place: &Place,
+    file: OrganismFile,
+    given_up: Option<GivenUp>,
+) -> Result<Organism, Exit> {
+    let plan = Plan { given_up, ..plan(screen, place, file, false)? };
+    Organism::start(plan).await.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
+}
+
+/// Says what a person should know of how the log was found.
+fn noted(screen: Screen, organism: Organism) -> Organism {
+    for note in organism.notes() {
+        screen.say(format!("note: {note}"));
+    }
+    organism
 }
 
 /// The same, where another pump that has the log is waited for; why it does not start is not said yet.
@@ -59,7 +77,8 @@ pub(super) async fn start_or_stand_by(
 /// Starts it for an order alone: it sends nothing.
 pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
     let plan = plan(screen, place, file, true)?;
-    Organism::start_still(plan).await.map_err(|fault| start_fault(screen, &fault))
+    let started = Organism::start_still(plan).await;
+    started.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 
 fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<Plan, Exit> {
@@ -83,6 +102,7 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
         bus,
         managed,
         stands_by: None,
+        given_up: None,
     })
 }
 
@@ -156,12 +176,14 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
         LogFault::Foreign { .. }
         | LogFault::Newer { .. }
         | LogFault::Apart { .. }
+        | LogFault::Lost { .. }
         | LogFault::Damaged { .. } => Exit::Log,
+        LogFault::NothingLost { .. } => Exit::Usage,
         LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
     };
     screen.fail(exit, fault);
     if let Some(mend) = looking::mend_of(fault) {
-        screen.say(["  try: ", mend].concat());
+        screen.say(format!("  try: {mend}"));
     }
     exit
 }

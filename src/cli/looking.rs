@@ -1,6 +1,7 @@
 //! What the reading commands share: the log opened to read, who runs on it, and the thread that is
 //! meant. Nothing is written and no organism is needed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use crate::audit::finding::{self, NotFound};
 use crate::audit::whole::Whole;
 use crate::console::client::{Client, Unheard};
 use crate::edges::clock::WallClock;
-use crate::edges::log::sqlite::{self, Reader};
+use crate::edges::log::sqlite::{self, Condition, Reader};
 use crate::organism::file;
 use crate::organism::runfile::RunFile;
 use crate::words::composition::Composition;
@@ -50,6 +51,9 @@ impl Looking {
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
         let (reader, running) = opened.map_err(|fault| here::log_fault(screen, &fault))?;
+        if let Ok(Condition { lost: Some(fault), .. }) = sqlite::condition(&log) {
+            screen.say(format!("note: {fault}"));
+        }
         Ok(Looking {
             screen,
             reader,
@@ -137,8 +141,15 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
 }
 
 /// What to do about a log that cannot be read.
-pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
-    match fault {
+pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
+    let mend = match fault {
+        LogFault::Lost { gone, .. } => {
+            let mend = format!(
+                "a backup of the log with its -wal; or systole run --accept-loss {gone}, which goes on without what was there"
+            );
+            return Some(Cow::Owned(mend));
+        }
+        LogFault::NothingLost { .. } => Some("the same without --accept-loss"),
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
         LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
         LogFault::Apart { .. } => Some(
@@ -149,7 +160,8 @@ pub(super) fn mend_of(fault: &LogFault) -> Option<&'static str> {
             "--log PATH, or another log.path in the organism's file: one that this user can read and write",
         ),
         LogFault::InUse { .. } => None,
-    }
+    };
+    mend.map(Cow::Borrowed)
 }
 
 /// Takes a record's number off the end of what was typed. `@last` alone has none.

@@ -28,7 +28,7 @@ use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
 use crate::organism::running::{Organism, Sign, StartFault};
 use crate::organism::standing_by::StandingBy;
-use crate::words::ports::LogFault;
+use crate::words::ports::{GivenUp, LogFault, Position};
 
 /// The pause before the broker is tried again by a pump that has had the log.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -44,6 +44,21 @@ pub(super) struct Run {
     place: Place,
     #[command(flatten)]
     part: Part,
+    /// Go on without these positions, which were acknowledged and are missing, as the refusal names them: 32..60
+    #[arg(long, value_name = "FIRST..LAST", value_parser = positions)]
+    accept_loss: Option<GivenUp>,
+}
+
+/// Reads the positions that are given up.
+fn positions(typed: &str) -> Result<GivenUp, String> {
+    let parts =
+        typed.split_once("..").and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    match parts {
+        Some((first, last)) if 0 < first && first <= last => {
+            Ok(GivenUp { first: Position(first), last: Position(last) })
+        }
+        _ => Err("positions are two whole numbers with two dots between them, as in 32..60".to_owned()),
+    }
 }
 
 impl Run {
@@ -55,6 +70,9 @@ impl Run {
                 Ok(signals) => signals,
                 Err(exit) => return exit,
             };
+            if self.accept_loss.is_some() && self.part.role == Some(Role::Listeners) {
+                return no_log_in_a_file(screen, "a host has no log");
+            }
             if self.part.role == Some(Role::Listeners) {
                 return Box::pin(self.part.host(screen, &self.place, &mut signals)).await;
             }
@@ -89,6 +107,9 @@ impl Run {
         let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = keyring(screen, &file, credential.clone())?;
+        if self.accept_loss.is_some() && file.log_kept.is_some() {
+            return Err(no_log_in_a_file(screen, "the log is in NATS: systole copy makes its copy again"));
+        }
         let (log, listen) = (file.log.clone(), file.listen);
         let (organism, listener) = if file.log_kept.is_some() {
             let starting =
@@ -114,7 +135,8 @@ impl Run {
             }
         } else {
             let listener = bind(screen, listen, &log).await?;
-            (Box::pin(here::start(screen, &self.place, file)).await?, listener)
+            let starting = here::start_without(screen, &self.place, file, self.accept_loss);
+            (Box::pin(starting).await?, listener)
         };
         let address = listener.local_addr().map_err(machine("the address that is listened on"))?;
         let run_file = RunFile { pid: std::process::id(), address, token: credential };
@@ -137,6 +159,13 @@ impl Run {
         say_started(screen, &organism, address, &log);
         Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
     }
+}
+
+/// Says that nothing can be given up of a log that is not in a file of ours.
+fn no_log_in_a_file(screen: Screen, why: &str) -> Exit {
+    let exit = screen.fail(Exit::Usage, format!("--accept-loss is for a log in a file; {why}"));
+    screen.say("  try: the same without it");
+    exit
 }
 
 /// Says what runs and where, to people or as data.

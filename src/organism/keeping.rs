@@ -13,7 +13,7 @@ use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use crate::pump::wake;
 use crate::words::ids::Name;
-use crate::words::ports::{LogFault, LogReader, LogWriter};
+use crate::words::ports::{GivenUp, LogFault, LogReader, LogWriter};
 
 /// Where the log is.
 #[derive(Clone)]
@@ -63,6 +63,8 @@ pub(super) struct OpenLog {
     pub(super) secret: [u8; 32],
     /// Whether it is still ours to write, where that may change.
     pub(super) lead: Option<Lead>,
+    /// What a person should know of how it was found.
+    pub(super) notes: Vec<String>,
 }
 
 /// Opens it, for the one writer.
@@ -70,13 +72,16 @@ pub(super) async fn open(
     place: LogPlace,
     broker: Option<&Arc<Broker>>,
     organism: &Name,
-    stands_by: Option<StandsBy>,
+    (stands_by, given_up): (Option<StandsBy>, Option<GivenUp>),
 ) -> Result<OpenLog, StartFault> {
     match place {
         LogPlace::File(path) => {
-            let opened = sqlite::open(&path)?;
-            let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None })
+            let opened = match given_up {
+                Some(given_up) => sqlite::open_without(&path, given_up)?,
+                None => sqlite::open(&path)?,
+            };
+            let (writer, reader, notes) = (Box::new(opened.writer), Arc::new(opened.reader), opened.notes);
+            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, notes })
         }
         LogPlace::Stream { copy, kept } => {
             let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
@@ -97,12 +102,19 @@ pub(super) async fn open(
             let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
             let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
-            Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: Some(opened.lead) })
+            Ok(OpenLog {
+                writer,
+                reader,
+                secret: opened.secret.0,
+                lead: Some(opened.lead),
+                notes: Vec::new(),
+            })
         }
         LogPlace::Memory(memory) => {
             let secret =
                 crate::edges::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
-            Ok(OpenLog { writer: Box::new(memory.clone()), reader: Arc::new(memory), secret, lead: None })
+            let (writer, reader) = (Box::new(memory.clone()), Arc::new(memory));
+            Ok(OpenLog { writer, reader, secret, lead: None, notes: Vec::new() })
         }
     }
 }

@@ -38,7 +38,7 @@ use crate::rules::admit;
 use crate::words::composition::Composition;
 use crate::words::flow::Unconnected;
 use crate::words::ids::{Digest, Name, ThreadId};
-use crate::words::ports::{Batch, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
+use crate::words::ports::{Batch, GivenUp, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps};
 
 /// Inputs that may wait for the pump: it decides some hundred thousand a second, so this many wait a
 /// few milliseconds at most, and whoever fills it is slowed down.
@@ -77,6 +77,8 @@ pub struct Plan {
     /// Who is told where another pump writes the log, which is then followed until that one is silent. Without it such
     /// a log is not opened.
     pub stands_by: Option<StandsBy>,
+    /// Positions of a log in a file that were acknowledged and are missing: it goes on without them.
+    pub given_up: Option<GivenUp>,
 }
 
 /// Who is told of a pump that writes the log.
@@ -143,6 +145,7 @@ pub struct Organism {
     carriers: Arc<Carriers>,
     writer: Arc<Writer>,
     lead: Option<Lead>,
+    notes: Vec<String>,
     validators: Validators,
     tasks: Vec<Task>,
     /// The broker that was started here.
@@ -222,9 +225,9 @@ impl Organism {
 
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
-        let log =
-            Box::pin(keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, plan.stands_by))
-                .await?;
+        let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
+        let log = keeping::open(place, broker.as_ref(), &plan.composition.organism, how);
+        let log = Box::pin(log).await?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let (pump, inputs) = mpsc::channel(INPUTS);
@@ -253,7 +256,7 @@ impl Organism {
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
         let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let heart = Heart::new(recovered, ports, last).kept_still(still);
+        let heart = Heart::new(recovered, ports, last).kept_still(still).without(plan.given_up);
         let tasks = vec![
             start_pump(heart, lines, end, room.clone()).map_err(unmade)?,
             start_sorter(heard, validators.door(), pump.clone()),
@@ -283,11 +286,17 @@ impl Organism {
             carriers,
             writer,
             lead: log.lead,
+            notes: log.notes,
             validators,
             tasks,
             own,
             refusals,
         })
+    }
+
+    /// What a person should know of how the log was found.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// What doors and commands speak to.

@@ -28,6 +28,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
             let body = core_payload::boot(organism, d.current_config(), d.at(), &listeners);
             tell_sys(d, body);
         }
+        Happening::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
         Happening::Stopping { mode } => tell_sys(d, core_payload::shutdown(mode)),
         Happening::Joined(listener) => tell_sys(d, core_payload::listener_joined(&listener)),
         Happening::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),

@@ -12,7 +12,7 @@ use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
 use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
-use crate::words::ports::{CallBack, Document, Lease, Seed, Token};
+use crate::words::ports::{CallBack, Document, GivenUp, Lease, Seed, Token};
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
@@ -38,6 +38,8 @@ pub enum Happening {
         /// Its listeners.
         listeners: Vec<Name>,
     },
+    /// The log goes on without positions that were acknowledged.
+    GaveUp(GivenUp),
     /// The organism stops.
     Stopping {
         /// How: `drain`.

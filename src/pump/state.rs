@@ -452,8 +452,17 @@ impl Thread {
         if let Ok(body) = postcard::to_allocvec(self) {
             bytes.extend_from_slice(&body);
         }
-        let working = self.life() == Life::Working || !self.timers.is_empty();
-        Row { thread: self.id.clone(), seq: self.seq, working, bytes }
+        Row { thread: self.id.clone(), seq: self.seq, working: self.is_at_work(), bytes }
+    }
+
+    /// Whether opening a log has to know it: a call of it is open, or a timer set.
+    pub fn is_at_work(&self) -> bool {
+        self.life() == Life::Working || !self.timers.is_empty()
+    }
+
+    /// Whether this version writes rows in the encoding of that one.
+    pub fn is_row_readable(row: &Row) -> bool {
+        row.bytes.first() == Some(&ROW_VERSION)
     }
 
     /// Reads a row; none where it was written in another encoding, and the thread is folded afresh.

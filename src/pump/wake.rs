@@ -1,5 +1,6 @@
 //! Waking threads from the log and opening a log: rows, and the records after them, through `apply`
-//! alone. Every record that is folded here is verified against the chain before it.
+//! alone. Every record that is folded here is verified against the chain before it, and a row is used only if it ends
+//! with the head of that record in the log.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,8 @@ use super::replies::{self, Replied};
 use super::state::{Stand, State, Thread};
 use crate::rules::core_payload;
 use crate::words::ids::{CallPath, Key, Name, ThreadId};
-use crate::words::ports::{Batch, LogFault, LogReader, Opening, Position, Step, Steps, Unwatched};
+use crate::words::limits;
+use crate::words::ports::{Batch, LogFault, LogReader, Opening, Position, Row, Step, Steps, Unwatched};
 use crate::words::record::Record;
 
 /// Records read at once while a thread is folded.
@@ -35,8 +37,14 @@ pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Re
 
 /// The fold of a thread as the log has it; none if it has no record.
 pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
-    let row = reader.row(id)?;
-    let mut thread = row.as_ref().and_then(Thread::from_row).unwrap_or_else(|| Thread::blank(id.clone()));
+    let kept = match reader.row(id)? {
+        Some(row) => kept(reader, &row)?,
+        None => None,
+    };
+    if let Some(Kept { thread, next: None }) = kept {
+        return Ok(Some(thread));
+    }
+    let mut thread = kept.map_or_else(|| Thread::blank(id.clone()), |kept| kept.thread);
     loop {
         let page = reader.of_thread(id, thread.seq + 1, PAGE)?;
         for (position, record) in &page {
@@ -47,6 +55,22 @@ pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, Log
         }
     }
     Ok((thread.seq > 0).then_some(thread))
+}
+
+/// A thread from its row.
+struct Kept {
+    thread: Thread,
+    /// Where its next record is, if there is one.
+    next: Option<Position>,
+}
+
+/// The thread of a row; none where it is in another encoding, or ends with another head than that record has in the log.
+fn kept(reader: &dyn LogReader, row: &Row) -> Result<Option<Kept>, LogFault> {
+    let Some(thread) = Thread::from_row(row) else { return Ok(None) };
+    let mut found = reader.of_thread(&thread.id, thread.seq, 2)?.into_iter();
+    let fits = found.next().is_some_and(|(_, r)| r.header.seq == thread.seq && r.head == thread.head);
+    let next = found.next().map(|(position, _)| position);
+    Ok(fits.then_some(Kept { thread, next }))
 }
 
 /// A thread and, where it has ended, those above it up to the first that lives: where what comes late
@@ -116,7 +140,11 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
     };
     let state = State { threads, ..State::default() };
     let replied = replies::on_record(reader, opening.last)?;
-    Ok(Recovered { state, since_checkpoint: opening.records.len(), was_drained, replied })
+    let since_checkpoint = match opening.by_thread {
+        true => limits::RECORDS_TO_FOLD,
+        false => opening.records.len(),
+    };
+    Ok(Recovered { state, since_checkpoint, was_drained, replied })
 }
 
 /// What opening reads, and the threads that it is about.
@@ -125,26 +153,25 @@ fn folded(
     steps: &dyn Steps,
 ) -> Result<(Opening, HashMap<ThreadId, Thread>), LogFault> {
     let opening = reader.opening()?;
+    if opening.by_thread {
+        let threads = one_by_one(reader, steps)?;
+        return Ok((opening, threads));
+    }
     let mut threads: HashMap<ThreadId, Thread> = HashMap::new();
+    let first = opening.last.0.saturating_sub(opening.records.len() as u64);
     for row in &opening.rows {
-        let thread = match Thread::from_row(row) {
-            Some(thread) => Some(thread),
-            None => wake(reader, &row.thread)?,
-        };
+        let thread = at_checkpoint(reader, row, Position(first))?;
         threads.extend(thread.map(|t| (t.id.clone(), t)));
     }
-    let first = opening.last.0.saturating_sub(opening.records.len() as u64);
     for (position, record) in (first + 1..).map(Position).zip(&opening.records) {
         let id = &record.header.thread;
         if !threads.contains_key(id) {
-            let row = reader.row(id)?.as_ref().and_then(Thread::from_row);
-            let thread = match row {
-                Some(thread) => thread,
-                None if record.header.seq == 1 => Thread::blank(id.clone()),
-                // Its row was written in another encoding: the whole chain is folded, this record with it.
-                None => wake(reader, id)?.unwrap_or_else(|| Thread::blank(id.clone())),
+            let thread = match (record.header.seq, reader.row(id)?) {
+                (1, _) => None,
+                (_, Some(row)) => at_checkpoint(reader, &row, Position(first))?,
+                (_, None) => wake(reader, id)?,
             };
-            threads.insert(id.clone(), thread);
+            threads.insert(id.clone(), thread.unwrap_or_else(|| Thread::blank(id.clone())));
         }
         if let Some(thread) = threads.get_mut(id).filter(|t| t.seq < record.header.seq) {
             fold_next(thread, record, position)?;
@@ -152,6 +179,31 @@ fn folded(
         }
     }
     Ok((opening, threads))
+}
+
+/// A thread as it was at a checkpoint, or as it is now where its row does not say how it was then.
+fn at_checkpoint(
+    reader: &dyn LogReader,
+    row: &Row,
+    checkpoint: Position,
+) -> Result<Option<Thread>, LogFault> {
+    match kept(reader, row)? {
+        Some(Kept { thread, next }) if next.is_none_or(|next| next > checkpoint) => Ok(Some(thread)),
+        // Its record after the row comes before the checkpoint: the row is an old one.
+        _ => wake(reader, &row.thread),
+    }
+}
+
+/// The threads that are at work, and `sys`: every thread of the log is woken.
+fn one_by_one(reader: &dyn LogReader, steps: &dyn Steps) -> Result<HashMap<ThreadId, Thread>, LogFault> {
+    let mut threads = HashMap::new();
+    let all = reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]);
+    for id in all {
+        let thread = wake(reader, &id)?.filter(|thread| id.is_sys() || thread.is_at_work());
+        threads.extend(thread.map(|thread| (id, thread)));
+        steps.passed(Step::Recovering);
+    }
+    Ok(threads)
 }
 
 /// Whether the last record of all is the core's own word that nothing was out. Whoever sends writes of its

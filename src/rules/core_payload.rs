@@ -11,6 +11,7 @@ use systole_kit::{Limits, namespaces};
 use crate::words::budget::{Ceiling, Spent, Use};
 use crate::words::codes::Code;
 use crate::words::ids::{Digest, Name, ThreadId, TimerId};
+use crate::words::ports::GivenUp;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
 
@@ -32,6 +33,12 @@ pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> B
             .attr("listeners", &listeners.join(" "))
             .empty();
     })
+}
+
+/// `<loss-accepted>`: the log goes on without these positions, which were acknowledged and are missing.
+pub fn loss_accepted(given_up: GivenUp) -> Body {
+    let GivenUp { first, last } = given_up;
+    written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
 
 /// How an organism stops whose deliveries may be out when it has.

@@ -94,6 +94,21 @@ pub trait LogWriter: Send {
     }
 }
 
+/// Positions of a log that was damaged, from the first to the last: it goes on without what was there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GivenUp {
+    /// The first.
+    pub first: Position,
+    /// The last.
+    pub last: Position,
+}
+
+impl std::fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}..{}", self.first.0, self.last.0)
+    }
+}
+
 /// A fault of the log: ours or the machine's, never a sender's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LogFault {
@@ -124,6 +139,22 @@ pub enum LogFault {
         position: Position,
         /// What does not fit.
         why: String,
+    },
+    /// Records that were acknowledged are not there any more.
+    #[error("{path}: {why}")]
+    Lost {
+        /// The file.
+        path: String,
+        /// The positions that are missing.
+        gone: GivenUp,
+        /// How that shows.
+        why: String,
+    },
+    /// Positions were given up of a log that lacks none.
+    #[error("{path} lacks no position that was acknowledged")]
+    NothingLost {
+        /// The file.
+        path: String,
     },
     /// A log that is kept elsewhere, and its copy here, differ.
     #[error("the log {path} is not what it was: {why}")]
@@ -160,6 +191,9 @@ pub struct Opening {
     pub rows: Vec<Row>,
     /// Every record after the checkpoint, verified among themselves.
     pub records: Vec<Record>,
+    /// Whether the rows cannot be trusted, or too many records came after them: then neither are here, and every thread
+    /// is to be woken by itself.
+    pub by_thread: bool,
 }
 
 /// The reading side of a log; may be used from several threads while the writer works.

@@ -14,7 +14,7 @@ use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
 /// The number of the log's format. A change gets a new number, a fixture and a migration.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {

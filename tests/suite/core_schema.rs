@@ -10,6 +10,7 @@ use systole::rules::view_payload::{self, Cleared, Part};
 use systole::words::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
 use systole::words::codes::Code;
 use systole::words::ids::{Digest, Name, ThreadId, TimerId};
+use systole::words::ports::{GivenUp, Position};
 use systole::words::refusal::Refusal;
 use systole::words::time::Millis;
 use systole_kit::money::Money;
@@ -71,6 +72,7 @@ fn taken() -> Vec<String> {
         "<attempt X number='1' due='2026-11-20T07:00:00.000Z'/>",
         "<attempt X number='3' code='listener.lost' with_pump='true' due='2026-11-20T07:00:00.000Z'/>",
         "<shutdown X mode='drain'/>",
+        "<loss-accepted X first='32' last='60'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-left X name='search' reason='exit 1'/>",
     ];
@@ -201,6 +203,7 @@ fn written() -> Vec<Arc<[u8]>> {
         budget_payload::time(&clocked),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),
+        core_payload::loss_accepted(GivenUp { first: Position(32), last: Position(60) }),
         core_payload::shutdown(core_payload::DRAIN),
         core_payload::shutdown(core_payload::DRAINED),
         core_payload::listener_joined(&name),

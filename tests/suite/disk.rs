@@ -149,7 +149,7 @@ fn a_disk_that_syncs_no_more_closes_the_log_and_is_no_reason_to_acknowledge() {
     }
     let trial = Trial::new(12);
     trial.lives();
-    let (life, runs) = trial.begin(&under(&format!("{SYNC}:error=EIO:when=6+")));
+    let (life, runs) = trial.begin(&under(&format!("{SYNC}:error=EIO:when=11+")));
     assert!(runs, "{}", life::last_words(&trial.house));
     let status = life.end().unwrap();
     trial.crowd.board().take_down();

@@ -68,7 +68,7 @@ fn a_log_that_is_closed_in_peace_is_one_file_and_opens_again() {
     let folder = Folder::new();
     written(&folder, 10);
     let names: Vec<String> = folder.hashes().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["organism.db", "organism.db.lock", "organism.db.secret"]);
+    assert_eq!(names, ["organism.db", "organism.db.lock", "organism.db.secret", "organism.db.tip"]);
     let opened = sqlite::open(&folder.log()).unwrap();
     assert_eq!(opened.reader.last(), Ok(Position(10)));
 }
@@ -105,10 +105,10 @@ fn foreign_files_are_refused_untouched() {
 fn a_newer_format_is_refused_untouched() {
     let folder = Folder::new();
     written(&folder, 3);
-    edit(&folder, "PRAGMA user_version = 3");
+    edit(&folder, "PRAGMA user_version = 4");
     let fault = refused(&folder);
-    assert!(matches!(fault, LogFault::Newer { found: 3, known: 2, .. }), "{fault}");
-    assert!(fault.to_string().ends_with("has format 3; this version reads up to 2"), "{fault}");
+    assert!(matches!(fault, LogFault::Newer { found: 4, known: 3, .. }), "{fault}");
+    assert!(fault.to_string().ends_with("has format 4; this version reads up to 3"), "{fault}");
 }
 
 #[test]
@@ -116,13 +116,13 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     let (folder, crashed) = (Folder::new(), Folder::new());
     written(&folder, 3);
     let newer = Connection::open(folder.log()).unwrap();
-    newer.pragma_update(None, "user_version", 3).unwrap();
+    newer.pragma_update(None, "user_version", 4).unwrap();
     // As its files lie there if the newer version dies now.
     for ending in ["", "-wal"] {
         let name = ["organism.db", ending].concat();
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
     }
-    assert!(matches!(refused(&crashed), LogFault::Newer { found: 3, known: 2, .. }));
+    assert!(matches!(refused(&crashed), LogFault::Newer { found: 4, known: 3, .. }));
 }
 
 #[test]
@@ -197,7 +197,12 @@ fn damage_further_back_is_for_verify_all() {
     written(&folder, 10_050);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
     assert_eq!(position(&refused(&folder)), 50, "what opening would fold is verified, however much it is");
-    edit(&folder, "UPDATE mark SET value = 10050 WHERE name = 'checkpoint'");
+    edit(&folder, "UPDATE record SET time = time - 1 WHERE pos = 50");
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let checkpoint = Batch { checkpoint: true, ..Batch::default() };
+    assert_eq!(opened.writer.commit(&checkpoint), Commit::Committed(Position(10_050)));
+    drop(opened);
+    edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
     assert!(sqlite::open(&folder.log()).is_ok(), "the newest 10,000 are as they were");
     assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 50);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 51");
@@ -382,7 +387,10 @@ fn the_secret_is_the_owners_alone_and_stays() {
 fn a_log_that_was_cut_back_behind_its_checkpoint_is_refused() {
     let folder = Folder::new();
     written(&folder, 20);
-    edit(&folder, "UPDATE mark SET value = 20; DELETE FROM record WHERE pos > 17");
+    let checkpoint = Batch { checkpoint: true, ..Batch::default() };
+    let committed = sqlite::open(&folder.log()).unwrap().writer.commit(&checkpoint);
+    assert_eq!(committed, Commit::Committed(Position(20)));
+    edit(&folder, "DELETE FROM record WHERE pos > 17");
     assert_eq!(position(&refused(&folder)), 18);
     assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 18);
     assert_eq!(position(&sqlite::open_reading(&folder.log()).unwrap().opening().unwrap_err()), 18);

@@ -138,3 +138,10 @@ impl Drop for Folder {
         let _left = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// Changes a log as somebody would who has the file and `sqlite3`.
+pub(crate) fn edit_at(log: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(log).unwrap();
+    connection.execute_batch(sql).unwrap();
+    connection.close().unwrap();
+}

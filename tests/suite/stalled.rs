@@ -24,6 +24,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
         bus: None,
         managed: None,
         stands_by: None,
+        given_up: None,
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

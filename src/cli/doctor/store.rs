@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::Finding;
+use super::{Finding, folds};
 use crate::audit::chains;
 use crate::cli::exit::Exit;
 use crate::cli::looking::{absent, mend_of};
@@ -96,6 +96,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
                     kilobytes(bytes),
                 ),
             ));
+            found.extend(folds::examine(log));
         }
         Err(fault) => {
             found.push(refused(&fault));
@@ -104,16 +105,34 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
             }
         }
     }
+    found.extend(condition(log));
     found.push(holder(log, start));
     found.extend(run_file(log));
     found
 }
 
+/// How the log was left: whether its end is there, and whether anybody closed it.
+fn condition(log: &Path) -> Vec<Finding> {
+    let condition = match sqlite::condition(log) {
+        Ok(condition) => condition,
+        // Whatever hinders it was told when the log was verified.
+        Err(_) => return Vec::new(),
+    };
+    let lost = condition.lost.iter().map(refused);
+    let tip = condition.tip.into_iter().map(|words| {
+        Finding::note("tip", words, "nothing, if that is known: the next start makes a new one")
+    });
+    let unclosed = condition.unclosed.into_iter().map(|words| {
+        Finding::note("closing", words, "the next start; of a copy, the file -wal beside the original")
+    });
+    lost.chain(tip).chain(unclosed).collect()
+}
+
 fn refused(fault: &LogFault) -> Finding {
-    let mend = mend_of(fault).unwrap_or("what the message says");
+    let mend = mend_of(fault).unwrap_or("what the message says".into());
     let mend = match fault {
         LogFault::Damaged { .. } => {
-            "a copy of the file first; then what is listed below may still be trusted"
+            "a copy of the file first; then what is listed below may still be trusted".into()
         }
         _ => mend,
     };

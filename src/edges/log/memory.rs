@@ -178,6 +178,7 @@ impl LogReader for Memory {
             last: held.last(),
             rows: held.rows.values().filter(|row| row.working).cloned().collect(),
             records: held.records.iter().skip(held.checkpoint).map(|r| Record::clone(r)).collect(),
+            by_thread: false,
         })
     }
 

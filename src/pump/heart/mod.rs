@@ -26,7 +26,7 @@ use super::wake::Recovered;
 use super::wheel::{Timers, Wheel};
 use crate::words::ids::{CallPath, ThreadId};
 use crate::words::ports::{
-    Askers, Batch, Carrier, Clock, Document, Leases, Position, Seeds, Step, Steps, Tokens,
+    Askers, Batch, Carrier, Clock, Document, GivenUp, Leases, Position, Seeds, Step, Steps, Tokens,
 };
 use crate::words::record::Record;
 use crate::words::time::Millis;
@@ -96,6 +96,8 @@ pub struct Heart {
     /// Whether the last word was recorded: nothing is decided after it.
     ended: bool,
     broken: Option<String>,
+    /// Positions that the log goes on without, until `sys` is told.
+    given_up: Option<GivenUp>,
 }
 
 impl Heart {
@@ -132,6 +134,7 @@ impl Heart {
             still: false,
             ended: false,
             broken: None,
+            given_up: None,
         };
         heart.dirty.extend(heart.state.threads.keys().cloned());
         heart
@@ -140,6 +143,13 @@ impl Heart {
     /// The same heart, but where it is to be still it sends nothing for as long as it runs.
     pub fn kept_still(self, still: bool) -> Heart {
         Heart { still, ..self }
+    }
+
+    /// The same heart, which tells `sys` that the log goes on without those positions. What was out after them is not
+    /// known, so the log's word that nothing was out does not count.
+    pub fn without(self, given_up: Option<GivenUp>) -> Heart {
+        let was_drained = self.was_drained && given_up.is_none();
+        Heart { given_up, was_drained, unannounced: was_drained, ..self }
     }
 
     /// Seats the listeners, tells `sys` of the start, and takes up the work that recovery found.
@@ -152,6 +162,9 @@ impl Heart {
         }
         if let Some(page) = current {
             self.filling.document(Document { hash: page.hash, bytes: page.source.clone() });
+        }
+        if let Some(given_up) = self.given_up.take() {
+            self.happened(Happening::GaveUp(given_up));
         }
         self.happened(Happening::Booted { listeners });
         self.await_persons();

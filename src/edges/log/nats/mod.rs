@@ -71,7 +71,7 @@ pub enum Manner {
 
 /// Opens the log for writing: brings the copy up to date, and takes the partition over.
 pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner, fold: Fold) -> Result<Opened, Unopened> {
-    let sqlite::Opened { writer, reader, secret } = sqlite::open_copy(&copy)?;
+    let sqlite::Opened { writer, reader, secret, .. } = sqlite::open_copy(&copy)?;
     let secret = Secret(stream.shared_secret(secret.0).await?);
     let stream = Arc::new(stream);
     let mut follower = follow::Follower::of(writer, reader.clone(), stream.source().clone(), fold)?;

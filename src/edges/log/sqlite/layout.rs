@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::rows::{self, FOLD};
 use super::{fault, io_fault};
 use crate::words::ports::LogFault;
 use crate::words::record::FORMAT;
@@ -51,12 +52,7 @@ CREATE UNIQUE INDEX record_seq ON record (thread, seq);
 CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE ordinal IS NOT NULL;
 CREATE UNIQUE INDEX record_key ON record (thread, sender, key) WHERE key IS NOT NULL;
 CREATE TABLE document (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
-CREATE TABLE fold (
-  thread INTEGER PRIMARY KEY, seq INTEGER NOT NULL, working INTEGER NOT NULL, bytes BLOB NOT NULL
-) STRICT;
-CREATE INDEX fold_working ON fold (thread) WHERE working = 1;
 CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO mark VALUES ('checkpoint', 0);
 ";
 
 /// Where the body of a record is, if it is large: then the record's own is empty. Since format 2.
@@ -160,7 +156,8 @@ fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", sort.application())?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.execute_batch(&[TABLES, LARGE, LINE].concat())?;
+    connection.execute_batch(&[TABLES, FOLD, LARGE, LINE].concat())?;
+    rows::empty(&connection)?;
     if sort == Sort::Copy {
         connection.execute_batch(FOLLOWED)?;
     }

@@ -10,22 +10,29 @@ use rusqlite::Connection;
 
 use super::fault;
 use super::layout::{LARGE, LINE, Sort, connect_writing};
+use super::rows::{self, FOLD};
 use crate::words::ports::LogFault;
 use crate::words::record::FORMAT;
 
-/// Brings a log to the newest format.
-pub(super) fn forward(path: &Path, sort: Sort) -> Result<(), LogFault> {
+/// Brings a log to the newest format; says whether it had an older one.
+pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     let connection = connect_writing(path, sort).map_err(ill)?;
     let found = number(&connection).map_err(ill)?;
     if found < FORMAT {
-        let steps = [LARGE, "DROP VIEW IF EXISTS line;", LINE].concat();
         connection.execute_batch("BEGIN IMMEDIATE").map_err(ill)?;
-        connection.execute_batch(&steps).map_err(ill)?;
+        if found < 2 {
+            let steps = [LARGE, "DROP VIEW IF EXISTS line;", LINE].concat();
+            connection.execute_batch(&steps).map_err(ill)?;
+        }
+        // Older rows have no checksum: whether one is what was written cannot be told, so every thread is folded again.
+        connection.execute_batch(&["DROP TABLE fold;", FOLD].concat()).map_err(ill)?;
+        rows::empty(&connection).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;
     }
-    connection.close().map_err(|(_, e)| ill(e))
+    connection.close().map_err(|(_, e)| ill(e))?;
+    Ok(found < FORMAT)
 }
 
 /// The number of the format, as the newest commit has it.
@@ -35,10 +42,15 @@ pub(super) fn number(connection: &Connection) -> rusqlite::Result<u32> {
 
 /// Puts beside an older log what it lacks, for one connection, in memory. Says whether it is older.
 pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
-    let is_older = number(connection)? < FORMAT;
+    let found = number(connection)?;
+    let is_older = found < FORMAT;
     if is_older {
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        connection.execute_batch(&LARGE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+        if found < 2 {
+            connection.execute_batch(&LARGE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+        }
+        // An empty table that is found before the older one, whose rows are not trusted.
+        connection.execute_batch("CREATE TEMP TABLE fold (thread, seq, working, bytes, sum);")?;
     }
     Ok(is_older)
 }

@@ -4,18 +4,23 @@
 //! refuses what it does not trust before anything is written; `write` appends; `read` and `verify`
 //! never change a byte. An error of the disk is never tried again as if it had not happened.
 
+mod closing;
 mod column;
 mod copy;
 mod layout;
 mod lock;
+mod loss;
 mod migrate;
 mod open;
 mod pool;
 mod read;
 mod recent;
 mod remake;
+mod rows;
 mod secret;
+mod tip;
 mod verify;
+mod wal;
 mod write;
 
 use std::io::ErrorKind;
@@ -25,8 +30,9 @@ use rusqlite::ErrorCode;
 
 pub use copy::{Copy, Followed};
 pub use lock::holder;
-pub use open::{Opened, followed, format, open, open_copy, open_reading};
-pub use read::Reader;
+pub use loss::{Condition, condition};
+pub use open::{Opened, followed, format, open, open_copy, open_reading, open_without};
+pub use read::{Cache, Reader};
 pub use remake::{Difference, Remaking};
 pub use secret::Secret;
 pub use verify::{Summary, verify_all};

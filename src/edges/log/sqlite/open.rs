@@ -10,16 +10,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use rusqlite::Connection;
+
 use super::copy::{self, Followed};
 use super::layout::{Sort, create};
 use super::lock::Lock;
 use super::pool::{Manner, Pool, connect};
 use super::read::Reader;
 use super::secret::Secret;
+use super::tip::Tip;
 use super::verify;
 use super::write::Appender;
-use super::{fault, io_fault, migrate};
-use crate::words::ports::{LogFault, Position};
+use super::{closing, fault, io_fault, loss, migrate, wal};
+use crate::words::ports::{GivenUp, LogFault, Position};
 use crate::words::record::FORMAT;
 
 /// Newest records that are verified before a log is opened for writing, beside those that opening will
@@ -35,52 +38,82 @@ pub struct Opened {
     pub reader: Reader,
     /// What delivery tokens are made from.
     pub secret: Secret,
+    /// What a person should know of how it was found.
+    pub notes: Vec<String>,
 }
 
 /// Opens a log for writing, making it if there is none.
 pub fn open(path: &Path) -> Result<Opened, LogFault> {
-    opened(path, Sort::Log)
+    opened(path, Sort::Log, None)
 }
 
 /// Opens the copy of a log that is kept elsewhere, making it if there is none.
 pub fn open_copy(path: &Path) -> Result<Opened, LogFault> {
-    opened(path, Sort::Copy)
+    opened(path, Sort::Copy, None)
 }
 
-fn opened(path: &Path, sort: Sort) -> Result<Opened, LogFault> {
+/// Opens a log for writing that goes on without the positions that are given up; exactly those have to be missing.
+pub fn open_without(path: &Path, given_up: GivenUp) -> Result<Opened, LogFault> {
+    opened(path, Sort::Log, Some(given_up))
+}
+
+fn opened(path: &Path, sort: Sort, given_up: Option<GivenUp>) -> Result<Opened, LogFault> {
     let path = canonical(path)?;
-    let lock = if exists(&path)? {
-        // A lock file that is there is taken first and not yet written to: what a running organism
-        // writes meanwhile must not look like damage.
-        let early = Lock::if_there(&path)?;
-        look_for(&path, sort)?;
-        verify_tail(&path)?;
-        match early {
-            Some(lock) => lock.sign()?,
-            None => Lock::make(&path)?.sign()?,
-        }
-    } else {
-        let lock = Lock::make(&path)?.sign()?;
-        // Somebody may have made it, run and ended since we looked.
+    let judged = || {
         if exists(&path)? {
             look_for(&path, sort)?;
-            verify_tail(&path)?;
-        } else {
-            create(&path, sort)?;
         }
-        lock
+        loss::judge(&path, sort)?.accepted(&path, sort, given_up)
     };
-    migrate::forward(&path, sort)?;
-    let secret = Secret::of(&path)?;
+    let was_there = exists(&path)?;
+    // A lock file that is there is taken first and not yet written to: what a running organism
+    // writes meanwhile must not look like damage.
+    let early = Lock::if_there(&path)?;
+    let mut found = judged()?;
+    let lock = match early {
+        Some(lock) => lock.sign()?,
+        None => Lock::make(&path)?.sign()?,
+    };
+    // Somebody may have made it, run and ended since we looked.
+    if !was_there && exists(&path)? {
+        found = judged()?;
+    }
+    let mut notes = Vec::new();
+    if given_up.is_some() {
+        let kept = wal::set_aside(&path)?;
+        notes.extend(kept.map(|kept| format!("what the file -wal held is kept as {}", kept.display())));
+    }
+    if !exists(&path)? {
+        create(&path, sort)?;
+    }
+    let tip = match (sort, given_up) {
+        (Sort::Copy, _) => None,
+        (Sort::Log, Some(_)) => Some(Tip::replacing(&path)),
+        // Before the log has a format whose logs have a tip.
+        (Sort::Log, None) => Some(Tip::of(&path, found.tip, found.end)?),
+    };
+    let is_older = migrate::forward(&path, sort)?;
+    let without_tip = sort == Sort::Log && !is_older && found.is_untold();
+    notes.extend(found.note(&path).filter(|_| sort == Sort::Log && !is_older));
+    // Positions and call numbers may be used again: an answer to a delivery of before must not fit a new one.
+    let secret = match given_up.is_some() || without_tip {
+        true => Secret::anew(&path)?,
+        false => Secret::of(&path)?,
+    };
+    if sort == Sort::Log {
+        closing::begin(&path)?;
+    }
     let pool = Arc::new(Pool::new(path, Manner::Live));
-    let writer = Appender::new(Arc::clone(&pool), Arc::new(lock), sort)?;
-    Ok(Opened { writer, reader: Reader::new(pool), secret })
+    let mut writer = Appender::new(Arc::clone(&pool), Arc::new(lock), sort, tip)?;
+    notes.extend(writer.heal()?);
+    Ok(Opened { writer, reader: Reader::new(pool), secret, notes })
 }
 
 /// Opens a log to read it, whether an organism runs on it or not.
 pub fn open_reading(path: &Path) -> Result<Reader, LogFault> {
     let path = canonical(path)?;
-    look(&path)?;
+    let sort = look(&path)?;
+    loss::refuse_unreadable(&path, sort)?;
     let manner = manner(&path);
     let pool = Pool::new(path, manner);
     pool.read(|_| Ok(()))?;
@@ -175,28 +208,30 @@ pub(super) fn look(path: &Path) -> Result<Sort, LogFault> {
 /// The number of the format that a log has. A new one may stand in the write-ahead log alone.
 pub fn format(path: &Path) -> Result<u32, LogFault> {
     let path = canonical(path)?;
-    look(&path)?;
+    let sort = look(&path)?;
+    loss::refuse_unreadable(&path, sort)?;
     let reading = connect(&path, manner(&path))?;
     migrate::number(&reading.connection).map_err(|e| fault(&path, None, &e))
 }
 
-/// Verifies the newest records of a log that nobody writes to, without touching it.
-fn verify_tail(path: &Path) -> Result<(), LogFault> {
-    let connection = connect(path, Manner::Still)?.connection;
+/// Verifies the newest records of a log that nobody writes to, without touching it; gives the last position.
+pub(super) fn verify_tail(path: &Path, manner: Manner) -> Result<(Connection, Position), LogFault> {
+    let connection = connect(path, manner)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // After a crash a newer number may stand in the write-ahead log alone, where `look` does not see it.
     let found = migrate::number(&connection).map_err(ill)?;
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }
-    let (last, checkpoint) = verify::ends(&connection, path)?;
-    let after = checkpoint.min(Position(last.0.saturating_sub(VERIFIED_AT_OPEN)));
+    let (last, marks) = verify::ends(&connection, path)?;
+    let newest = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
+    let after = marks.map_or(newest, |marks| marks.checkpoint.min(newest));
     let middle = Position(after.0.midpoint(last.0));
     // Half each on two threads: most of the time of opening a large log goes into these hashes.
     thread::scope(|scope| {
-        let older =
-            scope.spawn(|| verify::stretch(&connect(path, Manner::Still)?.connection, path, after, middle));
+        let older = scope.spawn(|| verify::stretch(&connect(path, manner)?.connection, path, after, middle));
         let newer = verify::stretch(&connection, path, middle, last);
         older.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(newer)
-    })
+    })?;
+    Ok((connection, last))
 }

@@ -22,6 +22,8 @@ pub(super) enum Manner {
     Live,
     /// While nobody writes: takes no lock and changes no byte of the file or of those beside it.
     Still,
+    /// The same without the write-ahead log, which cannot be read.
+    Alone,
 }
 
 /// Where connections to one log are borrowed.
@@ -81,7 +83,12 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> 
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || match manner {
         Manner::Live => Connection::open_with_flags(path, flags),
-        Manner::Still => Connection::open_with_flags(still_uri(path), flags | OpenFlags::SQLITE_OPEN_URI),
+        Manner::Still => {
+            Connection::open_with_flags(still_uri(path, has_wal(path)), flags | OpenFlags::SQLITE_OPEN_URI)
+        }
+        Manner::Alone => {
+            Connection::open_with_flags(still_uri(path, false), flags | OpenFlags::SQLITE_OPEN_URI)
+        }
     };
     let _stand_in = if manner == Manner::Still { StandIn::where_needed(path)? } else { None };
     let connection = open().map_err(|e| fault(path, None, &e))?;
@@ -105,7 +112,7 @@ fn has_wal(path: &Path) -> bool {
 /// The address under which SQLite reads a log and touches nothing. After a crash what was committed
 /// last is still in the write-ahead log, which an immutable file would leave out: then the index of it
 /// is built in memory instead of in the `-shm` file, which SQLite does where it may not write that one.
-fn still_uri(path: &Path) -> String {
+fn still_uri(path: &Path, with_wal: bool) -> String {
     let mut uri = String::from("file:");
     for byte in std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()) {
         match byte {
@@ -119,7 +126,7 @@ fn still_uri(path: &Path) -> String {
             }
         }
     }
-    uri.push_str(if has_wal(path) { "?mode=ro&readonly_shm=1" } else { "?mode=ro&immutable=1" });
+    uri.push_str(if with_wal { "?mode=ro&readonly_shm=1" } else { "?mode=ro&immutable=1" });
     uri
 }
 

@@ -6,15 +6,31 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Params};
+use rusqlite::{OptionalExtension, Params};
 
 use super::column::{Unfit, records_where, stored};
 use super::pool::Pool;
+use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
-use super::{damaged, fault};
+use super::{damaged, fault, migrate};
 use crate::words::ids::{Digest, Key, Name, ThreadId};
+use crate::words::limits;
 use crate::words::ports::{LogFault, LogReader, Opening, Position, Row};
-use crate::words::record::Record;
+use crate::words::record::{FORMAT, Record};
+
+/// Records that opening takes into memory at once. Where more came after the checkpoint each thread is folded by itself.
+const AT_ONCE: u64 = 4 * limits::RECORDS_TO_FOLD as u64;
+
+/// What the table `fold` holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Cache {
+    /// Rows.
+    pub rows: usize,
+    /// The threads whose row has a wrong checksum, or the row's number where its thread cannot be told.
+    pub corrupt: Vec<String>,
+    /// Whether every thread that was at work has its row.
+    pub is_complete: bool,
+}
 
 /// Reads a log file. Clones share their connections.
 #[derive(Clone)]
@@ -73,19 +89,31 @@ impl Reader {
         ThreadId::parse(text).map_err(|e| self.damaged(Position::default(), e.to_string()))
     }
 
-    fn rows(&self, connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<Row>, LogFault> {
-        let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
-        let parts = statement.query_map(params, |row| {
-            let (text, seq): (String, i64) = (row.get(0)?, row.get(1)?);
-            Ok((text, seq.unsigned_abs(), row.get(2)?, row.get(3)?))
-        });
-        let parts = parts.map_err(|e| self.fault(&e))?;
-        parts
-            .map(|part| {
-                let (text, seq, working, bytes) = part.map_err(|e| self.fault(&e))?;
-                Ok(Row { thread: self.thread_id(&text)?, seq, working, bytes })
-            })
-            .collect()
+    /// Looks at every row of the table `fold`: how many there are, and what is wrong with them.
+    pub fn cache(&self) -> Result<Cache, LogFault> {
+        self.pool.read(|connection| {
+            // One transaction, so that rows and marks are of the same moment.
+            let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
+            let (_, marks) = verify::ends(&moment, &self.pool.path)?;
+            let mut cache = Cache::default();
+            let mut statement = moment.prepare(rows_where!("")).map_err(|e| self.fault(&e))?;
+            let mut found = statement.query([]).map_err(|e| self.fault(&e))?;
+            while let Some(row) = found.next().map_err(|e| self.fault(&e))? {
+                match rows::checked(row) {
+                    Checked::Sound(_) => {}
+                    Checked::Corrupt(_, Some(thread)) => cache.corrupt.push(thread.to_string()),
+                    Checked::Corrupt(number, None) => cache.corrupt.push(format!("number {number}")),
+                }
+                cache.rows += 1;
+            }
+            let is_complete = match marks {
+                Some(marks) => rows::working(&moment, marks).map_err(|e| self.fault(&e))?.is_complete,
+                // An older log has no such marks.
+                None => migrate::number(&moment).map_err(|e| self.fault(&e))? < FORMAT,
+            };
+            cache.is_complete = is_complete;
+            Ok(cache)
+        })
     }
 }
 
@@ -94,13 +122,16 @@ impl LogReader for Reader {
         self.pool.read(|connection| {
             // One transaction, so that rows and records are of the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
-            let (last, checkpoint) = verify::ends(&moment, &self.pool.path)?;
-            let sql = "SELECT t.text, f.seq, f.working, f.bytes FROM fold f JOIN thread t ON t.id = f.thread \
-                       WHERE f.working = 1 ORDER BY t.text";
-            let rows = self.rows(&moment, sql, [])?;
+            let (last, marks) = verify::ends(&moment, &self.pool.path)?;
+            let near = marks.filter(|marks| last.0 - marks.checkpoint.0 <= AT_ONCE);
+            let working = near.map(|marks| rows::working(&moment, marks)).transpose();
+            let working = working.map_err(|e| self.fault(&e))?.filter(|working| working.is_complete);
+            let (Some(marks), Some(working)) = (near, working) else {
+                return Ok(Opening { last, by_thread: true, ..Opening::default() });
+            };
             let mut records = Vec::new();
-            Walk::after(&moment, &self.pool.path, checkpoint).finish(|record| records.push(record))?;
-            Ok(Opening { last, rows, records })
+            Walk::after(&moment, &self.pool.path, marks.checkpoint).finish(|record| records.push(record))?;
+            Ok(Opening { last, rows: working.rows, records, by_thread: false })
         })
     }
 
@@ -114,9 +145,16 @@ impl LogReader for Reader {
     }
 
     fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
-        let sql = "SELECT t.text, f.seq, f.working, f.bytes FROM thread t JOIN fold f ON f.thread = t.id \
-                   WHERE t.text = ?1";
-        Ok(self.pool.read(|connection| self.rows(connection, sql, [thread.as_str()]))?.pop())
+        let sql = rows_where!("WHERE f.thread = (SELECT id FROM thread WHERE text = ?1)");
+        self.pool.read(|connection| {
+            let found = connection.prepare_cached(sql).and_then(|mut find| {
+                find.query_row([thread.as_str()], |row| Ok(rows::checked(row))).optional()
+            });
+            Ok(match found.map_err(|e| self.fault(&e))? {
+                Some(Checked::Sound(row)) => Some(row),
+                Some(Checked::Corrupt(..)) | None => None,
+            })
+        })
     }
 
     fn of_thread(

@@ -74,7 +74,7 @@ impl Remaking {
     pub fn draft(&self) -> Result<(Appender, Reader), LogFault> {
         create(&self.draft, Sort::Copy)?;
         let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
-        let writer = Appender::new(Arc::clone(&pool), Arc::clone(&self.lock), Sort::Copy)?;
+        let writer = Appender::new(Arc::clone(&pool), Arc::clone(&self.lock), Sort::Copy, None)?;
         Ok((writer, Reader::new(pool)))
     }
 

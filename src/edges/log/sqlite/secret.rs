@@ -35,6 +35,11 @@ impl Secret {
             Err(e) => Err(io_fault(&path, &e)),
         }
     }
+
+    /// Draws a new one, in the place of the one that is there: answers to deliveries of before are refused then.
+    pub(super) fn anew(log: &Path) -> Result<Secret, LogFault> {
+        make(&beside(log, ".secret"))
+    }
 }
 
 /// Written under another name first: a crash must not leave half a secret.

@@ -14,7 +14,8 @@ use super::lock::Lock;
 use super::open::{canonical, look};
 use super::pool::{Manner, connect};
 use super::recent::Recent;
-use super::{damaged, fault};
+use super::rows::Marks;
+use super::{damaged, fault, loss};
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::{Record, head_zero};
@@ -124,18 +125,19 @@ impl<'c> Walk<'c> {
     }
 }
 
-/// The log's last position, and that of its checkpoint, which cannot come after it.
-pub(super) fn ends(connection: &Connection, path: &Path) -> Result<(Position, Position), LogFault> {
-    let sql = "SELECT (SELECT coalesce(max(pos), 0) FROM record), value FROM mark WHERE name = 'checkpoint'";
-    let ends: rusqlite::Result<(i64, i64)> =
-        connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
-    let (last, checkpoint) = ends.map_err(|e| fault(path, None, &e))?;
-    let (last, checkpoint) = (Position(last.unsigned_abs()), Position(checkpoint.unsigned_abs()));
-    if checkpoint > last {
+/// The log's last position, and its marks if they can be trusted. Their checkpoint cannot come after the last position.
+pub(super) fn ends(connection: &Connection, path: &Path) -> Result<(Position, Option<Marks>), LogFault> {
+    let last: rusqlite::Result<i64> =
+        connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0));
+    let last = Position(last.map_err(|e| fault(path, None, &e))?.unsigned_abs());
+    let marks = Marks::read(connection).map_err(|e| fault(path, None, &e))?;
+    if let Some(Marks { checkpoint, .. }) = marks
+        && checkpoint > last
+    {
         let why = format!("records up to the checkpoint at position {} are gone", checkpoint.0);
         return Err(damaged(path, Position(last.0 + 1), why));
     }
-    Ok((last, checkpoint))
+    Ok((last, marks))
 }
 
 /// Verifies the newest `count` records of a log whose last position is `last`.
@@ -162,7 +164,8 @@ pub(super) fn stretch(
 /// SQLite's own structures fit. Changes no byte of it.
 pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
     let path = canonical(path)?;
-    look(&path)?;
+    let sort = look(&path)?;
+    loss::refuse_unreadable(&path, sort)?;
     if Lock::is_held(&path)? {
         return walk_all(&path, Manner::Live);
     }

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
-use super::copy;
 use super::layout::{Sort, connect_writing};
 use super::lock::Lock;
 use super::pool::Pool;
 use super::read::Reader;
 use super::recent::Recent;
-use super::{fault, verify};
+use super::rows;
+use super::tip::{End, Tip};
+use super::{closing, copy, fault, verify};
 use crate::edges::log::{Breach, Rule};
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::limits;
@@ -43,8 +44,10 @@ pub struct Appender {
     pool: Arc<Pool>,
     known: Known,
     sort: Sort,
-    /// The last position of the batch that is prepared.
-    prepared: Option<Position>,
+    /// The last position of the batch that is prepared, and the head of its last record, if it has one.
+    prepared: Option<(Position, Option<Digest>)>,
+    /// How far the log goes, beside it; a copy has none.
+    tip: Option<Tip>,
     _lock: Arc<Lock>,
 }
 
@@ -77,7 +80,12 @@ impl From<rusqlite::Error> for Failure {
 
 impl Appender {
     /// Opens a log that is known to be whole.
-    pub(super) fn new(pool: Arc<Pool>, lock: Arc<Lock>, sort: Sort) -> Result<Appender, LogFault> {
+    pub(super) fn new(
+        pool: Arc<Pool>,
+        lock: Arc<Lock>,
+        sort: Sort,
+        tip: Option<Tip>,
+    ) -> Result<Appender, LogFault> {
         let (connection, last) = reopened(&pool.path, sort)?;
         let known = Known {
             last,
@@ -85,7 +93,7 @@ impl Appender {
             configs: Recent::new(CONFIGS),
             threads: Recent::new(THREADS),
         };
-        Ok(Appender { connection: Some(connection), pool, known, sort, prepared: None, _lock: lock })
+        Ok(Appender { connection: Some(connection), pool, known, sort, prepared: None, tip, _lock: lock })
     }
 }
 
@@ -96,6 +104,9 @@ impl Drop for Appender {
         // costs nothing.
         self.pool.close_idle();
         if let Some(connection) = self.connection.take() {
+            if self.sort == Sort::Log {
+                let _marked = closing::end(&connection);
+            }
             let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
             let _closed = connection.close();
         }
@@ -141,7 +152,7 @@ impl Appender {
         };
         match insert(connection, &mut self.known, batch) {
             Ok(last) => {
-                self.prepared = Some(last);
+                self.prepared = Some((last, batch.records.last().map(|record| record.head)));
                 Ok(last)
             }
             Err(failure) => {
@@ -153,13 +164,14 @@ impl Appender {
 
     /// Keeps what is prepared; in a copy with the bundle that it came from.
     pub fn keep(&mut self, bundle: Option<&copy::Followed>) -> Commit {
-        let (Some(connection), Some(last)) = (&self.connection, self.prepared.take()) else {
+        let (Some(connection), Some((last, head))) = (&self.connection, self.prepared.take()) else {
             return Commit::Unknown("nothing is prepared".into());
         };
         let kept = bundle.map_or(Ok(()), |bundle| copy::set(connection, bundle));
         match kept.and_then(|()| connection.prepare_cached("COMMIT")?.execute([])) {
             Ok(_) => {
                 self.known.last = last;
+                self.tell_tip(last, head);
                 Commit::Committed(last)
             }
             Err(error) => {
@@ -167,6 +179,19 @@ impl Appender {
                 settle(connection, Failure::Database(error))
             }
         }
+    }
+
+    /// Notes beside the log how far it goes, before anybody hears of it.
+    fn tell_tip(&mut self, position: Position, head: Option<Digest>) {
+        if let (Some(tip), Some(head)) = (&mut self.tip, head) {
+            tip.put(End { position, head });
+        }
+    }
+
+    /// Makes the cache ready for what opening reads; says what was wrong with it.
+    pub(super) fn heal(&mut self) -> Result<Option<String>, LogFault> {
+        let Some(connection) = &self.connection else { return Ok(None) };
+        rows::heal(connection).map_err(|e| fault(&self.pool.path, None, &e))
     }
 
     /// Forgets what is prepared.
@@ -204,7 +229,8 @@ impl Appender {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
-        verify::ends(connection, &self.pool.path).map(|(_, checkpoint)| checkpoint)
+        let (_, marks) = verify::ends(connection, &self.pool.path)?;
+        Ok(marks.map(|marks| marks.checkpoint).unwrap_or_default())
     }
 
     /// Verifies every record after a position.
@@ -253,6 +279,9 @@ impl Appender {
         }
         self.known.last = last;
         self.connection = Some(connection);
+        if let ReadBack::Stored(_) = found {
+            self.tell_tip(last, batch.records.last().map(|record| record.head));
+        }
         Ok(found)
     }
 }
@@ -328,13 +357,11 @@ fn insert(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<P
             insert_record(connection, &mut insert, known, last, record)?;
         }
     }
+    let mut rows: Vec<(i64, &Row)> = Vec::with_capacity(batch.rows.len());
     for row in &batch.rows {
-        set_row(connection, known, row)?;
+        rows.push((known.thread(connection, &row.thread)?.id, row));
     }
-    if batch.checkpoint {
-        let mut set = connection.prepare_cached("UPDATE mark SET value = ?1 WHERE name = 'checkpoint'")?;
-        set.execute([signed(last.0)?])?;
-    }
+    rows::set(connection, &rows, batch.checkpoint.then_some(last))?;
     Ok(last)
 }
 
@@ -419,16 +446,6 @@ fn breach_of(error: &rusqlite::Error, record: &Record) -> Option<String> {
         return None;
     };
     Some(Breach(rule, &record.header).to_string())
-}
-
-fn set_row(connection: &Connection, known: &mut Known, row: &Row) -> Result<(), Failure> {
-    let thread = known.thread(connection, &row.thread)?.id;
-    let mut set = connection.prepare_cached(
-        "INSERT INTO fold (thread, seq, working, bytes) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (thread) \
-         DO UPDATE SET seq = excluded.seq, working = excluded.working, bytes = excluded.bytes",
-    )?;
-    set.execute(params![thread, signed(row.seq)?, row.working, row.bytes])?;
-    Ok(())
 }
 
 fn signed(number: u64) -> Result<i64, Failure> {

@@ -1,0 +1,228 @@
+//! The rows of the table `fold` and the marks beside them: how they are written, and which of them can be trusted.
+//!
+//! Both are a cache that spares folding threads again; neither is evidence. A rotten bit in them must not change what a
+//! thread is, so each row has a checksum, and the marks have one over the checkpoint and a sum over the threads at work:
+//! a row that is missing from those shows in it. What does not fit counts as not stored, and is folded again from the
+//! records. Nothing here knows what a row means.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, params};
+use sha2::{Digest as _, Sha256};
+
+use crate::words::ids::ThreadId;
+use crate::words::ports::{Position, Row};
+
+/// Bytes of a row's checksum.
+const SUM: usize = 16;
+
+/// The table, since format 3.
+pub(super) const FOLD: &str = "
+CREATE TABLE fold (
+  thread INTEGER PRIMARY KEY, seq INTEGER NOT NULL, working INTEGER NOT NULL, bytes BLOB NOT NULL,
+  sum BLOB NOT NULL
+) STRICT;
+CREATE INDEX fold_working ON fold (thread) WHERE working = 1;
+";
+
+/// Rows as `checked` reads them.
+macro_rules! rows_where {
+    ($tail:literal) => {
+        concat!(
+            "SELECT f.thread, t.text, f.seq, f.working, f.bytes, f.sum ",
+            "FROM fold f LEFT JOIN thread t ON t.id = f.thread ",
+            $tail
+        )
+    };
+}
+pub(super) use rows_where;
+
+/// What the marks say, if their checksum fits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Marks {
+    /// Opening need only fold what comes after it.
+    pub(super) checkpoint: Position,
+    /// The sum over the threads whose row says that they are at work.
+    working: i64,
+}
+
+/// The rows of the threads at work.
+pub(super) struct Working {
+    /// One for each; a row with a wrong checksum is here without bytes, and its thread is folded again.
+    pub(super) rows: Vec<Row>,
+    /// How many of them have a wrong checksum.
+    pub(super) corrupt: usize,
+    /// Whether these are all threads at work.
+    pub(super) is_complete: bool,
+}
+
+impl Marks {
+    /// Reads them; none where they do not fit together.
+    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Marks>> {
+        let value = |name: &str| -> rusqlite::Result<Option<i64>> {
+            let mut find = connection.prepare_cached("SELECT value FROM mark WHERE name = ?1")?;
+            let found = find.query_row([name], |row| Ok(row.get::<_, i64>(0).ok())).optional()?;
+            Ok(found.flatten())
+        };
+        let (checkpoint, working, sum) = (value("checkpoint")?, value("working")?, value("sum")?);
+        let (Some(checkpoint), Some(working)) = (checkpoint, working) else { return Ok(None) };
+        let Ok(position) = u64::try_from(checkpoint) else { return Ok(None) };
+        let marks = Marks { checkpoint: Position(position), working };
+        Ok((sum == Some(marks.sum())).then_some(marks))
+    }
+
+    /// Writes them.
+    fn write(self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut set =
+            connection.prepare_cached("INSERT OR REPLACE INTO mark (name, value) VALUES (?1, ?2)")?;
+        let checkpoint = i64::try_from(self.checkpoint.0).unwrap_or(i64::MAX);
+        for (name, value) in [("checkpoint", checkpoint), ("working", self.working), ("sum", self.sum())] {
+            set.execute(params![name, value])?;
+        }
+        Ok(())
+    }
+
+    fn sum(self) -> i64 {
+        let parts = [&self.checkpoint.0.to_be_bytes()[..], &self.working.to_be_bytes()];
+        first_eight("systole marks v1", &parts)
+    }
+}
+
+/// Drops every row, so that every thread is folded again.
+pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM fold", [])?;
+    Marks::default().write(connection)
+}
+
+/// Writes rows, and with a checkpoint that opening need only fold what comes after that position. Part of a transaction.
+pub(super) fn set(
+    connection: &Connection,
+    rows: &[(i64, &Row)],
+    checkpoint: Option<Position>,
+) -> rusqlite::Result<()> {
+    if rows.is_empty() && checkpoint.is_none() {
+        return Ok(());
+    }
+    let marks = Marks::read(connection)?;
+    let mut working = marks.map_or(0, |marks| marks.working);
+    for (number, row) in rows {
+        let share = share(row.thread.as_str());
+        let mut find = connection.prepare_cached("SELECT working FROM fold WHERE thread = ?1")?;
+        // Should this word be the corrupt one, the sum does not fit any more, which is found at the next start.
+        let was_working: Option<i64> = find.query_row([number], |row| row.get(0)).optional()?;
+        if was_working == Some(1) {
+            working = working.wrapping_sub(share);
+        }
+        if row.working {
+            working = working.wrapping_add(share);
+        }
+        let mut set = connection.prepare_cached(
+            "INSERT OR REPLACE INTO fold (thread, seq, working, bytes, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        let seq = i64::try_from(row.seq).unwrap_or(i64::MAX);
+        set.execute(params![number, seq, row.working, row.bytes, row_sum(row)])?;
+    }
+    // Marks that became corrupt while the organism runs stay so: the next start then trusts no row.
+    let Some(before) = marks else { return Ok(()) };
+    Marks { checkpoint: checkpoint.unwrap_or(before.checkpoint), working }.write(connection)
+}
+
+/// The rows of the threads at work, held against the marks.
+pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result<Working> {
+    let mut statement = connection.prepare_cached(rows_where!("WHERE f.working = 1 ORDER BY t.text"))?;
+    let mut found = statement.query([])?;
+    let (mut rows, mut sum, mut corrupt) = (Vec::new(), 0_i64, 0);
+    while let Some(row) = found.next()? {
+        match checked(row) {
+            Checked::Sound(row) => rows.push(row),
+            Checked::Corrupt(_, Some(thread)) => {
+                corrupt += 1;
+                rows.push(Row { thread, seq: 0, working: true, bytes: Vec::new() });
+            }
+            Checked::Corrupt(_, None) => continue,
+        }
+        sum = sum.wrapping_add(rows.last().map_or(0, |row| share(row.thread.as_str())));
+    }
+    Ok(Working { rows, corrupt, is_complete: sum == marks.working })
+}
+
+/// Makes ready what opening reads: where the marks do not fit, or a thread at work has no row, every row is dropped.
+/// Says what was wrong, if something was.
+pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let marks = Marks::read(connection)?;
+    let found = marks.map(|marks| working(connection, marks)).transpose()?;
+    match found.filter(|working| working.is_complete) {
+        Some(Working { corrupt: 0, .. }) => Ok(None),
+        Some(Working { corrupt, .. }) => Ok(Some(format!(
+            "{corrupt} rows of its cache (the table fold) were corrupt; their threads are folded again from their records"
+        ))),
+        None => {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            empty(connection)?;
+            connection.execute_batch("COMMIT")?;
+            let why = "its cache (the table fold) was corrupt and was emptied; \
+                       every thread is folded again from its records";
+            Ok(Some(why.to_owned()))
+        }
+    }
+}
+
+/// A row and whether its checksum fits.
+pub(super) enum Checked {
+    /// It does.
+    Sound(Row),
+    /// It does not, or the row cannot be read at all; its number, and its thread where that can be told.
+    Corrupt(i64, Option<ThreadId>),
+}
+
+/// Reads a row of `rows_where!`. A column that is of another type than it should be is corrupt like any other.
+pub(super) fn checked(row: &rusqlite::Row<'_>) -> Checked {
+    let number = row.get(0).unwrap_or_default();
+    let text = match row.get_ref(1) {
+        Ok(ValueRef::Text(text)) => std::str::from_utf8(text).ok(),
+        _ => None,
+    };
+    let Some(thread) = text.and_then(|text| ThreadId::parse(text).ok()) else {
+        return Checked::Corrupt(number, None);
+    };
+    let columns = || -> rusqlite::Result<(i64, i64, Vec<u8>, [u8; SUM])> {
+        Ok((row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+    };
+    if let Ok((seq, working @ (0 | 1), bytes, sum)) = columns()
+        && let Ok(seq) = u64::try_from(seq)
+    {
+        let row = Row { thread: thread.clone(), seq, working: working == 1, bytes };
+        if row_sum(&row) == sum {
+            return Checked::Sound(row);
+        }
+    }
+    Checked::Corrupt(number, Some(thread))
+}
+
+fn row_sum(row: &Row) -> [u8; SUM] {
+    let parts =
+        [row.thread.as_str().as_bytes(), &row.seq.to_be_bytes(), &[u8::from(row.working)], &row.bytes];
+    let hash = hash("systole fold v1", &parts);
+    let mut sum = [0; SUM];
+    sum.copy_from_slice(hash.get(..SUM).unwrap_or(&[0; SUM]));
+    sum
+}
+
+/// What a thread at work adds to the sum.
+fn share(thread: &str) -> i64 {
+    first_eight("systole working v1", &[thread.as_bytes()])
+}
+
+fn first_eight(domain: &str, parts: &[&[u8]]) -> i64 {
+    let hash = hash(domain, parts);
+    hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
+}
+
+/// SHA-256 over the parts, each with its length before it.
+fn hash(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(domain);
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}

@@ -1,0 +1,231 @@
+//! `<log>.tip`: the last position that was acknowledged, and the head of the record there. A log that lost its end verifies
+//! like any other; beside its tip the loss shows.
+//!
+//! It is written after each commit and before anybody hears of it, without a sync. So it may be behind the log: by a commit
+//! after the process was killed, by more after the power failed. It is never ahead of a log that is whole, because the
+//! commit was synced first. Two slots with a checksum each are written in turn, so that a write that is cut short leaves
+//! the other one. It protects against accidents: whoever can write the log can write its tip too.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::io_fault;
+use super::layout::{beside, sync_folder};
+use crate::words::ids::Digest;
+use crate::words::ports::{LogFault, Position};
+
+/// The file's ending.
+pub(super) const ENDING: &str = ".tip";
+/// What a slot begins with.
+const MAGIC: &[u8; 8] = b"systtip1";
+/// Bytes of a slot: the magic, the position, the head, and the first half of a hash over these three.
+const SLOT: usize = 64;
+/// Where the slots are: a page apart, so that one bad block of a disk does not take both.
+const PLACES: [u64; 2] = [0, 4096];
+
+/// The end of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct End {
+    /// The last position; 0 for a log without records.
+    pub(super) position: Position,
+    /// The head of the record there; zeros without one.
+    pub(super) head: Digest,
+}
+
+impl End {
+    /// That of a log without records.
+    pub(super) const EMPTY: End = End { position: Position(0), head: Digest([0; 32]) };
+}
+
+/// What is known of the tip of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// There is no such file.
+    Nothing,
+    /// No slot of it can be read.
+    Corrupt,
+    /// The newest slot that can be read.
+    At {
+        /// What it says.
+        end: End,
+        /// Whether both slots can be read.
+        is_whole: bool,
+        /// The slot to be written next.
+        next: usize,
+    },
+}
+
+/// Reads the tip of a log.
+pub(super) fn find(log: &Path) -> Result<Found, LogFault> {
+    let path = beside(log, ENDING);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(e) => return Err(io_fault(&path, &e)),
+    };
+    Ok(match PLACES.map(|place| slot_at(&bytes, place)) {
+        [Some(first), Some(second)] => {
+            let is_second = second.position > first.position;
+            let (end, next) = if is_second { (second, 0) } else { (first, 1) };
+            Found::At { end, is_whole: true, next }
+        }
+        [Some(end), None] => Found::At { end, is_whole: false, next: 1 },
+        [None, Some(end)] => Found::At { end, is_whole: false, next: 0 },
+        [None, None] => Found::Corrupt,
+    })
+}
+
+fn slot_at(bytes: &[u8], place: u64) -> Option<End> {
+    let slot: &[u8; SLOT] = bytes.get(usize::try_from(place).ok()?..)?.first_chunk()?;
+    let (position, rest) = slot.strip_prefix(MAGIC)?.split_first_chunk()?;
+    let end = End { position: Position(u64::from_be_bytes(*position)), head: Digest(*rest.first_chunk()?) };
+    (slot_of(end) == *slot).then_some(end)
+}
+
+fn slot_of(end: End) -> [u8; SLOT] {
+    let said = [&MAGIC[..], &end.position.0.to_be_bytes(), &end.head.0].concat();
+    let hash = Sha256::digest(&said);
+    let mut slot = [0; SLOT];
+    slot.iter_mut().zip(said.into_iter().chain(hash)).for_each(|(to, from)| *to = from);
+    slot
+}
+
+/// The tip of a log that is open for writing.
+pub(super) struct Tip {
+    path: PathBuf,
+    /// None until the first commit where the tip that is there is to be replaced: it names records that were given up, and
+    /// has to do so until the log says that they were.
+    slots: Option<Slots>,
+}
+
+struct Slots {
+    file: File,
+    next: usize,
+}
+
+impl Tip {
+    /// The tip of a log that ends there, made or brought up to date.
+    pub(super) fn of(log: &Path, found: Found, end: End) -> Result<Tip, LogFault> {
+        let path = beside(log, ENDING);
+        let slots = match found {
+            Found::At { end: was, is_whole: true, next } => {
+                let file = File::options().write(true).open(&path).map_err(|e| io_fault(&path, &e))?;
+                let mut slots = Slots { file, next };
+                if was != end {
+                    slots.put(end).map_err(|e| io_fault(&path, &e))?;
+                }
+                slots
+            }
+            Found::Nothing | Found::Corrupt | Found::At { is_whole: false, .. } => Slots::anew(&path, end)?,
+        };
+        Ok(Tip { path, slots: Some(slots) })
+    }
+
+    /// A tip that replaces the one that is there with the first commit.
+    pub(super) fn replacing(log: &Path) -> Tip {
+        Tip { path: beside(log, ENDING), slots: None }
+    }
+
+    /// Writes how far the log goes now. A tip that cannot be written stays behind, which does no harm to the log, and is
+    /// written again with the next commit.
+    pub(super) fn put(&mut self, end: End) {
+        match &mut self.slots {
+            Some(slots) => drop(slots.put(end)),
+            None => self.slots = Slots::anew(&self.path, end).ok(),
+        }
+    }
+}
+
+impl Slots {
+    /// Written under another name first: a crash must not leave a tip that cannot be read.
+    fn anew(path: &Path, end: End) -> Result<Slots, LogFault> {
+        let draft = beside(path, ".new");
+        let write = || {
+            let file = File::options().write(true).create(true).truncate(true).open(&draft)?;
+            for place in PLACES {
+                file.write_all_at(&slot_of(end), place)?;
+            }
+            file.sync_all()?;
+            fs::rename(&draft, path)?;
+            Ok(file)
+        };
+        let file = write().map_err(|e| io_fault(path, &e))?;
+        sync_folder(path)?;
+        Ok(Slots { file, next: 0 })
+    }
+
+    /// A slot that could not be written is tried again: the other one is still good.
+    fn put(&mut self, end: End) -> std::io::Result<()> {
+        let [first, second] = PLACES;
+        self.file.write_all_at(&slot_of(end), if self.next == 0 { first } else { second })?;
+        self.next = 1 - self.next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("systole-tip-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
+        folder
+    }
+
+    fn end(n: u8) -> End {
+        End { position: Position(u64::from(n)), head: Digest([n; 32]) }
+    }
+
+    #[test]
+    fn the_newest_slot_counts_and_a_flipped_bit_leaves_the_other_one() {
+        let folder = folder("slots");
+        let log = folder.join("organism.db");
+        let mut tip = Tip::of(&log, find(&log).unwrap(), end(1)).unwrap();
+        for n in 2..9 {
+            tip.put(end(n));
+            assert!(
+                matches!(find(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(n))
+            );
+        }
+        let whole = fs::read(log.with_extension("db.tip")).unwrap();
+        let slots = PLACES.map(|place| usize::try_from(place).unwrap());
+        for bit in 0..SLOT * 8 {
+            for (which, place) in slots.into_iter().enumerate() {
+                let mut bytes = whole.clone();
+                bytes[place + bit / 8] ^= 1 << (bit % 8);
+                fs::write(log.with_extension("db.tip"), &bytes).unwrap();
+                let Ok(Found::At { end: found, is_whole: false, next }) = find(&log) else { panic!("{bit}") };
+                assert!(
+                    next == which && found.position >= Position(7),
+                    "bit {bit} of slot {which}: {found:?}"
+                );
+                // Mended by the next start.
+                drop(Tip::of(&log, find(&log).unwrap(), end(8)).unwrap());
+                assert!(
+                    matches!(find(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(8))
+                );
+            }
+        }
+        fs::write(log.with_extension("db.tip"), b"").unwrap();
+        assert_eq!(find(&log), Ok(Found::Corrupt));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_given_up_stays_named_until_the_next_commit() {
+        let folder = folder("replacing");
+        let log = folder.join("organism.db");
+        drop(Tip::of(&log, Found::Nothing, end(9)).unwrap());
+        let mut tip = Tip::replacing(&log);
+        assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(9)));
+        for n in [4, 5] {
+            tip.put(end(n));
+            assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(n)));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

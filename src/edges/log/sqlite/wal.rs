@@ -1,0 +1,88 @@
+//! The header of the write-ahead log. SQLite takes a file with a corrupt header for an empty one, and all commits in it are
+//! lost without a word; so it is looked at before SQLite does. Nothing is written.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::io_fault;
+use super::layout::beside;
+use crate::words::ports::LogFault;
+
+/// The file's ending.
+pub(super) const ENDING: &str = "-wal";
+/// Bytes of the header.
+const HEADER: usize = 32;
+
+/// What is known of a write-ahead log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wal {
+    /// There is no such file.
+    Nothing,
+    /// It holds no commit.
+    Empty,
+    /// Its header is as SQLite wrote it.
+    Sound,
+    /// It is longer than its header, and that is not what SQLite wrote.
+    Corrupt,
+}
+
+/// Looks at the write-ahead log of a log that nobody writes to.
+pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
+    let path = beside(log, ENDING);
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|file| file.take(HEADER as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Wal::Nothing),
+        Err(e) => return Err(io_fault(&path, &e)),
+        Ok(_) => {}
+    }
+    // One that has only its header holds no commit; neither has one whose header was never synced.
+    Ok(match bytes.first_chunk::<HEADER>() {
+        Some(header) if bytes.len() > HEADER && header != &[0; HEADER] => match is_sound(header) {
+            true => Wal::Sound,
+            false => Wal::Corrupt,
+        },
+        _ => Wal::Empty,
+    })
+}
+
+/// Whether the header is what SQLite's file format says: a magic number, the version, a page size, and a checksum over both,
+/// counter and salts.
+fn is_sound(header: &[u8; HEADER]) -> bool {
+    let word =
+        |at: usize| header.get(at..at + 4).and_then(|four| four.first_chunk()).copied().unwrap_or_default();
+    let number = |at: usize| u32::from_be_bytes(word(at));
+    // The last bit of the magic number says how the words of the checksum are read.
+    let summed = |at: usize| match number(0) & 1 {
+        1 => number(at),
+        _ => u32::from_le_bytes(word(at)),
+    };
+    let (mut one, mut two) = (0_u32, 0_u32);
+    for at in [0, 8, 16] {
+        one = one.wrapping_add(summed(at)).wrapping_add(two);
+        two = two.wrapping_add(summed(at + 4)).wrapping_add(one);
+    }
+    number(0) | 1 == 0x377f_0683 && number(4) == 3_007_000 && (number(24), number(28)) == (one, two)
+}
+
+/// Keeps what a damaged write-ahead log holds under another name, for whoever looks for what was lost. One whose header is
+/// corrupt is taken away, because SQLite may refuse it.
+pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
+    let path = beside(log, ENDING);
+    let found = look(log)?;
+    if matches!(found, Wal::Nothing | Wal::Empty) {
+        return Ok(None);
+    }
+    let kept = (1..=1_000).map(|n| beside(log, &format!("-wal.lost-{n}"))).find(|kept| !kept.exists());
+    let Some(kept) = kept else {
+        let why = "a thousand files of lost commits are beside it already; move them away".to_owned();
+        return Err(LogFault::Io { path: path.display().to_string(), why });
+    };
+    let copied = std::fs::copy(&path, &kept).and_then(|_| File::open(&kept)?.sync_all());
+    copied.map_err(|e| io_fault(&kept, &e))?;
+    if found == Wal::Corrupt {
+        std::fs::remove_file(&path).map_err(|e| io_fault(&path, &e))?;
+    }
+    Ok(Some(kept))
+}

@@ -1,0 +1,228 @@
+//! Rot in the cache of a log: bits of the table `fold` and of its marks are flipped, in columns and in the pages of the
+//! file. Each flip gives the threads as they were, or a refusal; never another state and never another chain.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use systole::edges::log::sqlite;
+use systole::pump::event::Happening;
+use systole::pump::wake::{recover, wake};
+use systole::words::flow::Said;
+use systole::words::ids::{Key, Name, ThreadId};
+use systole::words::ports::{Batch, Commit, LogFault, LogReader, LogWriter as _, Row, Unwatched};
+
+use crate::log_records::{Folder, batch, edit_at};
+use crate::organism::folder;
+use crate::program::systole;
+use crate::pump::{Stage, call, final_, name, root, set_timer};
+
+/// A log with a thread at rest, one that waits for an approval, one with a timer, and `sys`. Records came after the
+/// checkpoint, to the thread at rest and to `sys`.
+fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
+    let mut stage = Stage::new();
+    let thread = |key: &str| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12);
+    let (waiting, timed) = (thread("waiting"), thread("timed"));
+    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![final_()]);
+    stage.asks("waiting", "agent", None);
+    stage.says(&waiting, "1", 1, Said::Items(vec![call("guarded")]));
+    stage.asks("timed", "agent", None);
+    let timer = vec![set_timer("id=\"tea\" after=\"1m\"", ""), call("tool")];
+    stage.says(&timed, "1", 1, Said::Items(timer));
+    let rows = rows(&stage);
+    let working: Vec<bool> = [&root(), &waiting, &timed, &ThreadId::sys()]
+        .map(|id| rows.iter().find(|row| row.thread == *id).unwrap().working)
+        .to_vec();
+    assert_eq!(working, [false, true, true, false], "one rests and two are at work");
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let before = stage.records.len();
+    let first = Batch { rows, checkpoint: true, ..batch(stage.records.clone()) };
+    assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
+    stage.happens(Happening::Booted { listeners: vec![name("tool")] });
+    stage.asks("later", "agent", Some(&root()));
+    let after = stage.records.split_off(before);
+    assert!(matches!(opened.writer.commit(&batch(after)), Commit::Committed(_)));
+    (stage, [root(), waiting, timed, ThreadId::sys()])
+}
+
+/// A row for every thread.
+fn rows(stage: &Stage) -> Vec<Row> {
+    let mut rows: Vec<_> = stage.state.threads.values().map(|thread| thread.to_row()).collect();
+    rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
+    rows
+}
+
+/// Every thread by itself, and those that a start takes up.
+fn threads(reader: &dyn LogReader) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
+    let mut woken = BTreeMap::new();
+    for id in reader.threads(100)?.into_iter().chain([ThreadId::sys()]) {
+        woken.extend(wake(reader, &id)?.map(|thread| (id, thread.to_row().bytes)));
+    }
+    let state = recover(reader, &Unwatched)?.state;
+    let taken_up = state.threads.into_iter().filter(|(id, thread)| id.is_sys() || thread.is_at_work());
+    Ok([woken, taken_up.map(|(id, thread)| (id, thread.to_row().bytes)).collect()])
+}
+
+/// What reading gives, and what opening for writing gives in a copy of the files.
+fn looked(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
+    threads(&sqlite::open_reading(log)?)
+}
+
+fn opened(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
+    let copy = Folder::new();
+    std::fs::copy(log, copy.log()).unwrap();
+    threads(&sqlite::open(&copy.log())?.reader)
+}
+
+/// A value with one of its bits flipped.
+fn flipped(value: &Value, bit: usize) -> Option<Value> {
+    match value {
+        Value::Integer(number) => (bit < 64).then(|| Value::Integer(number ^ (1 << bit))),
+        Value::Blob(bytes) => {
+            let mut bytes = bytes.clone();
+            *bytes.get_mut(bit / 8)? ^= 1 << (bit % 8);
+            Some(Value::Blob(bytes))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn c15_a_flipped_bit_in_a_row_or_a_mark_changes_no_thread() {
+    let folder = Folder::new();
+    let (_, ids) = written(&folder);
+    let whole = looked(&folder.log()).unwrap();
+    assert_eq!(opened(&folder.log()).unwrap(), whole);
+    let connection = Connection::open(folder.log()).unwrap();
+    let mut places = Vec::new();
+    for id in ids {
+        let of = format!("WHERE thread = (SELECT id FROM thread WHERE text = '{id}')");
+        places
+            .extend(["seq", "working", "bytes", "sum", "thread"].map(|column| ("fold", column, of.clone())));
+    }
+    for mark in ["checkpoint", "working", "sum"] {
+        places.push(("mark", "value", format!("WHERE name = '{mark}'")));
+    }
+    let mut tried = 0;
+    for (table, column, of) in places {
+        let find = format!("SELECT rowid, {column} FROM {table} {of}");
+        let find = if table == "mark" { find.replace("rowid", "0") } else { find };
+        let (row, value): (i64, Value) =
+            connection.query_row(&find, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let step = if column == "bytes" { 11 } else { 3 };
+        for bit in (0..8 * 4096).step_by(step) {
+            let Some(rotten) = flipped(&value, bit) else { break };
+            let copy = Folder::new();
+            std::fs::copy(folder.log(), copy.log()).unwrap();
+            let set = format!("UPDATE OR IGNORE {table} SET {column} = ?1 {of}");
+            let other = Connection::open(copy.log()).unwrap();
+            other.execute(&set, [&rotten]).unwrap();
+            other.close().unwrap();
+            let place = format!("bit {bit} of {table}.{column}, row {row}");
+            assert_eq!(looked(&copy.log()).as_ref(), Ok(&whole), "{place}");
+            if tried % 7 == 0 {
+                assert_eq!(opened(&copy.log()).as_ref(), Ok(&whole), "{place}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 800, "{tried}");
+}
+
+#[test]
+fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
+    let folder = Folder::new();
+    written(&folder);
+    let whole = looked(&folder.log()).unwrap();
+    let bytes = std::fs::read(folder.log()).unwrap();
+    let connection = Connection::open(folder.log()).unwrap();
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name IN ('fold', 'fold_working', 'mark')";
+    let mut statement = connection.prepare(sql).unwrap();
+    let pages: Vec<u32> =
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+    let pages: Vec<usize> = pages.into_iter().map(|page| usize::try_from(page).unwrap()).collect();
+    assert_eq!(pages.len(), 3);
+    let (mut same, mut refused) = (0, 0);
+    let copy = Folder::new();
+    for bit in pages.iter().flat_map(|page| ((page - 1) * 8192 * 8..page * 8192 * 8).step_by(331)) {
+        let mut rotten = bytes.clone();
+        rotten[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(copy.log(), rotten).unwrap();
+        for found in [looked(&copy.log()), opened(&copy.log())] {
+            match found {
+                Ok(found) => {
+                    assert_eq!(found, whole, "bit {bit}");
+                    same += 1;
+                }
+                Err(LogFault::Damaged { .. }) => refused += 1,
+                Err(other) => panic!("bit {bit}: {other}"),
+            }
+        }
+    }
+    assert!(same > 500 && refused > 0, "{same} as they were, {refused} refused");
+}
+
+#[test]
+fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
+    let folder = Folder::new();
+    let (mut stage, [_, waiting, ..]) = written(&folder);
+    // What a disk gives that lost a write: a row that was right once.
+    let of = format!("(SELECT id FROM thread WHERE text = '{waiting}')");
+    edit_at(&folder.log(), &format!("CREATE TABLE old AS SELECT * FROM fold WHERE thread = {of}"));
+    let before = stage.records.len();
+    stage.steers("operator", "agent", Some(&waiting));
+    let newer = Batch { rows: rows(&stage), checkpoint: true, ..batch(stage.records.split_off(before)) };
+    assert!(!newer.records.is_empty());
+    let mut writer = sqlite::open(&folder.log()).unwrap().writer;
+    assert!(matches!(writer.commit(&newer), Commit::Committed(_)));
+    drop(writer);
+    let whole = looked(&folder.log()).unwrap();
+    for sql in [
+        "INSERT OR REPLACE INTO fold SELECT * FROM old",
+        "DELETE FROM fold WHERE working = 1",
+        "DELETE FROM fold",
+        "DELETE FROM mark",
+        "UPDATE mark SET value = 0 WHERE name = 'checkpoint'; DELETE FROM fold",
+    ] {
+        let copy = Folder::new();
+        std::fs::copy(folder.log(), copy.log()).unwrap();
+        edit_at(&copy.log(), sql);
+        assert_eq!(looked(&copy.log()).as_ref(), Ok(&whole), "{sql}");
+        assert_eq!(opened(&copy.log()).as_ref(), Ok(&whole), "{sql}");
+    }
+}
+
+const FILE: &str = "organism: {name: hello, entry: greeter}
+listeners:
+  greeter: {run: [sh, greeter.sh], mode: once, accepts: [ask], returns: [answer]}
+";
+const GREETER: &str =
+    "cat > /dev/null; echo '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hello</answer>'\n";
+
+#[test]
+fn c15_a_rotten_row_is_named_by_doctor_and_breaks_no_chain() {
+    let folder = folder(&[("organism.yaml", FILE), ("greeter.sh", GREETER)]);
+    assert_eq!(systole(folder.path(), &["ask", "one"]).code, Some(0));
+    let log = folder.path().join("organism.db");
+    let doctor = || systole(folder.path(), &["doctor"]);
+    assert!(doctor().stdout.contains("each what its thread's records give"), "{:?}", doctor());
+    let rows = "UPDATE fold SET bytes = CAST(substr(bytes, 1, 30) || x'00' || substr(bytes, 32) AS BLOB)";
+    edit_at(&log, rows);
+    let ill = doctor();
+    assert_eq!(ill.code, Some(7), "{ill:?}");
+    assert!(ill.stdout.contains("has a wrong checksum") && ill.stdout.contains("systole run"), "{ill:?}");
+    // The thread goes on as if nothing had been, and so does the next one.
+    for arguments in [&["ask", "two", "--thread", "@last"][..], &["ask", "three"]] {
+        let ran = systole(folder.path(), arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{ran:?}");
+    }
+    assert!(sqlite::verify_all(&log).is_ok());
+    assert_eq!(doctor().code, Some(0), "{:?}", doctor());
+    edit_at(&log, "UPDATE fold SET seq = seq - 1");
+    assert_eq!(doctor().code, Some(7));
+    assert_eq!(systole(folder.path(), &["ask", "four", "--thread", "@last"]).code, Some(0));
+    assert!(sqlite::verify_all(&log).is_ok());
+}
