@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::Finding;
+use super::{Finding, evidence};
 use crate::audit::chains;
 use crate::cli::exit::Exit;
 use crate::cli::looking::{absent, mend_of};
@@ -96,6 +96,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
                     kilobytes(bytes),
                 ),
             ));
+            found.extend(evidence::kinship(log));
         }
         Err(fault) => {
             found.push(refused(&fault));
@@ -104,12 +105,13 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
             }
         }
     }
+    found.extend(evidence::structure(log));
     found.push(holder(log, start));
     found.extend(run_file(log));
     found
 }
 
-fn refused(fault: &LogFault) -> Finding {
+pub(super) fn refused(fault: &LogFault) -> Finding {
     let mend = mend_of(fault).unwrap_or("what the message says");
     let mend = match fault {
         LogFault::Damaged { .. } => {
@@ -144,7 +146,7 @@ fn kilobytes(bytes: u64) -> String {
 fn broken_chains(log: &Path) -> Vec<Finding> {
     let listed = sqlite::open_reading(log).and_then(|reader| Ok((reader.threads(usize::MAX)?, reader)));
     let (threads, reader) = match listed {
-        Ok(listed) => listed,
+        Ok((threads, reader)) => (threads, reader.as_claimed()),
         Err(fault) => {
             let mend = "a backup: the list of threads itself cannot be read";
             return vec![Finding::problem("chains", fault.to_string(), mend, Exit::Log)];

@@ -15,6 +15,7 @@ mod read;
 mod recent;
 mod remake;
 mod secret;
+mod structure;
 mod verify;
 mod write;
 
@@ -29,6 +30,7 @@ pub use open::{Opened, followed, format, open, open_copy, open_reading};
 pub use read::Reader;
 pub use remake::{Difference, Remaking};
 pub use secret::Secret;
+pub use structure::{Oddity, oddities};
 pub use verify::{Summary, verify_all};
 pub use write::Appender;
 
