@@ -176,6 +176,8 @@ pub struct Call {
     pub attempts: u32,
     /// How many of the due turn's attempts died with the pump, which no listener is blamed for.
     pub lost_with_pump: u32,
+    /// How many of those had their number on record, so their deliveries were handed out or about to be.
+    pub deaths_on_record: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
     /// What its listener has on record about models for the due turn.
