@@ -45,7 +45,7 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     let (children, documents) = (looked.children, looked.documents);
     if looked.misfits.is_empty() {
         let words =
-            format!("{children} children fit what their parents say, {documents} named documents are there");
+            format!("child threads: {children}, named documents: {documents}, all as other records say");
         return vec![Finding::fine("evidence", words)];
     }
     let mut found = Vec::new();

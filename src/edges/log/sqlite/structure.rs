@@ -122,7 +122,7 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<Oddity>> {
         let sql = format!("SELECT coalesce(max(id), 0) - count(*) FROM {table}");
         let missing: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
         if missing != 0 {
-            add(format!("table {table}"), &format!("has {missing} rows less than it was given"));
+            add(format!("table {table}"), &format!("lacks rows that it was given: {missing}"));
         }
     }
     let used = "SELECT kind FROM record UNION SELECT sender FROM record UNION SELECT addressee FROM record \
@@ -134,7 +134,7 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<Oddity>> {
     for (table, sql) in unused {
         let count: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
         if count != 0 {
-            add(format!("table {table}"), &format!("has {count} rows that no record refers to any more"));
+            add(format!("table {table}"), &format!("has rows that no record refers to any more: {count}"));
         }
     }
     Ok(odd)
