@@ -1,7 +1,8 @@
 //! Each thread's chain by itself: which hold and which do not, once something is known to be wrong.
 //!
 //! `edges::log::sqlite::verify_all` says whether a log is whole and where it breaks first; this says
-//! how far the damage goes, so that somebody can tell what may still be trusted. It changes nothing.
+//! how far the damage goes, so that somebody can tell what may still be trusted. It changes nothing, and
+//! takes a reader of the file as it is: one that verifies ends at the first page with damage.
 
 use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, LogReader, Position};

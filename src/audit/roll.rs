@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::columns::{self, COLUMNS, cut};
 use super::glance::{glance, told};
+use super::pauses::Pause;
 use super::posts::Posts;
 use super::whole::Whole;
 use super::why::{Standing, brief};
@@ -34,6 +35,8 @@ pub struct Entry {
     pub thread: ThreadId,
     /// Its state.
     pub life: Life,
+    /// What holds it, where it is paused.
+    pub paused: Option<Pause>,
     /// Since when: for a working one since its oldest leaf waits, else since its last record.
     pub since: Millis,
     /// What it waits for, or how it ended last.
@@ -95,7 +98,8 @@ fn entry(
     let at_work = |id: &ThreadId| whole.at_work(id);
     let purses = thread.purses.keys().filter(|purse| thread.calls.values().any(|c| c.purse == **purse));
     let used = purses.fold(Use::default(), |sum, purse| sum.and(used_under(&at_work, thread, *purse)));
-    Ok(Entry { thread: thread.id.clone(), life, since, words, used })
+    let paused = whole.paused(reader, &thread.id)?;
+    Ok(Entry { thread: thread.id.clone(), life, paused, since, words, used })
 }
 
 /// How the thread's last top call ended; empty where that is not among its newest records.
@@ -131,25 +135,36 @@ impl Entry {
     pub fn line(&self, now: Millis, children: bool) -> String {
         let id_columns = if children { CHILD_COLUMNS } else { ROOT_COLUMNS };
         let id = columns::thread(&self.thread, id_columns);
-        let since = spoken(now.since(self.since));
+        let since = self.paused.as_ref().map_or(self.since, |pause| pause.since);
+        let since = spoken(now.since(since));
         let pad = |text: &str, columns: usize| {
             let blanks = columns.saturating_sub(columns::width(text));
             [text, &" ".repeat(blanks)].concat()
         };
-        let head = [
-            pad(&id, id_columns),
-            pad(self.life.as_str(), STATE_COLUMNS),
-            pad(&since, SINCE_COLUMNS),
-            self.words.clone(),
-        ];
+        let head =
+            [pad(&id, id_columns), pad(self.state(), STATE_COLUMNS), pad(&since, SINCE_COLUMNS), self.told()];
         cut(head.join("  ").trim_end(), COLUMNS)
+    }
+
+    fn state(&self) -> &'static str {
+        if self.paused.is_some() { "paused" } else { self.life.as_str() }
+    }
+
+    /// What it waits for, behind what holds it.
+    fn told(&self) -> String {
+        match &self.paused {
+            Some(pause) if self.words.is_empty() => pause.brief(&self.thread),
+            Some(pause) => format!("{}; {}", pause.brief(&self.thread), self.words),
+            None => self.words.clone(),
+        }
     }
 
     /// The entry for programs.
     pub fn as_json(&self) -> Value {
         json!({
             "thread": self.thread.as_str(),
-            "state": self.life.as_str(),
+            "state": self.state(),
+            "paused": self.paused.as_ref().map(Pause::as_json),
             "since": self.since.to_string(),
             "words": self.words,
             "used": {
@@ -172,6 +187,7 @@ mod tests {
         let entry = Entry {
             thread: ThreadId::parse(&thread).unwrap(),
             life: Life::Working,
+            paused: None,
             since: Millis(0),
             words: "日本語のとても長いテキスト".repeat(20),
             used: Use::default(),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use systole_kit::money::Money;
 
 use super::glance::attribute;
+use super::pauses::{self, Pause};
 use crate::pump::state::{Book, State, Thread};
 use crate::pump::{pausing, wake};
 use crate::words::composition::{Composition, Listener};
@@ -102,6 +103,16 @@ impl Whole {
             Some(thread) => Ok(Some(thread.clone())),
             None => wake::wake(reader, id),
         }
+    }
+
+    /// The pause that holds a thread, if one does.
+    pub fn paused(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Pause>, LogFault> {
+        pauses::holding(reader, &|id| self.thread(reader, id), id)
+    }
+
+    /// The pause of everything, if there is one.
+    pub fn all_paused(&self, reader: &dyn LogReader) -> Result<Option<Pause>, LogFault> {
+        pauses::of_everything(reader, &|id| self.thread(reader, id))
     }
 
     /// A thread that is at work.

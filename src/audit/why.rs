@@ -16,6 +16,7 @@ pub use wording::{Asker, brief, ends, report};
 use systole_kit::money::Money;
 
 use super::glance::glance;
+use super::pauses::Pause;
 use super::posts::{Post, Posts};
 use super::whole::Whole;
 use crate::pump::state::{Call, Life, Purse, Stand, Thread, used_under};
@@ -38,6 +39,8 @@ pub struct Standing {
     pub thread: ThreadId,
     /// Whether it is at work.
     pub life: Life,
+    /// What holds it, where it is paused.
+    pub paused: Option<Pause>,
     /// When its last record was made.
     pub touched: Millis,
     /// Its last record.
@@ -157,6 +160,7 @@ impl Standing {
         Ok(Standing {
             thread: thread.id.clone(),
             life: thread.life(),
+            paused: whole.paused(reader, &thread.id)?,
             touched: thread.touched,
             seq: thread.seq,
             reasons,
@@ -164,6 +168,11 @@ impl Standing {
             models: models(whole, thread),
             times: times(whole, thread),
         })
+    }
+
+    /// The word for its state.
+    pub fn state(&self) -> &'static str {
+        if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }
 
     /// The reason why that call is not over.

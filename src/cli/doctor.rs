@@ -1,6 +1,7 @@
 //! `systole doctor`: whether everything is there that an organism needs, and whether its log is whole;
 //! with each thing that is not, the mend.
 
+mod evidence;
 mod folds;
 mod machine;
 mod store;
@@ -86,11 +87,13 @@ impl Doctor {
         let mut found = machine::examine();
         let loaded = self.place.load();
         found.extend(store::organism(&loaded));
-        let log: Option<PathBuf> = self.place.given_log().or_else(|| loaded.ok().map(|file| file.log));
+        let of_file = loaded.as_ref().ok().map(|file| file.log.clone());
+        let log: Option<PathBuf> = self.place.given_log().or(of_file);
         match log {
             Some(log) => {
                 let log: PathBuf = log.components().collect();
                 found.extend(store::log(&log, &self.place.run_command()));
+                found.extend(loaded.iter().flat_map(|file| evidence::orphans(&log, &file.composition)));
             }
             None => {
                 let mend = "--log PATH, or an organism's file that can be read";

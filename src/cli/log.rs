@@ -1,6 +1,7 @@
 //! `systole log`: the records of a thread, or of the whole log, as lines for people, as JSON or as the
 //! bytes that were stored.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::day;
 use crate::audit::narrate::{as_json, narrate};
+use crate::edges::log::sqlite::Reader;
 use crate::words::ids::{Digest, ThreadId};
 use crate::words::ports::{LogFault, LogReader as _, Position};
 use crate::words::record::{Kind, Record, head_zero};
@@ -19,6 +21,8 @@ use crate::words::record::{Kind, Record, head_zero};
 const PAGE: usize = 512;
 /// Records shown of a whole log where nothing says from where on.
 const NEWEST: u64 = 100;
+/// Threads whose last head is remembered while records are shown; that of any other is looked up.
+const HEADS: usize = 16_384;
 /// How often a log that is followed is looked at. Another process writes it and tells nobody.
 const LOOK_MS: u64 = 200;
 
@@ -69,6 +73,8 @@ impl From<io::Error> for Over {
 
 struct Printing<'a, W> {
     looking: &'a Looking,
+    /// The log as the file has it: damage is shown, and said to be that.
+    reader: Reader,
     thread: Option<ThreadId>,
     form: Form,
     /// The next record: its number in the thread, or its position.
@@ -77,9 +83,9 @@ struct Printing<'a, W> {
     day: String,
     /// Whether the thread was seen to end.
     ended: bool,
-    /// The head of the thread's chain before the next record; none where several threads are shown.
-    head: Option<Digest>,
-    /// Whether every record that was shown continues its chain.
+    /// The last record of each thread that was shown, with the head that the file claims after it.
+    heads: HashMap<ThreadId, (u64, Digest)>,
+    /// Whether every record that was shown continues its chain, and none is missing between them.
     sound: bool,
     out: W,
 }
@@ -117,13 +123,18 @@ impl Log {
             (false, false) => Form::Lines,
         };
         let out = io::BufWriter::new(io::stdout().lock());
-        let head = match &thread {
-            Some(thread) => Some(head_before(&looking, thread, next)?),
-            None => None,
+        let mut printing = Printing {
+            looking: &looking,
+            reader: looking.reader.as_claimed(),
+            thread,
+            form,
+            next,
+            day: String::new(),
+            ended: false,
+            heads: HashMap::new(),
+            sound: true,
+            out,
         };
-        let day = String::new();
-        let mut printing =
-            Printing { looking: &looking, thread, form, next, day, ended: false, head, sound: true, out };
         match printing.run(self.follow) {
             Ok(()) | Err(Over::Unread) if printing.sound => Ok(Exit::Done),
             Ok(()) | Err(Over::Unread) => {
@@ -135,35 +146,46 @@ impl Log {
     }
 }
 
-/// The head of a thread's chain before one of its records, as the record before that claims it.
-fn head_before(looking: &Looking, thread: &ThreadId, seq: u64) -> Result<Digest, Exit> {
-    if seq > 1 {
-        let before = looking.reader.of_thread(thread, seq - 1, 1).map_err(|fault| looking.fault(&fault))?;
-        if let Some((_, record)) = before.first() {
-            return Ok(record.head);
-        }
-    }
-    Ok(head_zero(thread))
-}
-
 impl<W: Write> Printing<'_, W> {
     /// Says where a record does not continue its chain. It is shown all the same: whoever looks into
     /// damage has to see it.
-    fn check(&mut self, position: Position, record: &Record) {
-        let Some(head) = &mut self.head else { return };
-        if !record.verifies(std::mem::replace(head, record.head)) {
-            self.sound = false;
-            let (seq, position) = (record.header.seq, position.0);
-            let before = seq.saturating_sub(1);
-            let words =
-                format!("error: record {seq} does not follow record {before}, at position {position}");
-            self.looking.screen.say(words);
+    fn check(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
+        let (thread, seq) = (&record.header.thread, record.header.seq);
+        if self.thread.is_none() && position.0 != self.next {
+            let missing = format!("error: positions {} to {} are missing", self.next, position.0 - 1);
+            self.unsound(&missing);
         }
+        let (last, head) = match self.heads.get(thread) {
+            Some(known) => *known,
+            None => self.before(thread, seq)?,
+        };
+        if last + 1 != seq || !record.verifies(head) {
+            let place = format!("at position {} of the log, thread {thread}", position.0);
+            self.unsound(&format!("error: record {seq} does not follow record {}, {place}", seq - 1));
+        }
+        if self.heads.len() == HEADS {
+            self.heads.clear();
+        }
+        self.heads.insert(thread.clone(), (seq, record.head));
+        Ok(())
+    }
+
+    fn unsound(&mut self, words: &str) {
+        self.sound = false;
+        self.looking.screen.say(words);
+    }
+
+    /// The record before one of a thread, with the head that it claims.
+    fn before(&self, thread: &ThreadId, seq: u64) -> Result<(u64, Digest), LogFault> {
+        let before = seq.saturating_sub(1);
+        let found = if before == 0 { None } else { self.reader.of_thread(thread, before, 1)?.pop() };
+        let found = found.filter(|(_, record)| record.header.seq == before);
+        Ok(found.map_or_else(|| (0, head_zero(thread)), |(_, record)| (before, record.head)))
     }
 
     fn run(&mut self, follow: bool) -> Result<(), Over> {
         loop {
-            while self.page()? == PAGE {}
+            while self.page(PAGE)? {}
             self.out.flush()?;
             if !follow || self.ended {
                 return Ok(());
@@ -172,20 +194,24 @@ impl<W: Write> Printing<'_, W> {
         }
     }
 
-    /// Prints the next records, and tells how many there were.
-    fn page(&mut self) -> Result<usize, Over> {
-        let reader = &self.looking.reader;
-        let page = match &self.thread {
-            Some(thread) => reader.of_thread(thread, self.next, PAGE)?,
-            None => reader.after(Position(self.next - 1), PAGE)?,
+    /// Prints the next records, at most so many, and tells whether there may be more.
+    fn page(&mut self, most: usize) -> Result<bool, Over> {
+        let read = match &self.thread {
+            Some(thread) => self.reader.of_thread(thread, self.next, most),
+            None => self.reader.after(Position(self.next - 1), most),
+        };
+        let page = match read {
+            // Some record of the page cannot even be read: those before it are shown one by one.
+            Err(LogFault::Damaged { .. }) if most > 1 => return self.page(1),
+            read => read?,
         };
         for (position, record) in &page {
+            self.check(*position, record)?;
             self.next = 1 + if self.thread.is_some() { record.header.seq } else { position.0 };
             self.ended |= self.thread.is_some() && record.header.kind == Kind::Terminal;
-            self.check(*position, record);
             self.one(*position, record)?;
         }
-        Ok(page.len())
+        Ok(page.len() == most)
     }
 
     fn one(&mut self, position: Position, record: &Record) -> io::Result<()> {

@@ -10,6 +10,7 @@ use super::here;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::finding::{self, NotFound};
+use crate::audit::pauses::Pause;
 use crate::audit::whole::Whole;
 use crate::console::client::{Client, Unheard};
 use crate::edges::clock::WallClock;
@@ -103,6 +104,19 @@ impl Looking {
             Some(Ok(Ok(found))) => found.workers,
             Some(Ok(Err(refusal))) => unknown(&refusal.message),
             Some(Err(unheard)) => unknown(&unheard.to_string()),
+        }
+    }
+
+    /// The pause of everything, if there is one.
+    pub(super) fn all_paused(&self, whole: &Whole) -> Result<Option<Pause>, Exit> {
+        whole.all_paused(&self.reader).map_err(|fault| self.fault(&fault))
+    }
+
+    /// Says that everything is paused, where that is so.
+    pub(super) fn say_if_paused(&self, pause: Option<&Pause>) {
+        if let Some(pause) = pause {
+            let sentence = pause.sentence(&ThreadId::sys(), self.now);
+            self.screen.say(format!("everything is {sentence}; end it with: {}", pause.command()));
         }
     }
 

@@ -9,8 +9,10 @@ use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::thread_name;
+use crate::audit::columns::plain;
+use crate::audit::pauses;
 use crate::console::client::{Client, Unheard};
-use crate::console::told::{Refusal, Steered};
+use crate::console::told::{Held, Refusal, Steered};
 use crate::organism::runfile::RunFile;
 use crate::organism::waiting::Reply;
 use crate::words::ids::{Name, ThreadId};
@@ -97,7 +99,10 @@ impl Which {
         let exit = match organism.front().pause(by, thread.clone(), halts, note).await {
             Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
             Some(Reply::Done | Reply::Receipt(..)) => {
-                done(screen, &Steered { thread: thread.map(|id| id.to_string()), paused: halts })
+                let held = thread.as_ref().filter(|_| !halts);
+                let held = held.and_then(|id| pauses::in_log(&**organism.reader(), id).ok().flatten());
+                let held = held.map(Held::from);
+                done(screen, &Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
             }
             None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
         };
@@ -118,9 +123,23 @@ fn done(screen: Screen, steered: &Steered) -> Exit {
                 .say([what, " is paused, with all below it; systole resume ", id, " lets it go on"].concat());
         }
         (true, None) => screen.say("everything is paused; systole resume --all lets it go on"),
-        (false, _) => screen.say([what, " goes on"].concat()),
+        (false, Some(_)) => match &steered.held {
+            Some(held) => still_held(screen, what, held),
+            None => screen.say([what, " goes on"].concat()),
+        },
+        (false, None) => screen.say("everything goes on; threads that were paused one by one stay paused"),
     }
     Exit::Done
+}
+
+/// Says that a thread does not go on though its own pause has ended.
+fn still_held(screen: Screen, thread: &str, held: &Held) {
+    let whose = held.thread.as_ref().map_or("everything".to_owned(), |above| format!("{above}, above it,"));
+    let note = held.note.as_deref().map_or_else(String::new, |note| format!(": {}", plain(note)));
+    let (by, since) = (plain(&held.by), &held.since);
+    screen.say(format!("{thread} does not go on: {whose} is still paused by {by} since {since}{note}"));
+    let which = held.thread.as_deref().unwrap_or("--all");
+    screen.say(format!("  try: systole resume {which}"));
 }
 
 fn not_done(screen: Screen, refusal: &Refusal) -> Exit {

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
+use crate::audit::pauses::Pause;
 use crate::audit::roll;
 
 /// Which threads are listed.
@@ -31,12 +32,14 @@ impl Ps {
         let whole = looking.whole()?;
         let entries = roll::call(&looking.reader, &whole, looking.now, self.most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
+        let paused = looking.all_paused(&whole)?;
         if looking.screen.json {
             let threads: Vec<_> = entries.iter().map(roll::Entry::as_json).collect();
             let workers = looking.workers();
-            looking
-                .screen
-                .value(&json!({"running": looking.running, "threads": threads, "workers": workers}));
+            let paused = paused.as_ref().map(Pause::as_json);
+            looking.screen.value(
+                &json!({"running": looking.running, "paused": paused, "threads": threads, "workers": workers}),
+            );
             return Ok(Exit::Done);
         }
         for entry in &entries {
@@ -51,6 +54,7 @@ impl Ps {
             let counts: Vec<String> = counts.collect();
             looking.screen.say(["workers over NATS: ", &counts.join(", ")].concat());
         }
+        looking.say_if_paused(paused.as_ref());
         looking.say_if_still();
         Ok(Exit::Done)
     }

@@ -17,6 +17,7 @@ use super::hosting::{Part, Role};
 use super::live::{self, Live};
 use super::place::{Place, quoted};
 use super::screen::Screen;
+use crate::audit::orphans::Orphan;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
 use crate::console::told;
@@ -173,7 +174,8 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     let (status, reachable) = (told::Status::of(organism.front()), organism.reachable());
     if screen.json {
         let broker = told::OwnBroker::of(reachable);
-        return screen.value(&told::Started { status, listen: address.to_string(), log, broker });
+        let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
+        return screen.value(&told::Started { status, listen: address.to_string(), log, broker, orphans });
     }
     let run_file = RunFile::path(log).display().to_string();
     screen.say([&status.organism, " runs as process ", &status.pid.to_string()].concat());
@@ -187,6 +189,10 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     }
     screen.say(["it listens on http://", &address.to_string(), "; the token is in ", &run_file].concat());
     screen.say(["its log is ", &log.display().to_string()].concat());
+    for orphan in organism.orphans() {
+        screen.say(orphan.words());
+        screen.say(format!("  try: {}", orphan.mend()));
+    }
     if !address.ip().is_loopback() {
         screen.say("other machines reach it, and without TLS: whoever sees its traffic has the token");
     }

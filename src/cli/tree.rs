@@ -1,10 +1,13 @@
 //! `systole tree`: what came of a message, as a tree of calls, items, answers and threads.
 
 use clap::Args;
+use serde_json::Value;
 
 use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
+use crate::audit::columns::wrapped;
+use crate::audit::pauses::Pause;
 use crate::audit::posts::Posts;
 use crate::audit::tree;
 use crate::audit::why::{Reason, Standing};
@@ -38,12 +41,22 @@ impl Tree {
         let standing =
             Standing::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
         let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&Reason> { standing.find(thread, call) };
+        let paused = standing.paused.as_ref();
         if screen.json {
-            screen.value(&tree::to_json(&tree, &reasons, now));
+            let mut drawn = tree::to_json(&tree, &reasons, now);
+            if let Some(fields) = drawn.as_object_mut() {
+                fields.insert("state".to_owned(), standing.state().into());
+                fields.insert("paused".to_owned(), paused.map_or(Value::Null, Pause::as_json));
+            }
+            screen.value(&drawn);
             return Ok(Exit::Done);
         }
-        let life = thread.life().as_str();
-        tree::draw(&tree, life, &reasons, now).iter().for_each(|line| screen.drawn(line));
+        let mut lines = tree::draw(&tree, standing.state(), &reasons, now);
+        if let Some(pause) = paused {
+            let held = wrapped("  ", 4, &format!("{}; {}", pause.sentence(&id, now), pause.command()));
+            lines.splice(1..1, held);
+        }
+        lines.iter().for_each(|line| screen.drawn(line));
         looking.say_if_still();
         Ok(Exit::Done)
     }

@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::width;
+use crate::audit::pauses::Pause;
 use crate::audit::posts::Posts;
 use crate::audit::why::{
     self, Asker, Bought, Cause, Kept, Reason, Standing, Timed, Wait, brief, ends, report,
@@ -57,9 +58,11 @@ impl Why {
         let standings: Vec<Standing> =
             standings.collect::<Result<_, _>>().map_err(|fault| looking.fault(&fault))?;
         let waits = why::waits(&standings, looking.now);
+        let paused = looking.all_paused(&whole)?;
         if screen.json {
             let waits: Vec<Value> = waits.iter().map(|wait| wait_json(wait, looking.now)).collect();
-            screen.value(&json!({"running": looking.running, "waits": waits}));
+            let paused = paused.as_ref().map(Pause::as_json);
+            screen.value(&json!({"running": looking.running, "paused": paused, "waits": waits}));
             return Ok(Exit::Done);
         }
         let mut lines = why::in_lines(&waits, looking.now);
@@ -70,6 +73,7 @@ impl Why {
         if waits.is_empty() {
             screen.say("nothing waits; systole ps lists the threads that rest or have ended");
         }
+        looking.say_if_paused(paused.as_ref());
         say_who_is_missing(&looking, &standings);
         looking.say_if_still();
         Ok(Exit::Done)
@@ -107,7 +111,8 @@ fn wait_json(wait: &Wait, now: Millis) -> Value {
 fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
     json!({
         "thread": standing.thread.as_str(),
-        "state": standing.life.as_str(),
+        "state": standing.state(),
+        "paused": standing.paused.as_ref().map(Pause::as_json),
         "running": running,
         "touched": standing.touched.to_string(),
         "waits": standing.life == Life::Working,

@@ -36,6 +36,12 @@ pub enum Unheard {
         /// What does not fit.
         words: String,
     },
+    /// An organism answers, and cannot read its log any further.
+    #[error("the log cannot be read: {words}")]
+    Broken {
+        /// Why not.
+        words: String,
+    },
     /// Nothing came in time.
     #[error("nothing more came in time")]
     TooLate,
@@ -240,7 +246,7 @@ struct Frames {
 
 impl Frames {
     fn next(&mut self) -> Option<Result<told::Heard, Unheard>> {
-        let (mut line, mut is_spoken) = (String::new(), false);
+        let (mut line, mut kind) = (String::new(), String::new());
         loop {
             line.clear();
             match self.lines.read_line(&mut line) {
@@ -249,25 +255,30 @@ impl Frames {
                 Err(error) => return Some(Err(self.broken(&error))),
             }
             if let Some(event) = line.strip_prefix("event:") {
-                is_spoken = event.trim() == told::Spoken::EVENT;
+                event.trim().clone_into(&mut kind);
             }
             // The data line has everything else; the id repeats what stands in it.
             if let Some(json) = line.strip_prefix("data:") {
-                return Some(self.read(json.trim(), is_spoken));
+                return Some(self.read(json.trim(), &kind));
             }
         }
     }
 
-    fn read(&self, json: &str, is_spoken: bool) -> Result<told::Heard, Unheard> {
-        let read = match is_spoken {
-            true => serde_json::from_str(json).map(told::Heard::Spoken),
-            false => serde_json::from_str(json).map(|record| told::Heard::Record(Box::new(record))),
-        };
-        read.map_err(|error| Unheard::Strange {
+    fn read(&self, json: &str, kind: &str) -> Result<told::Heard, Unheard> {
+        let strange = |words: String| Unheard::Strange {
             address: self.address.clone(),
             status: StatusCode::OK.as_u16(),
-            words: error.to_string(),
-        })
+            words,
+        };
+        let read = match kind {
+            told::Spoken::EVENT => serde_json::from_str(json).map(told::Heard::Spoken),
+            told::Refusal::EVENT => match serde_json::from_str::<told::Refusal>(json) {
+                Ok(refusal) => return Err(Unheard::Broken { words: refusal.message }),
+                Err(error) => Err(error),
+            },
+            _ => serde_json::from_str(json).map(|record| told::Heard::Record(Box::new(record))),
+        };
+        read.map_err(|error| strange(error.to_string()))
     }
 
     fn broken(&self, error: &std::io::Error) -> Unheard {

@@ -15,9 +15,11 @@ use super::told;
 use crate::edges::tasks::{self, Kind};
 use crate::organism::front::{Front, Reading};
 use crate::organism::spoken::Hearing;
+use crate::words::codes::Code;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, Position};
 use crate::words::record::Record;
+use crate::words::refusal::Refusal;
 
 /// Records read at once: with the largest bodies still only some tens of megabytes.
 const PAGE: usize = 32;
@@ -131,7 +133,7 @@ impl Watching {
 }
 
 /// What comes to a watcher as a stream for one client.
-pub(super) struct Events(mpsc::Receiver<told::Heard>);
+pub(super) struct Events(mpsc::Receiver<Result<told::Heard, told::Refusal>>);
 
 impl Events {
     /// Starts reading. `seat` is given back when the client is gone.
@@ -147,15 +149,21 @@ impl Events {
                 let records = match came {
                     Ok(Some(Came::Records(records))) => records,
                     // Who does not read hears less.
-                    Ok(Some(Came::Spoken(spoken))) => match to_client.try_send(told::Heard::Spoken(spoken)) {
-                        Ok(()) | Err(TrySendError::Full(_)) => continue,
-                        Err(TrySendError::Closed(_)) => return,
-                    },
+                    Ok(Some(Came::Spoken(spoken))) => {
+                        match to_client.try_send(Ok(told::Heard::Spoken(spoken))) {
+                            Ok(()) | Err(TrySendError::Full(_)) => continue,
+                            Err(TrySendError::Closed(_)) => return,
+                        }
+                    }
                     Ok(None) => return,
-                    Err(fault) => return tracing::error!(%fault, "a stream of events ended"),
+                    Err(fault) => {
+                        tracing::error!(%fault, "a stream of events ended");
+                        let _client_is_gone = to_client.send(Err(told_of(&fault))).await;
+                        return;
+                    }
                 };
                 for record in records {
-                    if to_client.send(told::Heard::Record(Box::new(record))).await.is_err() {
+                    if to_client.send(Ok(told::Heard::Record(Box::new(record)))).await.is_err() {
                         return;
                     }
                 }
@@ -167,10 +175,19 @@ impl Events {
     }
 }
 
-impl Stream for Events {
-    type Item = told::Heard;
+/// What a client is told when the log cannot be read on.
+fn told_of(fault: &LogFault) -> told::Refusal {
+    let code = match fault {
+        LogFault::Damaged { .. } => Code::DamagedThread,
+        _ => Code::IngressUnavailable,
+    };
+    told::Refusal::from(&Refusal::new(code, fault.to_string()).mended_by("systole doctor, where the log is"))
+}
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<told::Heard>> {
+impl Stream for Events {
+    type Item = Result<told::Heard, told::Refusal>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(cx)
     }
 }

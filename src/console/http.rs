@@ -276,13 +276,14 @@ impl futures_core::Stream for Frames {
     }
 }
 
-/// Words have no id, so that the last id of a client stays its place in the log.
-fn frame(heard: &told::Heard) -> Result<Event, axum::Error> {
+/// Words and a fault have no id, so that the last id of a client stays its place in the log.
+fn frame(heard: &Result<told::Heard, told::Refusal>) -> Result<Event, axum::Error> {
     match heard {
-        told::Heard::Record(record) => {
+        Ok(told::Heard::Record(record)) => {
             Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
         }
-        told::Heard::Spoken(spoken) => Event::default().event(told::Spoken::EVENT).json_data(spoken),
+        Err(refusal) => Event::default().event(told::Refusal::EVENT).json_data(refusal),
+        Ok(told::Heard::Spoken(spoken)) => Event::default().event(told::Spoken::EVENT).json_data(spoken),
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::http::{Asked, Caller, Desk, plain, refused, stopping};
 use super::told;
+use crate::audit::pauses;
 use crate::organism::order::Order;
 use crate::organism::waiting::Reply;
 use crate::words::approval::{ApprovalId, Says};
@@ -121,6 +122,13 @@ pub(super) async fn resume_all(
     steer(&desk, by, None, false, query).await
 }
 
+/// What holds a thread whose own pause has ended. If the log cannot be read, nothing is said of that.
+async fn held(desk: &Desk, thread: ThreadId) -> Option<told::Held> {
+    let reader = desk.front.reader().clone();
+    let looked = tokio::task::spawn_blocking(move || pauses::in_log(&*reader, &thread)).await;
+    looked.ok()?.ok()?.map(told::Held::from)
+}
+
 async fn steer(desk: &Desk, by: Name, thread: Option<&str>, halts: bool, query: Asked<Noted>) -> Response {
     let thread = match thread.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
@@ -134,7 +142,12 @@ async fn steer(desk: &Desk, by: Name, thread: Option<&str>, halts: bool, query: 
     };
     match desk.front.pause(by, thread.clone(), halts, note).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
-            Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts }).into_response()
+            let held = match &thread {
+                Some(id) if !halts => held(desk, id.clone()).await,
+                _ => None,
+            };
+            Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
+                .into_response()
         }
         Some(Reply::Refused(refusal)) => refused(&refusal),
         None => stopping(),

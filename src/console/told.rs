@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::pauses::Pause;
 use crate::organism::broker::{self, Reachable};
 use crate::organism::front::Front;
 use crate::organism::spoken;
@@ -76,6 +77,11 @@ pub struct CameOf {
     /// The payload, as it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
+}
+
+impl Refusal {
+    /// The kind of the last event of a stream that ends because the log cannot be read.
+    pub const EVENT: &str = "fault";
 }
 
 /// A message or an order was refused. `message`, `expected` and the like are for people and models;
@@ -294,6 +300,9 @@ pub struct Started<'a> {
     /// The broker that was started with it, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<OwnBroker<'a>>,
+    /// Open calls that nobody serves any more, since the file was changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<serde_json::Value>,
 }
 
 /// A broker that an organism has started, for whoever wants to reach it.
@@ -408,6 +417,30 @@ pub struct Steered {
     pub thread: Option<String>,
     /// Whether it is halted.
     pub paused: bool,
+    /// The pause that holds it all the same, after its own has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+}
+
+/// A pause that holds a thread which is not paused by itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// The thread above it that is paused; none: everything.
+    pub thread: Option<String>,
+    /// Who paused that.
+    pub by: String,
+    /// Since when.
+    pub since: String,
+    /// What for.
+    pub note: Option<String>,
+}
+
+impl From<Pause> for Held {
+    fn from(pause: Pause) -> Held {
+        let Pause { of, by, since, note } = pause;
+        let thread = (!of.is_sys()).then(|| of.to_string());
+        Held { thread, by, since: since.to_string(), note }
+    }
 }
 
 fn text(bytes: &[u8]) -> String {

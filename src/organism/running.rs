@@ -19,6 +19,7 @@ use super::refusals::Ear;
 use super::spoken::Voice;
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
+use crate::audit::orphans::{self, Orphan};
 use crate::edges::clock::{KernelSeeds, WallClock};
 use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
 use crate::edges::leases::{HmacTokens, LeaseTable};
@@ -152,6 +153,8 @@ pub struct Organism {
     own: Option<Own>,
     /// Who hears whom another broker does not let in.
     refusals: Option<Ear>,
+    /// Open calls that nobody serves under this composition.
+    orphans: Vec<Orphan>,
 }
 
 /// What the pump does its work through.
@@ -230,6 +233,7 @@ impl Organism {
         let log = Box::pin(log).await?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let orphans = orphans::among(&*log.reader, recovered.state.threads.values(), &composition)?;
         let (pump, inputs) = mpsc::channel(INPUTS);
         // Behind the log: who has that is the only one who may end a server that was left.
         let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
@@ -291,6 +295,7 @@ impl Organism {
             tasks,
             own,
             refusals,
+            orphans,
         })
     }
 
@@ -327,6 +332,11 @@ impl Organism {
     /// How the broker that was started here is reached, if one was.
     pub fn reachable(&self) -> Option<&Reachable> {
         self.own.as_ref().map(Own::reachable)
+    }
+
+    /// Open calls that nobody serves any more, as the log had them at the start.
+    pub fn orphans(&self) -> &[Orphan] {
+        &self.orphans
     }
 
     /// How far the log goes, as it grows.

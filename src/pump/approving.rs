@@ -164,6 +164,11 @@ fn rule(
                 .mended_by("look at what waits now"),
         ));
     }
+    if !matches!(says, Says::Reject)
+        && let Some(refusal) = unserved(d, &listener, &approval)
+    {
+        return Err(bare(refusal));
+    }
     match says {
         Says::Approve => {
             decided(d, (thread, path), &approval, Decided::Approved, by, Some(approval.hash), note);
@@ -188,6 +193,21 @@ fn rule(
         }
     }
     Ok(())
+}
+
+/// Why what waits cannot be let go: the organism runs from a file in which nobody takes it any more. The call
+/// keeps the configuration it began with, but a listener's program is the one of the file as it is now.
+fn unserved(d: &Draft<'_>, listener: &Name, approval: &Approval) -> Option<Refusal> {
+    let (id, element) = (approval.id, &approval.element);
+    let words = match d.page(d.current_config())?.listener(listener) {
+        None => format!("approval {id} waits for {listener}, which the organism's file no longer has"),
+        Some(now) if !now.accepts.iter().any(|taken| *taken.name.local == **element) => {
+            format!("approval {id} waits for {listener}, which no longer takes <{element}>")
+        }
+        Some(_) => return None,
+    };
+    let mend = format!("put {listener} back into the file as it was, or systole reject {id} --note WHY");
+    Some(Refusal::new(Code::Unavailable, words).mended_by(mend))
 }
 
 fn not_amended(approval: &Approval) -> Refusal {

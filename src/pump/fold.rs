@@ -131,7 +131,8 @@ fn approving(thread: &mut Thread, record: &Record, what: Approving) {
         Approving::Requested => {
             let of_attempt = approval_payload::unknown(&record.body).is_some();
             call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
-                Approval { id, hash, asked: h.time, expires, seq: h.seq, of_attempt }
+                let element = approval_payload::element(&record.body).unwrap_or_default();
+                Approval { id, hash, asked: h.time, expires, seq: h.seq, element, of_attempt }
             });
         }
         Approving::Amendment => call.request = h.seq,

@@ -413,7 +413,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 13;
+const ROW_VERSION: u8 = 14;
 
 impl Thread {
     /// A thread before its first record.

@@ -77,6 +77,12 @@ pub fn read_request(body: &[u8]) -> Option<Request> {
     })
 }
 
+/// The element of the payload that an `<approval-requested>` is about.
+pub fn element(body: &[u8]) -> Option<String> {
+    let [element] = attributes(body, "approval-requested", ["element"])?;
+    element
+}
+
 /// What an `<approval-requested>` says is unknown of an attempt; none where nothing of the call was out.
 pub fn unknown(body: &[u8]) -> Option<String> {
     let [unknown] = attributes(body, "approval-requested", ["unknown"])?;

@@ -23,7 +23,7 @@ use super::organism::{ask, outcome, start, told};
 
 /// A planner that searches, once wrongly; then spawns a thread that never ends and makes a call that
 /// fails; and answers in its fourth turn, told in the third that a child is still running.
-fn busy() -> tempfile::TempDir {
+pub(crate) fn busy() -> tempfile::TempDir {
     let spawn = concat!(
         "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"heat\">",
         "<initial-payload><dig xmlns=\"urn:t\">deep</dig></initial-payload></spawn-thread>"

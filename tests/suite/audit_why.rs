@@ -431,6 +431,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
     let standing = Standing {
         thread,
         life: Life::Working,
+        paused: None,
         touched: Millis(0),
         seq: 1,
         reasons: vec![root],
@@ -467,6 +468,7 @@ fn of_one(reason: Reason) -> Standing {
     Standing {
         thread,
         life: Life::Working,
+        paused: None,
         touched,
         seq: 1,
         reasons: vec![reason],
@@ -527,6 +529,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
     let rests = Standing {
         thread: ThreadId::parse("sess-ffffffffffff").unwrap(),
         life: Life::Resting,
+        paused: None,
         touched: Millis(now.0 - 1_000),
         seq: 3,
         reasons: Vec::new(),

@@ -37,13 +37,23 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     let now = asker.now;
     let ago = spoken(now.since(standing.touched));
     let id = standing.thread.as_str();
-    let mut lines = match standing.life {
-        Life::Ended => wrapped(id, 2, &["  ended at ", &columns::moment(standing.touched, now)].concat()),
-        Life::Resting => {
+    let mut lines = match (&standing.paused, standing.life) {
+        (Some(pause), life) => {
+            let sentence = format!("  is {}", pause.sentence(&standing.thread, now));
+            let mut lines = wrapped(id, 2, &sentence);
+            if life == Life::Resting {
+                lines.extend(wrapped("  ", 4, "the next message is recorded, and waits until it is resumed"));
+            }
+            lines
+        }
+        (None, Life::Ended) => {
+            wrapped(id, 2, &["  ended at ", &columns::moment(standing.touched, now)].concat())
+        }
+        (None, Life::Resting) => {
             let text = ["  rests since ", &ago, "; the next message goes on with it"].concat();
             wrapped(id, 2, &text)
         }
-        Life::Working => {
+        (None, Life::Working) => {
             let leaves = standing.leaves();
             let since = leaves.iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched);
             let waited = spoken(now.since(since));
@@ -91,6 +101,9 @@ fn models(bought: &Bought) -> String {
 
 fn next(standing: &Standing) -> String {
     let id = standing.thread.as_str();
+    if let Some(pause) = &standing.paused {
+        return pause.command();
+    }
     match standing.life {
         Life::Ended => ["systole log ", id].concat(),
         Life::Resting => ["systole send --thread ", id, ", or systole log ", id].concat(),

@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Finding, folds};
+use super::{Finding, evidence, folds};
 use crate::audit::chains;
 use crate::cli::exit::Exit;
 use crate::cli::looking::{absent, mend_of};
@@ -97,6 +97,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
                 ),
             ));
             found.extend(folds::examine(log));
+            found.extend(evidence::kinship(log));
         }
         Err(fault) => {
             found.push(refused(&fault));
@@ -106,6 +107,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
         }
     }
     found.extend(condition(log));
+    found.extend(evidence::structure(log));
     found.push(holder(log, start));
     found.extend(run_file(log));
     found
@@ -128,7 +130,7 @@ fn condition(log: &Path) -> Vec<Finding> {
     lost.chain(tip).chain(unclosed).collect()
 }
 
-fn refused(fault: &LogFault) -> Finding {
+pub(super) fn refused(fault: &LogFault) -> Finding {
     let mend = mend_of(fault).unwrap_or("what the message says".into());
     let mend = match fault {
         LogFault::Damaged { .. } => {
@@ -163,7 +165,7 @@ fn kilobytes(bytes: u64) -> String {
 fn broken_chains(log: &Path) -> Vec<Finding> {
     let listed = sqlite::open_reading(log).and_then(|reader| Ok((reader.threads(usize::MAX)?, reader)));
     let (threads, reader) = match listed {
-        Ok(listed) => listed,
+        Ok((threads, reader)) => (threads, reader.as_claimed()),
         Err(fault) => {
             let mend = "a backup: the list of threads itself cannot be read";
             return vec![Finding::problem("chains", fault.to_string(), mend, Exit::Log)];

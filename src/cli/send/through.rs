@@ -11,7 +11,7 @@ use super::super::run::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
 use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::cli::refused;
-use crate::console::client::Client;
+use crate::console::client::{Client, Unheard};
 use crate::console::told::Receipt;
 use crate::words::ids::ThreadId;
 
@@ -157,7 +157,8 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) ->
             }
             Next::Unheard(unheard) => {
                 drop(waiter);
-                return screen.fail(Exit::Unavailable, unheard);
+                let is_broken = matches!(unheard, Unheard::Broken { .. });
+                return screen.fail(if is_broken { Exit::Log } else { Exit::Unavailable }, unheard);
             }
         }
     }

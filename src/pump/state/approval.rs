@@ -19,6 +19,8 @@ pub struct Approval {
     pub expires: Millis,
     /// The record that asks.
     pub seq: u64,
+    /// The local name of the payload's root element.
+    pub element: String,
     /// Whether it is about one more attempt at what was out already.
     pub of_attempt: bool,
 }

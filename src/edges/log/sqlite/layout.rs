@@ -156,14 +156,17 @@ fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", sort.application())?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.execute_batch(&[TABLES, FOLD, LARGE, LINE].concat())?;
+    connection.execute_batch(&objects(sort))?;
     rows::empty(&connection)?;
-    if sort == Sort::Copy {
-        connection.execute_batch(FOLLOWED)?;
-    }
     connection.execute_batch("COMMIT")?;
     // Closing the last connection folds the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)
+}
+
+/// Everything that a new file is made of.
+pub(super) fn objects(sort: Sort) -> String {
+    let followed = if sort == Sort::Copy { FOLLOWED } else { "" };
+    [TABLES, FOLD, LARGE, LINE, followed].concat()
 }
 
 /// Opens an existing log for the one writer.

@@ -18,6 +18,7 @@ mod recent;
 mod remake;
 mod rows;
 mod secret;
+mod structure;
 mod tip;
 mod verify;
 mod wal;
@@ -35,6 +36,7 @@ pub use open::{Opened, followed, format, open, open_copy, open_reading, open_wit
 pub use read::{Cache, Reader};
 pub use remake::{Difference, Remaking};
 pub use secret::Secret;
+pub use structure::{Oddity, oddities};
 pub use verify::{Summary, verify_all};
 pub use write::Appender;
 

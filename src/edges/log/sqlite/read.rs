@@ -1,8 +1,9 @@
 //! The reading side of the file, for any number of threads beside the writer.
 //!
 //! Every call is one short read of its own, so that a reader never keeps the write-ahead log from
-//! being folded in. Records come out with their leaf computed from the bytes that were read; whether
-//! they continue their chain is looked at when the log opens and by `verify`.
+//! being folded in. Every record that comes out has been hashed again and continues the record before it
+//! in its thread; documents have the hash under which they are stored. What does not is damage at its
+//! position, and nobody gets it but through `as_claimed`.
 
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub struct Cache {
 #[derive(Clone)]
 pub struct Reader {
     pool: Arc<Pool>,
+    /// Whether records are held against the ones before them.
+    proves: bool,
 }
 
 /// At most so many: SQLite counts with a sign.
@@ -49,7 +52,13 @@ fn number(n: u64) -> i64 {
 
 impl Reader {
     pub(super) fn new(pool: Arc<Pool>) -> Reader {
-        Reader { pool }
+        Reader { pool, proves: true }
+    }
+
+    /// The same log with records as the file claims them, unverified: for callers that look into damage and
+    /// verify for themselves.
+    pub fn as_claimed(&self) -> Reader {
+        Reader { pool: self.pool.clone(), proves: false }
     }
 
     fn fault(&self, error: &rusqlite::Error) -> LogFault {
@@ -60,8 +69,15 @@ impl Reader {
         damaged(&self.pool.path, position, why)
     }
 
-    fn records(&self, sql: &str, params: impl Params) -> Result<Vec<(Position, Record)>, LogFault> {
+    /// The records of a query. With a position, it asks for the records that follow it without a gap.
+    fn records(
+        &self,
+        after: Option<Position>,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
         self.pool.read(|connection| {
+            let mut walk = Walk::after(connection, &self.pool.path, after.unwrap_or_default());
             let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
             let mut rows = statement.query(params).map_err(|e| self.fault(&e))?;
             let mut found = Vec::new();
@@ -70,7 +86,11 @@ impl Reader {
                     // The position is the table's key: where a row exists it is a number.
                     self.damaged(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
                 })?;
-                found.push(record.claimed());
+                found.push(match after {
+                    _ if !self.proves => record.claimed(),
+                    Some(_) => walk.step(record)?,
+                    None => walk.link(record)?,
+                });
             }
             Ok(found)
         })
@@ -166,12 +186,12 @@ impl LogReader for Reader {
         let sql = records_where!(
             "WHERE r.thread = (SELECT id FROM thread WHERE text = ?1) AND r.seq >= ?2 ORDER BY r.seq LIMIT ?3"
         );
-        self.records(sql, (thread.as_str(), number(seq), limited(limit)))
+        self.records(None, sql, (thread.as_str(), number(seq), limited(limit)))
     }
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
-        self.records(sql, (number(position.0), limited(limit)))
+        self.records(Some(position), sql, (number(position.0), limited(limit)))
     }
 
     fn by_key(
@@ -184,7 +204,7 @@ impl LogReader for Reader {
             "WHERE r.thread = (SELECT id FROM thread WHERE text = ?1) \
              AND r.sender = (SELECT id FROM word WHERE text = ?2) AND r.key = ?3"
         );
-        Ok(self.records(sql, (thread.as_str(), sender.as_str(), key.as_str()))?.pop())
+        Ok(self.records(None, sql, (thread.as_str(), sender.as_str(), key.as_str()))?.pop())
     }
 
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
@@ -205,7 +225,11 @@ impl LogReader for Reader {
             let bytes: rusqlite::Result<Option<Vec<u8>>> = connection
                 .prepare_cached("SELECT bytes FROM document WHERE hash = ?1")
                 .and_then(|mut s| s.query_row([hash.0], |row| row.get(0)).optional());
-            Ok(bytes.map_err(|e| self.fault(&e))?.map(Arc::from))
+            let bytes = bytes.map_err(|e| self.fault(&e))?;
+            if self.proves && bytes.as_ref().is_some_and(|bytes| Digest::of(bytes) != hash) {
+                return Err(self.damaged(Position::default(), verify::other_document(hash)));
+            }
+            Ok(bytes.map(Arc::from))
         })
     }
 }

@@ -90,7 +90,7 @@ impl Remaking {
         let new = open_reading(&self.draft)?;
         let (mut at, differs) = (Position(0), |position, why: String| Some(Difference { position, why }));
         let old = match open_reading(&self.path) {
-            Ok(old) => old,
+            Ok(old) => old.as_claimed(),
             Err(ill @ LogFault::Damaged { .. }) => return Ok(Some((0, differs(at, ill.to_string())))),
             Err(fault) => return Err(fault),
         };

@@ -47,7 +47,7 @@ pub(super) struct Walk<'c> {
 impl<'c> Walk<'c> {
     /// A walk that begins after a position.
     pub(super) fn after(connection: &'c Connection, path: &'c Path, position: Position) -> Walk<'c> {
-        Walk { connection, path, next: Position(position.0 + 1), heads: Recent::new(HEADS) }
+        Walk { connection, path, next: Position(position.0.saturating_add(1)), heads: Recent::new(HEADS) }
     }
 
     /// Verifies every record from here to the end of the log, handing each on.
@@ -65,25 +65,33 @@ impl<'c> Walk<'c> {
         let mut rows = statement.query([from, to]).map_err(|e| self.fault(&e))?;
         while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
             let stored = stored(row).map_err(|Unfit(why)| self.damaged(why))?;
-            each(self.step(stored)?);
+            each(self.step(stored)?.1);
         }
         Ok(())
     }
 
-    fn step(&mut self, stored: Stored) -> Result<Record, LogFault> {
+    /// Takes the record at the next position.
+    pub(super) fn step(&mut self, stored: Stored) -> Result<(Position, Record), LogFault> {
         if stored.position != self.next {
             return Err(self.damaged(format!("the next record stands at position {}", stored.position.0)));
         }
+        let linked = self.link(stored)?;
+        self.next = Position(self.next.0 + 1);
+        Ok(linked)
+    }
+
+    /// Takes a record wherever it is in the log: it must continue the one before it in its thread.
+    pub(super) fn link(&mut self, stored: Stored) -> Result<(Position, Record), LogFault> {
+        self.next = stored.position;
         let thread = stored.header.thread.clone();
         let seq = stored.header.seq;
         let before = self.head_before(&thread, seq)?;
-        let Some((_, record)) = stored.proved(before) else {
+        let Some((position, record)) = stored.proved(before) else {
             let why = format!("record {seq} of thread {thread} does not continue its hash chain");
             return Err(self.damaged(why));
         };
         self.heads.insert(thread, (seq, record.head));
-        self.next = Position(self.next.0 + 1);
-        Ok(record)
+        Ok((position, record))
     }
 
     /// The head that the thread had before its record `seq`, which stands at the next position.
@@ -210,6 +218,11 @@ pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
     documents(&connect(path, Manner::Still)?.connection, path).map(drop)
 }
 
+/// The words for a document whose bytes are not those of its hash.
+pub(super) fn other_document(hash: Digest) -> String {
+    format!("document {hash} is not what its hash says")
+}
+
 /// Counts the documents; each must have the hash under which it is stored.
 fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
@@ -220,8 +233,7 @@ fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
         let hash = Digest(row.get(0).map_err(ill)?);
         let bytes: Vec<u8> = row.get(1).map_err(ill)?;
         if Digest::of(&bytes) != hash {
-            let why = format!("document {hash} is not what its hash says");
-            return Err(damaged(path, Position::default(), why));
+            return Err(damaged(path, Position::default(), other_document(hash)));
         }
         count += 1;
     }

@@ -1,0 +1,205 @@
+//! Whether records fit what other records say of them: children, and the documents that records name.
+//!
+//! A chain proves one thread by itself. Whoever rewrites a child's chain leaves the old heads in its parent, and whoever
+//! removes a document leaves its hash in a record; here both are compared. A log that verifies comes in; what does not fit
+//! goes out, with its place. It keeps something for each child at work, and nothing of those that have ended.
+
+use std::collections::{HashMap, HashSet};
+
+use super::glance::attribute;
+use crate::words::ids::{Digest, MessageId, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Position};
+use crate::words::record::{Kind, Mark, Record, Role};
+
+/// Records read at once.
+const PAGE: usize = 512;
+
+/// Something that does not fit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Misfit {
+    /// Where the record is that shows it.
+    pub position: Position,
+    /// That record.
+    pub thread: ThreadId,
+    /// Its number.
+    pub seq: u64,
+    /// What does not fit.
+    pub why: String,
+}
+
+/// What was looked at, and what does not fit.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Looked {
+    /// Children that began.
+    pub children: u64,
+    /// Documents that records name.
+    pub documents: u64,
+    /// What does not fit, in order of position.
+    pub misfits: Vec<Misfit>,
+}
+
+/// Looks through a whole log.
+pub fn look(reader: &dyn LogReader) -> Result<Looked, LogFault> {
+    let mut looking =
+        Looking { reader, looked: Looked::default(), families: HashMap::new(), named: HashSet::new() };
+    let mut spawns = HashMap::new();
+    let mut at = Position(0);
+    loop {
+        let page = reader.after(at, PAGE)?;
+        let Some((last, _)) = page.last() else { break };
+        at = *last;
+        for (position, record) in &page {
+            looking.child(&mut spawns, *position, record);
+            looking.parent(&mut spawns, *position, record);
+            looking.documents(*position, record)?;
+        }
+    }
+    let Looking { mut looked, families, .. } = looking;
+    let childless =
+        spawns.into_values().map(|spawn: Spawn| spawn.misfit("the child that it spawned has no record"));
+    let untold = families.into_values().filter(|child| child.is_new);
+    let untold = untold.map(|child| child.begun.misfit("its parent does not confirm that it began"));
+    looked.misfits.extend(childless.chain(untold));
+    looked.misfits.sort_by_key(|misfit| misfit.position);
+    Ok(looked)
+}
+
+/// A record that others are compared with.
+#[derive(Clone)]
+struct Spawn {
+    position: Position,
+    thread: ThreadId,
+    seq: u64,
+    leaf: Digest,
+}
+
+impl Spawn {
+    fn of(position: Position, record: &Record) -> Spawn {
+        Spawn { position, thread: record.header.thread.clone(), seq: record.header.seq, leaf: record.leaf }
+    }
+
+    fn misfit(self, why: &str) -> Misfit {
+        Misfit { position: self.position, thread: self.thread, seq: self.seq, why: why.to_owned() }
+    }
+}
+
+/// A child that has not ended.
+struct Child {
+    begun: Spawn,
+    /// Whether its parent has yet to confirm that it began.
+    is_new: bool,
+    head: Digest,
+}
+
+struct Looking<'a> {
+    reader: &'a dyn LogReader,
+    looked: Looked,
+    families: HashMap<ThreadId, Child>,
+    named: HashSet<Digest>,
+}
+
+impl Looking<'_> {
+    fn misfit(&mut self, position: Position, record: &Record, why: impl Into<String>) {
+        let (thread, seq) = (record.header.thread.clone(), record.header.seq);
+        self.looked.misfits.push(Misfit { position, thread, seq, why: why.into() });
+    }
+
+    /// Takes a record of a child: the first has the leaf of the record that spawned it as its origin.
+    fn child(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
+        let h = &record.header;
+        let Some(parent) = h.thread.parent() else { return };
+        if h.seq > 1 {
+            match self.families.get_mut(&h.thread) {
+                Some(child) => child.head = record.head,
+                None => self.misfit(position, record, "it comes after the end that the parent was told of"),
+            }
+            return;
+        }
+        self.looked.children += 1;
+        match h.cause.and_then(|cause| spawns.remove(&cause)) {
+            Some(spawn) if spawn.thread != parent => {
+                self.misfit(
+                    position,
+                    record,
+                    format!("it was spawned in {}, not in its parent", spawn.thread),
+                );
+            }
+            Some(spawn) if h.origin != Some(spawn.leaf) => {
+                let why = format!(
+                    "its origin is not the leaf of record {} of {parent}, which spawned it",
+                    spawn.seq
+                );
+                self.misfit(position, record, why);
+            }
+            Some(_) => {}
+            None => self.misfit(position, record, format!("no record of {parent} spawned it")),
+        }
+        let child = Child { begun: Spawn::of(position, record), is_new: true, head: record.head };
+        self.families.insert(h.thread.clone(), child);
+    }
+
+    /// Takes what a parent says of its children.
+    fn parent(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
+        let h = &record.header;
+        match (h.kind, h.code) {
+            (Kind::Message, Some(Mark::Role(Role::Spawn))) => {
+                spawns.insert(h.id, Spawn::of(position, record));
+            }
+            (Kind::Message, Some(Mark::Role(Role::Answer))) => {
+                let Some((child, head)) = said(record, "thread-spawned", "assigned_id") else { return };
+                match self.families.get_mut(&child) {
+                    Some(found) if found.is_new && found.head == head => found.is_new = false,
+                    Some(found) => {
+                        found.is_new = false;
+                        let why = format!("it names {head} as the first head of {child}, which has another");
+                        self.misfit(position, record, why);
+                    }
+                    None => {
+                        self.misfit(position, record, format!("{child}, which it confirms, has no record"))
+                    }
+                }
+            }
+            (Kind::Message, Some(Mark::Role(Role::Inbox))) => {
+                let Some((child, head)) = said(record, "thread-finished", "id") else { return };
+                match self.families.remove(&child) {
+                    Some(found) if found.head == head => {}
+                    Some(_) => {
+                        let why = format!("it names {head} as the last head of {child}, which has another");
+                        self.misfit(position, record, why);
+                    }
+                    None => {
+                        let why = format!("{child}, whose end it tells, does not run at this position");
+                        self.misfit(position, record, why);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks whether the documents that a record names are there; each is looked for once.
+    fn documents(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
+        let h = &record.header;
+        let refused =
+            (h.kind == Kind::Refusal).then(|| attribute(&record.body, "system-error", "hash")).flatten();
+        let refused =
+            refused.and_then(|hash| Digest::parse(&hash).ok()).map(|hash| (hash, "the refused bytes"));
+        for (hash, what) in [(h.config, "the configuration")].into_iter().chain(refused) {
+            if !self.named.insert(hash) {
+                continue;
+            }
+            self.looked.documents += 1;
+            if self.reader.document(hash)?.is_none() {
+                self.misfit(position, record, format!("{what} {hash}, which it names, is not in the log"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The child that a payload of the core names, and the head that it gives for it.
+fn said(record: &Record, element: &str, id: &str) -> Option<(ThreadId, Digest)> {
+    let child = ThreadId::parse(&attribute(&record.body, element, id)?).ok()?;
+    let head = Digest::parse(&attribute(&record.body, element, "head")?).ok()?;
+    Some((child, head))
+}

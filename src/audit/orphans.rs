@@ -1,0 +1,109 @@
+//! Open calls that the organism's file no longer serves: their listener is gone from it, or no longer takes what waits for it.
+//!
+//! A call keeps the configuration that it began with, but programs are started from the file as it is now. Folds and a
+//! composition come in; the calls that cannot go on under it go out.
+
+use serde_json::{Value, json};
+use systole_kit::payload::Payload;
+
+use crate::pump::state::{Call, Thread};
+use crate::pump::wake;
+use crate::words::approval::ApprovalId;
+use crate::words::composition::Composition;
+use crate::words::ids::{CallPath, Name, ThreadId};
+use crate::words::ports::{LogFault, LogReader, Unwatched};
+
+/// A call that nobody serves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Orphan {
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Whom it waits for.
+    pub listener: Name,
+    /// The element that the listener no longer takes; none where there is no such listener.
+    pub element: Option<String>,
+    /// The approval that the call waits for.
+    pub approval: Option<ApprovalId>,
+}
+
+/// The orphans among threads, in order.
+pub fn among<'t>(
+    reader: &dyn LogReader,
+    threads: impl Iterator<Item = &'t Thread>,
+    current: &Composition,
+) -> Result<Vec<Orphan>, LogFault> {
+    let mut found = Vec::new();
+    for thread in threads {
+        for (path, call) in &thread.calls {
+            let element = match current.listener(&call.listener) {
+                None => None,
+                Some(_) if call.settled > 0 => continue,
+                Some(listener) => match element(reader, thread, call)? {
+                    Some(payload) if listener.accepted(payload.name()).is_none() => {
+                        Some(payload.name().local.to_string())
+                    }
+                    _ => continue,
+                },
+            };
+            found.push(Orphan {
+                thread: thread.id.clone(),
+                call: path.clone(),
+                listener: call.listener.clone(),
+                element,
+                approval: call.approval.as_ref().map(|approval| approval.id),
+            });
+        }
+    }
+    found.sort_by(|a, b| (&a.thread, &a.call).cmp(&(&b.thread, &b.call)));
+    Ok(found)
+}
+
+/// The orphans of a log.
+pub fn in_log(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, LogFault> {
+    let state = wake::recover(reader, &Unwatched)?.state;
+    among(reader, state.threads.values(), current)
+}
+
+/// What waits for a listener. What the core itself sends is taken by everybody.
+fn element(reader: &dyn LogReader, thread: &Thread, call: &Call) -> Result<Option<Payload>, LogFault> {
+    let request = reader.of_thread(&thread.id, call.request, 1)?.pop();
+    let payload = request.and_then(|(_, record)| Payload::trusted(record.body).ok());
+    Ok(payload.filter(|payload| *payload.name().ns != *systole_kit::namespaces::CORE))
+}
+
+impl Orphan {
+    /// What is the matter with it.
+    pub fn words(&self) -> String {
+        let Orphan { thread, call, listener, .. } = self;
+        let why = match &self.element {
+            None => format!("{listener}, which the organism's file no longer has"),
+            Some(element) => format!("{listener}, which no longer takes <{element}>"),
+        };
+        let approval = self.approval.map_or_else(String::new, |id| format!(" (approval {id})"));
+        format!("call {call} of {thread}{approval} waits for {why}")
+    }
+
+    /// What to do about it.
+    pub fn mend(&self) -> String {
+        let Orphan { thread, listener, .. } = self;
+        match self.approval {
+            Some(id) => {
+                format!("put {listener} back into the file as it was, or systole reject {id} --note WHY")
+            }
+            None => format!("put {listener} back into the file as it was, or systole cancel {thread}"),
+        }
+    }
+
+    /// It for programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "thread": self.thread.as_str(),
+            "call": self.call.as_str(),
+            "listener": self.listener.as_str(),
+            "element": self.element,
+            "approval": self.approval.map(|id| id.to_string()),
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Pauses as people read them: who paused what, since when and why.
+//!
+//! A thread stands still by its own pause, by one of a thread above it, or by that of everything. The fold knows since when;
+//! who it was stands in a record, which is looked for from the end of the thread. A log comes in; the pause that holds a thread goes
+//! out.
+
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+
+use super::causes;
+use super::columns::{moment, plain};
+use crate::pump::state::Thread;
+use crate::pump::wake;
+use crate::rules::approval_payload;
+use crate::words::ids::ThreadId;
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::record::{Kind, Mark, Steering};
+use crate::words::time::{Millis, spoken};
+
+/// A pause that holds a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pause {
+    /// The thread that is paused: the one that was asked about, one above it, or `sys` for everything.
+    pub of: ThreadId,
+    /// Who paused it.
+    pub by: String,
+    /// Since when.
+    pub since: Millis,
+    /// What for.
+    pub note: Option<String>,
+}
+
+/// Gives a thread by its id.
+type Find<'a> = &'a dyn Fn(&ThreadId) -> Result<Option<Thread>, LogFault>;
+
+/// The pause that holds a thread, if one does. `find` gives threads as they stand.
+pub fn holding(reader: &dyn LogReader, find: Find<'_>, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
+    let mut line = Some(thread.clone());
+    while let Some(id) = line {
+        let found = find(&id)?;
+        if id == *thread && found.as_ref().is_none_or(|it| it.ended) {
+            return Ok(None);
+        }
+        if let Some(pause) = found.map_or(Ok(None), |it| own(reader, &it))? {
+            return Ok(Some(pause));
+        }
+        line = id.parent();
+    }
+    of_everything(reader, find)
+}
+
+/// The pause of everything, if there is one.
+pub fn of_everything(reader: &dyn LogReader, find: Find<'_>) -> Result<Option<Pause>, LogFault> {
+    find(&ThreadId::sys())?.map_or(Ok(None), |sys| own(reader, &sys))
+}
+
+/// The pause that still holds a thread, as the log alone has it.
+pub fn in_log(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
+    holding(reader, &|id| wake::wake(reader, id), thread)
+}
+
+/// A thread's own pause.
+fn own(reader: &dyn LogReader, thread: &Thread) -> Result<Option<Pause>, LogFault> {
+    let Some(since) = thread.paused else { return Ok(None) };
+    let paused = Some(Mark::Steering(Steering::Paused));
+    let said = causes::back(reader, &thread.id, thread.seq + 1, |record| {
+        match record.header.kind == Kind::Steer && record.header.code == paused {
+            true => ControlFlow::Break(approval_payload::read_steering(&record.body)),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    let (by, note) = said.flatten().unwrap_or_else(|| ("somebody".to_owned(), None));
+    Ok(Some(Pause { of: thread.id.clone(), by, since, note }))
+}
+
+impl Pause {
+    /// Who paused what, and why, for a thread that is held by it: `by alice: maintenance`.
+    pub fn brief(&self, thread: &ThreadId) -> String {
+        let with = match &self.of {
+            of if of == thread => String::new(),
+            of if of.is_sys() => "with everything ".to_owned(),
+            of => format!("with {of} "),
+        };
+        let note = self.note.as_deref().map_or_else(String::new, |note| format!(": {}", plain(note)));
+        format!("{with}by {}{note}", plain(&self.by))
+    }
+
+    /// The same with its time: `paused since 12:03:04, for 5 m, by alice: maintenance`.
+    pub fn sentence(&self, thread: &ThreadId, now: Millis) -> String {
+        let (since, long) = (moment(self.since, now), spoken(now.since(self.since)));
+        format!("paused since {since}, for {long}, {}", self.brief(thread))
+    }
+
+    /// The command that ends it.
+    pub fn command(&self) -> String {
+        match self.of.is_sys() {
+            true => "systole resume --all".to_owned(),
+            false => format!("systole resume {}", self.of),
+        }
+    }
+
+    /// It for programs; `thread` is null for everything.
+    pub fn as_json(&self) -> Value {
+        let thread = (!self.of.is_sys()).then(|| self.of.as_str());
+        json!({"thread": thread, "by": self.by, "since": self.since.to_string(), "note": self.note})
+    }
+}

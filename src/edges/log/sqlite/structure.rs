@@ -1,0 +1,141 @@
+//! What a log file is made of, compared with what its format has: tables, indexes, triggers and views, and rows that no
+//! record refers to. Hash chains prove records and nothing of this, yet a trigger can delete them and a missing index lets
+//! a number be used twice.
+//!
+//! A file goes in; what is odd about it comes out, in words. Nothing is written, and nothing that the file defines is run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::fault;
+use super::layout::{self, Sort};
+use super::open::{canonical, look, manner};
+use super::pool::connect;
+use crate::words::ports::LogFault;
+
+/// Names of threads, or counts of rows, that are told one by one.
+const NAMED: i64 = 5;
+
+/// What each number of the format added or changed: it may be otherwise in a file with a lower number.
+const CHANGED: [(u32, &[&str]); 2] = [(2, &["large", "line"]), (3, &["fold"])];
+
+/// Something that the format does not have, or that it has otherwise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Oddity {
+    /// What it is, with its name: `index record_key`.
+    pub what: String,
+    /// How it is odd.
+    pub why: String,
+    /// Whether the log can still be relied on: something was added that changes nothing.
+    pub is_harmless: bool,
+}
+
+/// An object of a database: its kind and name.
+type Name = (String, String);
+
+/// Looks for whatever is odd about a file.
+pub fn oddities(path: &Path) -> Result<Vec<Oddity>, LogFault> {
+    let path = canonical(path)?;
+    let sort = look(&path)?;
+    let connection = connect(&path, manner(&path))?.connection;
+    let ill = |e: rusqlite::Error| fault(&path, None, &e);
+    let format = super::migrate::number(&connection).map_err(ill)?;
+    let mut odd = compared(&wanted(sort).map_err(ill)?, &objects(&connection).map_err(ill)?, format);
+    odd.extend(left_behind(&connection).map_err(ill)?);
+    Ok(odd)
+}
+
+/// The objects that a new file has.
+fn wanted(sort: Sort) -> rusqlite::Result<BTreeMap<Name, String>> {
+    let fresh = Connection::open_in_memory()?;
+    fresh.execute_batch(&layout::objects(sort))?;
+    objects(&fresh)
+}
+
+fn compared(wanted: &BTreeMap<Name, String>, found: &BTreeMap<Name, String>, format: u32) -> Vec<Oddity> {
+    let later = |name: &str| CHANGED.iter().any(|(number, names)| *number > format && names.contains(&name));
+    let odd = |(kind, name): &Name, why: &str, is_harmless| Oddity {
+        what: format!("{kind} {name}"),
+        why: why.to_owned(),
+        is_harmless,
+    };
+    let mut oddities = Vec::new();
+    for (object, definition) in wanted.iter().filter(|((_, name), _)| !later(name)) {
+        match found.get(object) {
+            None => oddities.push(odd(object, "is missing", false)),
+            Some(other) if other != definition => {
+                oddities.push(odd(object, "is not defined as in the format", false));
+            }
+            Some(_) => {}
+        }
+    }
+    for (object, definition) in found.iter().filter(|(object, _)| !wanted.contains_key(*object)) {
+        // What only holds or orders rows of its own changes nothing about the others.
+        let is_harmless = object.0 != "trigger" && !definition.starts_with("CREATE UNIQUE");
+        oddities.push(odd(object, "is not part of the format", is_harmless));
+    }
+    oddities
+}
+
+/// The objects of a database with what defines them. A table is defined by its columns: its text says the same in
+/// different words once a column was added.
+fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> {
+    let sql = "SELECT type, name, coalesce(sql, '') FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let (object, text): (Name, String) = row?;
+        let definition = match object.0.as_str() {
+            "table" => columns(connection, &object.1)?,
+            _ => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        found.insert(object, definition);
+    }
+    Ok(found)
+}
+
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
+    let sql = "SELECT group_concat(name || ' ' || type || ' ' || \"notnull\" || ' ' || pk || ' ' || hidden, ', ') \
+               FROM (SELECT * FROM pragma_table_xinfo(?1, 'main') ORDER BY cid)";
+    let columns: Option<String> = connection.query_row(sql, [table], |row| row.get(0))?;
+    let sql = "SELECT strict || ' ' || wr FROM pragma_table_list(?1) WHERE schema = 'main'";
+    let options: String = connection.query_row(sql, [table], |row| row.get(0))?;
+    Ok(format!("{}; {options}", columns.unwrap_or_default()))
+}
+
+/// Rows that came in with records which are gone. Numbers are given without gaps, and only to what a record refers to.
+fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<Oddity>> {
+    let mut odd = Vec::new();
+    let mut add = |what: String, why: &str| {
+        odd.push(Oddity { what, why: why.to_owned(), is_harmless: false });
+    };
+    let sql =
+        "SELECT text FROM thread t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.thread = t.id) LIMIT ?1";
+    let mut statement = connection.prepare(sql)?;
+    for thread in statement.query_map([NAMED], |row| row.get::<_, String>(0))? {
+        add(format!("thread {}", thread?), "has no record any more");
+    }
+    for table in ["thread", "word", "config"] {
+        let sql = format!("SELECT coalesce(max(id), 0) - count(*) FROM {table}");
+        let missing: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+        if missing != 0 {
+            add(format!("table {table}"), &format!("lacks rows that it was given: {missing}"));
+        }
+    }
+    let used = "SELECT kind FROM record UNION SELECT sender FROM record UNION SELECT addressee FROM record \
+                WHERE addressee IS NOT NULL UNION SELECT code FROM record WHERE code IS NOT NULL";
+    let unused = [
+        ("word", format!("SELECT count(*) FROM word WHERE id NOT IN ({used})")),
+        ("config", "SELECT count(*) FROM config WHERE id NOT IN (SELECT config FROM record)".to_owned()),
+    ];
+    for (table, sql) in unused {
+        let count: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+        if count != 0 {
+            add(format!("table {table}"), &format!("has rows that no record refers to any more: {count}"));
+        }
+    }
+    Ok(odd)
+}

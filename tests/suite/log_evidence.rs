@@ -1,0 +1,300 @@
+//! Altered evidence: every reading command refuses to show it as if it were what was written, and `doctor` finds what
+//! chains of hashes alone do not show.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use systole::edges::log::sqlite;
+use systole::words::ids::ThreadId;
+use systole::words::ports::{LogReader as _, Position};
+use systole::words::record::head_zero;
+
+use crate::audit_stage::{payload, stop};
+use crate::audit_tree::busy;
+use crate::log_format::fixture;
+use crate::log_page;
+use crate::organism::{ask, outcome, start};
+use crate::program::{Events, Ran, Running, run_file, systole};
+
+/// A log with a child that ended, a payload that was refused, a large body and a thread of its own, closed in peace.
+pub(crate) async fn house() -> tempfile::TempDir {
+    let folder = busy();
+    let organism = start(folder.path()).await;
+    let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    let large = payload("search", &"far ".repeat(20_000));
+    let receipt = ask(&organism, "k2", &large, None).await.unwrap();
+    outcome(&organism, &receipt).await;
+    stop(organism).await;
+    folder
+}
+
+pub(crate) fn edit(folder: &Path, sql: &str) {
+    let log = Connection::open(folder.join("hello.db")).unwrap();
+    log.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    log.close().unwrap();
+}
+
+/// A number from the log.
+pub(crate) fn number(folder: &Path, sql: &str) -> i64 {
+    Connection::open(folder.join("hello.db")).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Removes every record of a thread and closes the gap in the positions.
+pub(crate) fn drop_thread(folder: &Path, thread: &str) {
+    edit(
+        folder,
+        &format!(
+            "DELETE FROM record WHERE thread = (SELECT id FROM thread WHERE text = '{thread}');
+             DELETE FROM large WHERE pos NOT IN (SELECT pos FROM record);
+             DELETE FROM fold; UPDATE mark SET value = 0;
+             CREATE TEMP TABLE moved AS SELECT pos AS old, row_number() OVER (ORDER BY pos) AS new FROM record;
+             UPDATE record SET pos = -(SELECT new FROM moved WHERE old = pos);
+             UPDATE large SET pos = -(SELECT new FROM moved WHERE old = pos);
+             UPDATE record SET pos = -pos; UPDATE large SET pos = -pos;"
+        ),
+    );
+}
+
+/// Writes a thread anew: another body for its record `seq`, and every head from there on as it would have been.
+pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
+    let log = folder.join("hello.db");
+    let records = sqlite::open_reading(&log).unwrap().as_claimed().of_thread(thread, 1, 10_000).unwrap();
+    let connection = Connection::open(&log).unwrap();
+    connection.execute_batch("DELETE FROM fold; UPDATE mark SET value = 0").unwrap();
+    let mut head = head_zero(thread);
+    for (position, record) in records {
+        let changed = if record.header.seq == seq { body.as_bytes().into() } else { record.body };
+        let sealed = record.header.seal(changed, record.salt, head);
+        head = sealed.head;
+        let set = "UPDATE record SET head = ?2, body = CASE WHEN length(body) > 0 THEN ?3 ELSE body END WHERE pos = ?1";
+        connection.execute(set, (position.0.cast_signed(), head.0, &sealed.body[..])).unwrap();
+    }
+}
+
+/// The thread of the first row that a query gives.
+pub(crate) fn thread(folder: &Path, sql: &str) -> ThreadId {
+    let log = Connection::open(folder.join("hello.db")).unwrap();
+    ThreadId::parse(&log.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap()).unwrap()
+}
+
+const CHILD: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%.heat'";
+const FIRST: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%' ORDER BY id";
+
+#[track_caller]
+fn says(ran: &Ran, code: i32, words: &[&str]) {
+    let told = [ran.stdout.as_str(), &ran.stderr].concat();
+    let flat = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(ran.code, Some(code), "{told}");
+    for words in words {
+        assert!(flat.contains(words), "no {words:?} in\n{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_whole_log_does_not_show_altered_text_as_if_it_were_what_was_written() {
+    let folder = house().await;
+    let at = folder.path();
+    says(&systole(at, &["log", "--from", "1"]), 0, &["<plan>"]);
+    let altered = number(at, "SELECT min(pos) FROM record WHERE instr(CAST(body AS TEXT), '>one<') > 0");
+    edit(at, "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), '>one<', '>two<') AS BLOB)");
+    let place = format!("at position {altered} of the log");
+    for arguments in [&["log", "--from", "1"][..], &["log"], &["log", "--from", "1", "--json"]] {
+        // It is shown all the same: an auditor who looks into damage has to see it.
+        says(&systole(at, arguments), 7, &["error: record 2 does not follow record 1", &place, "two"]);
+    }
+    let from = (altered + 1).to_string();
+    says(&systole(at, &["log", "--from", &from]), 0, &["<found>"]);
+    // All that read it, whole or in part, name its position and show nothing of it.
+    let place = format!("damaged at position {altered}");
+    let root = thread(at, FIRST);
+    for arguments in [
+        &["tree", root.as_str()][..],
+        &["trail", &format!("{root}@4")],
+        &["trail", "--text", "two"],
+        &["todo", root.as_str()],
+        &["cost", root.as_str()],
+        &["ps"],
+    ] {
+        let ran = systole(at, arguments);
+        says(&ran, 7, &[&place, "try: systole doctor"]);
+        assert!(!ran.stdout.contains("two"), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_with_a_gap_in_its_positions_says_so() {
+    let folder = house().await;
+    let last = number(folder.path(), "SELECT max(pos) FROM record");
+    edit(folder.path(), "DELETE FROM record WHERE pos BETWEEN 4 AND 5");
+    let ran = systole(folder.path(), &["log", "--from", "1", "--json"]);
+    says(&ran, 7, &["error: positions 4 to 5 are missing"]);
+    assert_eq!(ran.stdout.lines().count().cast_signed(), isize::try_from(last - 2).unwrap());
+}
+
+#[tokio::test]
+async fn records_before_one_that_cannot_even_be_read_are_shown() {
+    let folder = house().await;
+    edit(folder.path(), "UPDATE record SET id = x'00' WHERE pos = 7");
+    let ran = systole(folder.path(), &["log", "--from", "1", "--json"]);
+    says(&ran, 7, &["damaged at position 7"]);
+    assert_eq!(ran.stdout.lines().count(), 6);
+}
+
+/// A stream of events ends where the log was altered, and says so.
+#[tokio::test]
+async fn events_end_with_a_fault_where_the_log_was_altered() {
+    let folder = house().await;
+    let running = Running::organism_set(folder.path(), &["--set", "console.listen=127.0.0.1:0"], &[]);
+    edit(folder.path(), "UPDATE record SET time = time + 1 WHERE pos = 3");
+    let mut events = Events::open(&run_file(folder.path()), "?from=2", &[]);
+    let (id, kind, data) = events.heard().unwrap();
+    assert_eq!((id, kind.as_str(), data["code"].as_str()), (None, "fault", Some("thread.damaged")), "{data}");
+    assert!(data["message"].as_str().unwrap().contains("damaged at position 3"), "{data}");
+    assert_eq!(events.heard(), None);
+    drop(running);
+}
+
+#[tokio::test]
+async fn doctor_finds_what_chains_alone_do_not_show() {
+    let folder = house().await;
+    let at = folder.path();
+    says(
+        &systole(at, &["doctor"]),
+        0,
+        &[
+            "ok structure: tables, indexes and views are those of the format",
+            "ok evidence: child threads: 1, named documents: ",
+        ],
+    );
+    let whole = std::fs::read(at.join("hello.db")).unwrap();
+    let child = thread(at, CHILD);
+    let finished =
+        number(at, "SELECT max(pos) FROM record WHERE instr(CAST(body AS TEXT), '<thread-finished') = 1");
+    let confirmed =
+        number(at, "SELECT max(pos) FROM record WHERE instr(CAST(body AS TEXT), '<thread-spawned') = 1");
+    let refused =
+        number(at, "SELECT max(pos) FROM record WHERE instr(CAST(body AS TEXT), 'payload.invalid') > 0");
+    let large = number(at, "SELECT pos FROM large");
+    let [finished, confirmed, refused, large] =
+        [finished, confirmed, refused, large].map(|position| format!("at position {position}"));
+    let first = thread(at, FIRST).to_string();
+    type Change<'a> = Box<dyn Fn() + 'a>;
+    let sql = |sql: &'static str| -> Change<'_> { Box::new(move || edit(at, sql)) };
+    let changes: Vec<(&str, Change<'_>, Vec<&str>)> = vec![
+        (
+            "a child's chain is written anew from its end",
+            Box::new(|| rewrite(at, &child, 2, "<thread-cancelled xmlns=\"urn:x\"/>")),
+            vec!["problem evidence: record ", &finished, "as the last head of"],
+        ),
+        (
+            "a child's chain is written anew from its beginning",
+            Box::new(|| rewrite(at, &child, 1, "<dig xmlns=\"urn:t\">shallow</dig>")),
+            vec!["problem evidence: record ", &confirmed, "as the first head of", &finished],
+        ),
+        (
+            "a root is dropped and the positions closed up",
+            Box::new(|| drop_thread(at, &first)),
+            vec!["problem structure: thread ", &first, "has no record any more"],
+        ),
+        (
+            "a child is dropped and the positions closed up",
+            Box::new(|| drop_thread(at, child.as_str())),
+            vec!["problem evidence: record ", "which it confirms, has no record", "has no record any more"],
+        ),
+        (
+            "a dropped root is forgotten as well",
+            Box::new(|| {
+                drop_thread(at, &first);
+                edit(at, "DELETE FROM thread WHERE id NOT IN (SELECT thread FROM record)");
+            }),
+            vec!["problem structure: table thread lacks rows that it was given: 1"],
+        ),
+        (
+            "refused bytes are removed",
+            sql("DELETE FROM document WHERE instr(CAST(bytes AS TEXT), '<b/>') > 0 AND length(bytes) < 200"),
+            vec!["problem evidence: record 3 of ", &refused, "the refused bytes "],
+        ),
+        (
+            "the configuration is removed",
+            sql("DELETE FROM document WHERE hash = (SELECT hash FROM config WHERE id = 1)"),
+            vec!["problem evidence: record 1 of sys at position 1: the configuration "],
+        ),
+        (
+            "a large body is removed",
+            sql("DELETE FROM document WHERE id IN (SELECT document FROM large)"),
+            vec!["problem log: ", &large],
+        ),
+        (
+            "unique indexes are dropped",
+            sql("DROP INDEX record_key; DROP INDEX record_item"),
+            vec!["problem structure: index record_key is missing", "index record_item is missing"],
+        ),
+        (
+            "an index holds for less than it should",
+            sql(
+                "DROP INDEX record_key; CREATE UNIQUE INDEX record_key ON record (thread, sender, key) WHERE pos < 0",
+            ),
+            vec!["problem structure: index record_key is not defined as in the format"],
+        ),
+        (
+            "a trigger deletes records",
+            sql(
+                "CREATE TRIGGER t AFTER INSERT ON record WHEN new.seq > 9 BEGIN DELETE FROM record WHERE pos = new.pos; END",
+            ),
+            vec!["problem structure: trigger t is not part of the format"],
+        ),
+        (
+            "the view shows something else",
+            sql("DROP VIEW line; CREATE VIEW line AS SELECT pos, 'all is well' AS body FROM record"),
+            vec!["problem structure: view line is not defined as in the format"],
+        ),
+        (
+            "a column changes",
+            sql("ALTER TABLE mark ADD COLUMN note TEXT"),
+            vec!["problem structure: table mark is not defined as in the format"],
+        ),
+    ];
+    for (change, make, found) in changes {
+        make();
+        let ran = systole(at, &["doctor"]);
+        println!("{change}: exit {:?}", ran.code);
+        says(&ran, 7, &found);
+        std::fs::write(at.join("hello.db"), &whole).unwrap();
+    }
+    edit(at, "CREATE INDEX mine ON record (time)");
+    says(&systole(at, &["doctor"]), 0, &["note structure: index mine is not part of the format"]);
+}
+
+/// A file of a lower number is compared with what that number had.
+#[test]
+fn logs_of_every_format_are_made_as_their_format_says() {
+    for log in log_page::fixtures() {
+        let odd = sqlite::oddities(&log).unwrap();
+        assert_eq!(odd, [], "{}", log.display());
+    }
+    let folder = crate::log_records::Folder::new();
+    std::fs::copy(fixture(1), folder.log()).unwrap();
+    drop(sqlite::open(&folder.log()).unwrap());
+    assert_eq!(sqlite::oddities(&folder.log()).unwrap(), [], "brought forward, it is made as a new one");
+}
+
+#[test]
+fn a_record_read_alone_must_continue_the_one_before_it() {
+    let folder = crate::log_records::Folder::new();
+    std::fs::copy("tests/fixtures/log-v2-threads.db", folder.log()).unwrap();
+    let reader = sqlite::open_reading(&folder.log()).unwrap();
+    let (position, record) =
+        reader.after(Position(0), 100).unwrap().into_iter().find(|(_, r)| r.header.seq == 3).unwrap();
+    let log = Connection::open(folder.log()).unwrap();
+    log.execute("UPDATE record SET time = time + 1 WHERE pos = ?1", [position.0.cast_signed()]).unwrap();
+    let thread = &record.header.thread;
+    let place = |fault: systole::words::ports::LogFault| {
+        fault.to_string().contains(&format!("position {}:", position.0))
+    };
+    assert!(reader.of_thread(thread, 3, 1).is_err_and(place));
+    assert!(reader.after(Position(position.0 - 1), 1).is_err_and(place));
+    assert!(reader.of_thread(thread, 1, 2).is_ok_and(|read| read.len() == 2), "what is whole can be read");
+    assert!(reader.of_thread(thread, 4, 1).is_ok(), "and what continues the head that the file claims");
+    assert!(reader.as_claimed().of_thread(thread, 3, 1).is_ok());
+}
