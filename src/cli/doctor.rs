@@ -1,6 +1,7 @@
 //! `systole doctor`: whether everything is there that an organism needs, and whether its log is whole;
 //! with each thing that is not, the mend.
 
+mod before;
 mod machine;
 mod store;
 
@@ -85,6 +86,7 @@ impl Doctor {
         let mut found = machine::examine();
         let loaded = self.place.load();
         found.extend(store::organism(&loaded));
+        found.extend(loaded.iter().flat_map(before::examine));
         let log: Option<PathBuf> = self.place.given_log().or_else(|| loaded.ok().map(|file| file.log));
         match log {
             Some(log) => {
