@@ -1,6 +1,7 @@
 //! `systole doctor`: whether everything is there that an organism needs, and whether its log is whole;
 //! with each thing that is not, the mend.
 
+mod before;
 mod evidence;
 mod folds;
 mod machine;
@@ -88,6 +89,7 @@ impl Doctor {
         let loaded = self.place.load();
         found.extend(store::organism(&loaded));
         let of_file = loaded.as_ref().ok().map(|file| file.log.clone());
+        found.extend(loaded.iter().flat_map(before::examine));
         let log: Option<PathBuf> = self.place.given_log().or(of_file);
         match log {
             Some(log) => {

@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
@@ -43,20 +44,29 @@ const FOLLOWERS: usize = 64;
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum Unopened {
-    /// Somebody else listens there.
-    #[error("{0} is in use by another program; `console.listen` in the organism's file names the address")]
+    /// Another program listens there.
+    #[error("{0} is in use by another program: stop it, or name another address under `console.listen`")]
     InUse(SocketAddr),
     /// The machine said no.
     #[error("cannot listen on {0}: {1}; `console.listen` in the organism's file names the address")]
     Machine(SocketAddr, std::io::Error),
 }
 
+/// How often an address in use is tried, and the pause between two tries. A process that was killed may hold its
+/// address for a moment longer.
+const TRIES: u32 = 20;
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// Takes the address, so that a taken one is known before anything starts.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => Unopened::InUse(address),
-        _ => Unopened::Machine(address, error),
-    })
+    for _ in 0..TRIES {
+        match TcpListener::bind(address).await {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => tokio::time::sleep(AGAIN).await,
+            Err(error) => return Err(Unopened::Machine(address, error)),
+        }
+    }
+    Err(Unopened::InUse(address))
 }
 
 /// What every request is served with.

@@ -117,7 +117,7 @@ impl Judge for Bench {
 
 /// The refusal in our own words; in libxml2's, and saying so, where the model finds nothing wrong.
 fn explain(model: Option<&Model>, payload: &Payload, theirs: &str) -> Refusal {
-    let Some(finding) = model.and_then(|model| model.explain(payload.bytes())) else {
+    let Some(finding) = model.and_then(|model| model.explain_refused(payload.bytes())) else {
         return Refusal::new(Code::Invalid, ["in the words of libxml2: ", theirs].concat())
             .of_element(&*payload.name().local);
     };

@@ -192,6 +192,8 @@ codes! {
         try "`budgets:` with the numbers that you mean";
     ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, characters that nobody sees"
         try "the words as the model is to read them";
+    ConfigScript "config.script" false "a script has answers that no agent ever gives"
+        try "the name of an agent; `say` with the action as XML instead of `call`";
 }
 
 /// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
@@ -221,6 +223,7 @@ impl Code {
                 | Code::ConfigShadowed
                 | Code::ConfigCircle
                 | Code::ConfigPrompt
+                | Code::ConfigScript
         )
     }
 }

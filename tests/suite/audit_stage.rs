@@ -44,7 +44,8 @@ pub(crate) struct Part<'a>(
 
 /// An organism of actors; a `run` among a part's keys replaces the actor.
 pub(crate) fn cast(parts: &[Part<'_>]) -> tempfile::TempDir {
-    let mut yaml = String::from("organism: {name: hello}\nlog: {path: ./hello.db}\nlisteners:\n");
+    let mut yaml = String::from("organism: {name: hello}\nlog: {path: ./hello.db}\n");
+    yaml += "console: {listen: 127.0.0.1:0}\nlisteners:\n";
     for Part(name, accepts, returns, keys) in parts {
         yaml += &format!(
             "  {name}:\n    schema: t.xsd\n    accepts: [{accepts}]\n    returns: [{returns}]\n    entry: true\n"

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use systole::organism::file::{self, Severity, page};
+use systole_agent::spec::Provider;
 
 use crate::program::{Ran, Running, systole};
 
@@ -49,7 +50,8 @@ fn h3_run_refuses_exactly_what_check_refuses() {
             ["run", "-f", name, "--log", log.to_str().unwrap(), "--set", "console.listen=127.0.0.1:0"]
                 .map(str::to_owned)
                 .into();
-        for model in &file::load(&path).unwrap().models {
+        let models = file::load(&path).unwrap().models;
+        for model in models.iter().filter(|model| model.provider != Provider::Script) {
             let own = ["models.", &model.name].concat();
             arguments.extend(["--set".to_owned(), [&own, ".provider=script"].concat()]);
             arguments.extend(["--set".to_owned(), [&own, ".file=", replies.to_str().unwrap()].concat()]);

@@ -278,3 +278,54 @@ fn cost_of_a_message_of_512_bytes() {
     );
     println!("explain: {} ns", per_message_ns(&mut || assert!(model.explain(bad.as_bytes()).is_some())));
 }
+
+#[test]
+fn a_schema_is_utf_8_and_may_begin_with_a_byte_order_mark_and_a_payload_may_not() {
+    let compiled = |xsd: Vec<u8>| Judge::compile(&[Source { name: "s".to_owned(), xsd }]).err();
+    let marked = [b"\xef\xbb\xbf", SEARCH.as_bytes()].concat();
+    assert!(compiled(marked.clone()).is_none());
+    let declared =
+        |encoding: &str| format!("<?xml version=\"1.0\" encoding=\"{encoding}\"?>{SEARCH}").into_bytes();
+    assert!(compiled(declared("UTF-8")).is_none());
+    let utf16: Vec<u8> = SEARCH.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for other in
+        [declared("ISO-8859-1"), declared("UTF-16"), utf16.clone(), [&[0xff, 0xfe], &*utf16].concat()]
+    {
+        assert!(matches!(compiled(other), Some(Refused::Unfit { .. })));
+    }
+    let mut judge = Judge::compile(&[Source { name: "s".to_owned(), xsd: marked }]).unwrap();
+    let id = judge.schema("s").unwrap();
+    let good = "<search xmlns=\"urn:search\"><query>x</query></search>";
+    assert_eq!(judge.judge(id, good.as_bytes()), Verdict::Valid);
+    let fault =
+        systole_kit::Payload::read(["\u{feff}", good].concat().as_bytes(), &systole_kit::Limits::default());
+    assert!(fault.unwrap_err().message.contains("a byte order mark before UTF-8"));
+}
+
+#[test]
+fn minus_zero_is_zero_except_where_libxml2_reads_no_sign() {
+    let signed = [
+        "decimal",
+        "integer",
+        "long",
+        "int",
+        "short",
+        "byte",
+        "nonPositiveInteger",
+        "nonNegativeInteger",
+        "double",
+    ];
+    let unsigned = ["unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"];
+    for (name, takes) in signed.map(|name| (name, true)).into_iter().chain(unsigned.map(|name| (name, false)))
+    {
+        let xsd = format!(
+            "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:t\" \
+             elementFormDefault=\"qualified\"><xs:element name=\"n\" type=\"xs:{name}\"/></xs:schema>"
+        );
+        let mut judge = Judge::compile(&[source("t", &xsd)]).unwrap();
+        let id = judge.schema("t").unwrap();
+        let payload = b"<n xmlns=\"urn:t\">-0</n>";
+        assert_eq!(judge.judge(id, payload) == Verdict::Valid, takes, "{name}");
+        assert_eq!(judge.model(id).unwrap().explain(payload).is_none(), takes, "{name}");
+    }
+}

@@ -8,6 +8,7 @@ mod audit_finding;
 mod audit_stage;
 mod audit_tree;
 mod audit_why;
+mod before_start;
 mod broker;
 mod broker_fitness;
 mod broker_refusals;

@@ -14,6 +14,7 @@ use crate::program::{Ran, systole, systole_with};
 const HOUSE: &str = "organism: {name: shop, entry: web.search}
 bus: {nats: 'nats://127.0.0.1:14222', key_env: BUS_KEY}
 payloads: {say: text, said: text}
+console: {listen: '127.0.0.1:0'}
 listeners:
   web.search: {nats: true, accepts: [say], returns: [said]}
   local: {run: [cat], accepts: [say], returns: [said]}

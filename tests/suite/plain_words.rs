@@ -10,6 +10,7 @@ use crate::program::{Ran, systole, systole_with_stdin};
 const FILE: &str = "organism: {name: hello, entry: greeter}
 listeners:
   greeter: {run: [sh, greeter.sh], mode: once, accepts: [ask, empty, search], returns: [answer], entry: true}
+console: {listen: '127.0.0.1:0'}
 payloads:
   empty: {}
   search: {query: word, limit?: int 1..10}

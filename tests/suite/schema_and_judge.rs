@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
 use systole_kit::schema::{Finding, Model};
 
-mod mending;
+mod fixes;
+pub(crate) mod mending;
 
 /// Some of these import one another.
 const SCHEMAS: [&str; 12] = [
@@ -73,77 +74,9 @@ fn libxml2_admits_every_example() {
     }
 }
 
-/// Does what the words of a finding say by the rule of `docs/reference/refusals.md`, on the text alone; none where
-/// the words are for people.
+/// Does what a finding says; none where the words are for people.
 fn apply(payload: &str, finding: &Finding) -> Option<String> {
-    let fix = finding.fix.as_str();
-    let (path, attribute) = match finding.path.split_once("/@") {
-        Some((path, name)) => (path, Some(name)),
-        None => (finding.path.as_str(), None),
-    };
-    let element = mending::find(payload, path)?;
-    let beside = |step: &str| mending::find(payload, &[path.rsplit_once('/')?.0, "/", step].concat());
-    let put = |from: usize, to: usize, new: &str| [&payload[..from], new, &payload[to..]].concat();
-    let whole = &payload[element.start..element.end];
-    if fix.starts_with('<') {
-        return Some(put(element.start, element.end, mending::first_element(fix)?));
-    }
-    if let Some(rest) = fix.strip_prefix("add ") {
-        let new = mending::first_element(rest)?;
-        let at = match rest[new.len()..].strip_prefix(" before ") {
-            Some(step) => mending::find(payload, &[path, "/", step].concat())?.start,
-            None => element.inside.1,
-        };
-        return Some(put(at, at, new));
-    }
-    if let Some(rest) = fix.strip_prefix("move ") {
-        let (target, behind) = match rest.split_once(" before ") {
-            Some((_, step)) => (beside(step)?, false),
-            None => (beside(rest.split_once(" behind ")?.1)?, true),
-        };
-        let at = if behind { target.end } else { target.start };
-        return Some(if at <= element.start {
-            [&payload[..at], whole, &payload[at..element.start], &payload[element.end..]].concat()
-        } else {
-            [&payload[..element.start], &payload[element.end..at], whole, &payload[at..]].concat()
-        });
-    }
-    if let Some(rest) = fix.strip_prefix("write ") {
-        let head = &payload[element.start..element.inside.0];
-        if let Some(name) = attribute {
-            let (key, value) = rest.split_once('=')?;
-            let value = value.strip_prefix('"')?.split_once('"')?.0;
-            let head = match rest.ends_with(&[" instead of ", name].concat()) {
-                true => head.replace(&[name, "="].concat(), &[key, "="].concat()),
-                false => mending::with_attribute(head, key, value),
-            };
-            return Some(put(element.start, element.inside.0, &head));
-        }
-        let (new, old) = rest.strip_prefix('<')?.split_once("> instead of <")?;
-        let (tag, key) = new.split_once(' ').unwrap_or((new, ""));
-        let old = old.trim_end_matches('>');
-        let mut head = head.replacen(&["<", old].concat(), &["<", tag].concat(), 1);
-        if let Some((key, value)) = key.split_once('=') {
-            head = mending::with_attribute(&head, key, value.trim_matches('"'));
-        }
-        let inside = &payload[element.inside.0..element.inside.1];
-        let end = payload[element.inside.1..element.end].replace(old, tag);
-        return Some(put(element.start, element.end, &[&head, inside, &end].concat()));
-    }
-    if let Some(rest) = fix.strip_prefix("cut the text of ") {
-        let most = rest.split_once(" to ")?.1.split_once(' ')?.0.parse().ok()?;
-        let kept: String = payload[element.inside.0..element.inside.1].chars().take(most).collect();
-        return Some(put(element.inside.0, element.inside.1, &kept));
-    }
-    if fix.starts_with("leave the text out") {
-        return Some(put(element.inside.0, element.inside.1, &mending::elements_alone(payload, &element)));
-    }
-    if fix.starts_with("leave ") {
-        let Some(name) = attribute else { return Some(put(element.start, element.end, "")) };
-        let head = mending::without_attribute(&payload[element.start..element.inside.0], name);
-        return Some(put(element.start, element.inside.0, &head));
-    }
-    None
+    mending::apply(payload, &finding.path, &finding.fix)
 }
 
 #[test]

@@ -49,14 +49,6 @@ pub(crate) fn links(folder: &Path, arguments: &[&str]) -> Vec<(String, String)> 
     links.iter().map(|link| (short(&link["place"]), short(&link["why"]))).collect()
 }
 
-/// Starts the organism of a folder, at whatever address is free.
-fn running(folder: &Path) -> Running {
-    let file = folder.join("organism.yaml");
-    let yaml = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, [&yaml, "\nconsole: {listen: 127.0.0.1:0}\n"].concat()).unwrap();
-    Running::organism(folder)
-}
-
 pub(crate) fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> {
     all.iter().map(|(place, why)| ((*place).to_owned(), (*why).to_owned())).collect()
 }
@@ -86,7 +78,7 @@ pub(crate) fn team() -> (tempfile::TempDir, PathBuf) {
     std::fs::write(&file, gated).unwrap();
     std::fs::write(team.join("gated.sh"), GATED).unwrap();
     gate(&team);
-    let organism = running(&team);
+    let organism = Running::organism(&team);
     let sent = systole(&team, &["send", "ask", "What makes a heart beat?", "--no-wait"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let mut follow = Running::start(&team, &["log", "@last", "--follow"]);
@@ -155,7 +147,7 @@ fn c12_a_persons_word_a_timer_and_a_child_are_told_while_the_organism_runs() {
     let (_above, beat) = example("beat");
     let order = std::fs::read_to_string(beat.join("order.xml")).unwrap();
     std::fs::write(beat.join("big.xml"), order.replace("<quantity>0<", "<quantity>30<")).unwrap();
-    let organism = running(&beat);
+    let organism = Running::organism(&beat);
     let sent = systole(&beat, &["send", "--no-wait", "--file", "big.xml", "--key", "k1"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let mut follow = Running::start(&beat, &["log", "@last", "--follow"]);
@@ -212,7 +204,7 @@ fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_be
     for (name, text) in [("one.xml", "one"), ("two.xml", "two")] {
         std::fs::write(folder.path().join(name), payload("dig", text)).unwrap();
     }
-    let organism = running(folder.path());
+    let organism = Running::organism(folder.path());
     let runs = |arguments: &[&str]| {
         let ran = systole(folder.path(), arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -241,7 +233,7 @@ fn c12_an_end_and_what_was_refused_lead_to_the_client_whose_order_or_message_it_
     let folder = cast(&[Part("search", "search", "found", &["timeout: 1h"])]);
     std::fs::write(folder.path().join("good.xml"), payload("search", "x")).unwrap();
     std::fs::write(folder.path().join("bad.xml"), payload("serch", "the hidden word")).unwrap();
-    let organism = running(folder.path());
+    let organism = Running::organism(folder.path());
     let sent = systole(folder.path(), &["send", "--no-wait", "--file", "good.xml"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     assert_eq!(systole(folder.path(), &["cancel", "@last"]).code, Some(0));

@@ -124,7 +124,6 @@ fn c12_the_attempt_that_gave_an_answer_is_told() {
 fn c12_what_a_person_put_in_the_place_of_a_payload_is_named() {
     let keys = ["approval: {when: always}", "env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"];
     let folder = cast(&[Part("dig", "dig", "dug", &keys)]);
-    with(folder.path(), "console: {listen: 127.0.0.1:0}");
     std::fs::write(folder.path().join("other.xml"), payload("dig", "elsewhere")).unwrap();
     std::fs::write(folder.path().join("sent.xml"), payload("dig", "here")).unwrap();
     let organism = Running::organism(folder.path());

@@ -140,7 +140,7 @@ fn a_request_that_the_listener_would_never_see_is_refused_first() {
     let folder = folder(&[]);
     let arguments = ["listener", "try", "--once", "--", "sh", "-c", "touch was-started"];
     let ran = systole_with_stdin(folder.path(), &arguments, &ASK.replace("Who?", "<b/>"));
-    says(&ran, 4, &["refused: payload.invalid", "/ask/b"]);
+    says(&ran, 4, &["refused: payload.invalid", "b: is not allowed", "at       /ask,"]);
     let ran = systole_with_stdin(folder.path(), &arguments, "who?");
     says(&ran, 4, &["refused: payload.malformed"]);
     assert!(!folder.path().join("was-started").exists());

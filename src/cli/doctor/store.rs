@@ -1,10 +1,9 @@
-//! The organism's file, the programs it names, and its log.
+//! The organism's file and its log.
 //!
 //! It reads the log from its first record to its last and changes nothing, whether an organism runs
 //! on it or not.
 
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Finding, evidence, folds};
 use crate::audit::chains;
@@ -13,14 +12,13 @@ use crate::cli::looking::{absent, mend_of};
 use crate::edges::log::sqlite;
 use crate::organism::file::{OrganismFile, Refused};
 use crate::organism::runfile::RunFile;
-use crate::words::composition::{Program, Reach};
 use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, LogReader as _};
 
 /// Broken chains that are named.
 const NAMED: usize = 10;
 
-/// The file, and whether the programs it names can be found.
+/// The file.
 pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
     let file = match loaded {
         Ok(file) => file,
@@ -43,31 +41,7 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
     let listeners = composition.listeners.len();
     let noun = if listeners == 1 { "listener" } else { "listeners" };
     let words = format!("{}, {listeners} {noun}", composition.organism);
-    let mut found = vec![Finding::fine("organism", words)];
-    for listener in composition.listeners.values() {
-        if let Reach::Process(program) = &listener.reach
-            && located(program).is_none()
-        {
-            let run = program.run.first().map_or("", String::as_str);
-            let words = format!("{}: {run:?} is no program that can be found", listener.name);
-            let mend = format!("its path from the organism's file, as ./{run}, or a program on PATH");
-            found.push(Finding::problem("listener", words, mend, Exit::Failed));
-        }
-    }
-    found
-}
-
-/// The program's file, looked for where it would be when it is started.
-fn located(program: &Program) -> Option<PathBuf> {
-    let name = program.run.first()?;
-    let runs = |path: &Path| {
-        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    if name.contains('/') {
-        return Some(program.directory.join(name)).filter(|path| runs(path));
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| runs(path))
+    vec![Finding::fine("organism", words)]
 }
 
 /// The log: whether it is one, whether it is whole, who has it.

@@ -17,7 +17,7 @@ mod sort;
 pub use ear::{Deaf, Ear};
 pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
-pub use process::Surroundings;
+pub use process::{Surroundings, Tried, try_start};
 pub use receipts::{NoReceipt, Receipt, Receipts, Unreceipted};
 pub use sort::{Sort, sort_of};
 

@@ -68,7 +68,7 @@ impl Mind {
     }
 
     /// Whether what it does are native calls of the model.
-    fn is_native(&self) -> bool {
+    pub(super) fn is_native(&self) -> bool {
         matches!(self.dialect, Dialect::Native | Dialect::XmlFinal)
     }
 }

@@ -37,7 +37,9 @@ pub(super) struct Lookup {
     /// The names of the schemas that all share, in order of the file.
     shared: Vec<String>,
     vocabularies: Vec<Vocabulary>,
-    /// Whether something that all may name could not be read, so that nobody can say what is missing.
+    /// The payloads of the file if they have mistakes: their names are known although their schema is not.
+    unread: Vec<String>,
+    /// Whether every schema that all may name could be read, at least its names.
     is_whole: bool,
 }
 
@@ -50,9 +52,11 @@ impl Lookup {
             Some(Vocabulary { schema, outline })
         });
         let vocabularies = vocabularies.collect();
-        let has_payloads = declared.payloads.is_none() || collected.outline(PAYLOADS).is_some();
-        let is_whole = has_payloads && shared.iter().all(|name| collected.outline(name).is_some());
-        Lookup { collected, shared, vocabularies, is_whole }
+        let section = declared.payloads.as_ref().filter(|_| collected.outline(PAYLOADS).is_none());
+        let names = section.map_or(Some(Vec::new()), |section| section.names());
+        let is_whole = names.is_some() && shared.iter().all(|name| collected.outline(name).is_some());
+        let unread = names.unwrap_or_default().into_iter().map(str::to_owned).collect();
+        Lookup { collected, shared, vocabularies, unread, is_whole }
     }
 
     /// The schemas that the composition holds in the end, where each was named, and the elements of the
@@ -98,8 +102,8 @@ impl Lookup {
         if let Some(value) = self.shipped(&named.value) {
             return Some(At { at: named.at, value });
         }
-        // Where a schema could not be read, it may well stand there.
-        if self.is_whole && is_own_read {
+        // If a schema could not be read, the element may be declared there.
+        if self.is_whole && is_own_read && !self.unread.contains(&named.value) {
             self.unknown(desk, own, named, path);
         }
         None
@@ -201,7 +205,8 @@ impl Lookup {
         let everybodys: Vec<&str> = self.everybodys().flat_map(names).collect();
         let shipped = || self.vocabularies.iter().flat_map(|vocabulary| names(&vocabulary.outline));
         let others = || everybodys.iter().filter(|name| !near.contains(name));
-        let declared = || near.iter().chain(others()).copied();
+        let unread = || self.unread.iter().map(String::as_str);
+        let declared = || near.iter().chain(others()).copied().chain(unread());
         let told = match own {
             Some(own) => [path, ": `", &named.value, "` is no root element of ", &own.value].concat(),
             None => [path, ": `", &named.value, "` is declared by no schema and not in payloads"].concat(),

@@ -19,9 +19,14 @@ use super::yaml::Span;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener};
 
-/// Everything that may not be what the composer meant.
-pub(super) fn warnings(desk: &Desk, declared: &Declared, composed: &Composed) -> Vec<Diagnostic> {
-    let mut warnings = Warnings { desk, declared, composed, found: Vec::new() };
+/// Everything that may not be what the composer meant; `found` is what was noticed before.
+pub(super) fn warnings(
+    desk: &Desk,
+    declared: &Declared,
+    composed: &Composed,
+    found: Vec<(usize, Diagnostic)>,
+) -> Vec<Diagnostic> {
+    let mut warnings = Warnings { desk, declared, composed, found };
     let called = warnings.called();
     warnings.unreached(&called);
     warnings.unread_answers(&called);

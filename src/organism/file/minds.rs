@@ -16,9 +16,11 @@ use super::agents::Mind;
 use super::compose::{Composed, one_of};
 use super::declared::{Declared, Party};
 use super::desk::Desk;
+use super::diagnostic::Diagnostic;
 use super::models::Declaration;
 use super::schemas::{Absent, Shelf};
 use super::value::At;
+use super::yaml::Span;
 use crate::rules::introspection::META_XSD;
 use crate::words::codes::Code;
 use crate::words::composition::{Element, Listener, Sees};
@@ -27,6 +29,8 @@ use crate::words::composition::{Element, Listener, Sees};
 pub(super) struct Thinking {
     pub(super) agents: Vec<Agent>,
     pub(super) models: Vec<Model>,
+    /// What may not be meant, each with the place it is sorted by.
+    pub(super) warnings: Vec<(usize, Diagnostic)>,
 }
 
 /// Looks everything up. What comes out is only whole if the desk is still clean.
@@ -36,7 +40,9 @@ pub(super) fn resolve(
     composed: &Composed,
     shelf: &dyn Shelf,
 ) -> Thinking {
-    let models = declared.models.iter().map(|one| model(desk, one, declared, shelf)).collect();
+    let mut scripts = Vec::new();
+    let models = declared.models.iter().map(|one| model(desk, one, declared, shelf, &mut scripts)).collect();
+    let warnings = unscripted(desk, declared, &scripts);
     circles(desk, &declared.models);
     one_currency(desk, declared);
     let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
@@ -51,10 +57,53 @@ pub(super) fn resolve(
         let found = Found { party, mind, declared, composed, schemas: &schemas };
         found.agent(desk, shelf)
     });
-    Thinking { agents: agents.collect(), models }
+    Thinking { agents: agents.collect(), models, warnings }
 }
 
-fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Shelf) -> Model {
+/// The answers of a model that is a script, and where the file of them is named.
+struct Answers {
+    path: String,
+    at: Span,
+    script: Script,
+}
+
+/// Warns about answers that nobody ever gives: of an agent that there is not, and native calls of an agent whose
+/// dialect has none.
+fn unscripted(desk: &Desk, declared: &Declared, scripts: &[Answers]) -> Vec<(usize, Diagnostic)> {
+    let mut found = Vec::new();
+    for Answers { path, at, script } in scripts {
+        let mut warn = |words: &str, mend: &str| {
+            found.push((at.start, Diagnostic::new(Code::ConfigScript, desk.place(*at), words, Some(mend))));
+        };
+        for agent in script.agents() {
+            let minds = || declared.parties.iter().filter_map(|party| Some((party, party.mind.as_ref()?)));
+            let Some((_, mind)) = minds().find(|(party, _)| party.key.value == agent) else {
+                let known = || minds().map(|(party, _)| party.key.value.as_str());
+                let mend = nearest(agent, known()).map_or_else(|| one_of(known()), str::to_owned);
+                warn(
+                    &format!("{path}.file: it has answers for `{agent}`, and no agent has that name"),
+                    &mend,
+                );
+                continue;
+            };
+            if let Some(number) = script.first_call(agent).filter(|_| !mind.is_native()) {
+                let words = format!(
+                    "{path}.file: answer {number} of `{agent}` is a `call`, and its dialect has no native calls"
+                );
+                warn(&words, "say: with the action as XML, or dialect: native for the agent");
+            }
+        }
+    }
+    found
+}
+
+fn model(
+    desk: &mut Desk,
+    one: &Declaration,
+    declared: &Declared,
+    shelf: &dyn Shelf,
+    scripts: &mut Vec<Answers>,
+) -> Model {
     let path = ["models.", &one.key.value].concat();
     let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
     // That it names itself is told as a circle.
@@ -65,7 +114,8 @@ fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Sh
     if let (Provider::Script, Some(named)) = (model.provider, &one.script) {
         match shelf.find(&named.value) {
             Ok(found) => {
-                script(desk, named, &path, shelf);
+                let read = script(desk, named, &path, shelf);
+                scripts.extend(read.map(|script| Answers { path, at: named.at, script }));
                 model.file = Some(found);
             }
             Err(Absent { why, .. }) => {
@@ -78,25 +128,25 @@ fn model(desk: &mut Desk, one: &Declaration, declared: &Declared, shelf: &dyn Sh
     model
 }
 
-/// Reads the answers of a script, which are wanted when the organism starts, and tells what is wrong with them.
-fn script(desk: &mut Desk, named: &At<String>, path: &str, shelf: &dyn Shelf) {
-    let why = match shelf.read(&named.value) {
-        Ok(None) => return,
+/// Reads the answers of a script, which the organism needs at its start, and reports what is wrong with them.
+fn script(desk: &mut Desk, named: &At<String>, path: &str, shelf: &dyn Shelf) -> Option<Script> {
+    let read = match shelf.read(&named.value) {
+        Ok(None) => return None,
         Ok(Some(bytes)) => match std::str::from_utf8(&bytes) {
-            Ok(text) => Script::read(text).err().map(|unusable| unusable.words),
-            Err(_) => Some("it is not UTF-8".to_owned()),
+            Ok(text) => Script::read(text).map_err(|unusable| unusable.words),
+            Err(_) => Err("it is not UTF-8".to_owned()),
         }
-        .map(|why| [&named.value, ": ", &why].concat()),
-        Err(Absent { why, .. }) => Some(why),
+        .map_err(|why| format!("{}: {why}", named.value)),
+        Err(Absent { why, .. }) => Err(why),
     };
-    if let Some(why) = why {
-        let told = [path, ".file: ", &why].concat();
-        desk.tell(
-            Code::ConfigUnreadable,
-            named.at,
-            &told,
-            Some("an answer as docs/reference/script.md has it"),
-        );
+    match read {
+        Ok(script) => Some(script),
+        Err(why) => {
+            let told = format!("{path}.file: {why}");
+            let mend = "an answer as docs/reference/script.md has it";
+            desk.tell(Code::ConfigUnreadable, named.at, &told, Some(mend));
+            None
+        }
     }
 }
 

@@ -213,7 +213,7 @@ fn check(
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
     };
-    let warnings = meaning::warnings(&desk, &declared, &composed);
+    let warnings = meaning::warnings(&desk, &declared, &composed, thinking.warnings);
     let source = source::write(&text, settings, &composed.collected.schemas);
     let composition = Composition {
         organism,

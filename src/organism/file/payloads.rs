@@ -69,6 +69,12 @@ impl Section {
         (desk.mistakes() == before && !payloads.is_empty()).then_some(xsd)
     }
 
+    /// The names of the payloads, also of those with mistakes; none if a name itself is one.
+    pub(super) fn names(&self) -> Option<Vec<&str>> {
+        let names = self.entries.iter().map(|entry| entry.key.strip_suffix('?').unwrap_or(&entry.key));
+        names.map(|name| is_element_name(name).then_some(name)).collect()
+    }
+
     /// Where a payload stands.
     pub(super) fn place_of(&self, name: &str) -> Span {
         self.entries.iter().find(|entry| entry.key == name).map_or(self.at, |entry| entry.at)

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use systole_agent::spec::{self, Dialect};
-use systole_kit::schema::nearest;
+use systole_kit::schema::{is_slip, nearest};
 use systole_kit::writer::visible;
 
 use super::agents::Mind;
@@ -154,7 +154,18 @@ impl Lint<'_> {
                 self.text(line, &path, markup(mind.dialect));
             }
         }
-        if !mind.prompt.iter().any(|section| section.key.value == "identity") {
+        let has = |name: &str| mind.prompt.iter().any(|section| section.key.value == name);
+        let mut slips = Vec::new();
+        for section in &mind.prompt {
+            let key = section.key.value.as_str();
+            let meant = USUAL.into_iter().find(|usual| is_slip(key, usual) && !has(usual));
+            if let Some(meant) = meant {
+                let words = format!("{path}: `{key}` is an additional section; did you mean `{meant}`");
+                self.warn(section.key.at, &words, meant);
+                slips.push(meant);
+            }
+        }
+        if !has("identity") && !slips.contains(&"identity") {
             let words = [&path, " has no `identity`, so that nothing says what the agent is"].concat();
             self.warn(party.key.at, &words, "prompt: {identity: You answer questions.}");
         }

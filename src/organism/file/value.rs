@@ -70,7 +70,7 @@ pub(super) fn fields<'n>(
                 let told = ["`", &joined(path, &entry.key), "` is not built yet: ", key.meaning].concat();
                 desk.tell(Code::ConfigNotBuilt, entry.at, &told, Some("leave it out"));
             }
-            None => unknown_key(desk, entry, table, path),
+            None => unknown_key(desk, entry, entries, table, path),
         }
     }
     Some(Fields { path: path.to_owned(), at, entries: known })
@@ -84,7 +84,7 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
     known.then(|| [key, ": ", value, ", with a blank behind the colon"].concat())
 }
 
-fn unknown_key(desk: &mut Desk, entry: &Entry, table: &str, path: &str) {
+fn unknown_key(desk: &mut Desk, entry: &Entry, entries: &[Entry], table: &str, path: &str) {
     if let Some(never) = keys::never_under(table, &entry.key) {
         let told = [&joined(path, &entry.key), ": ", never.why].concat();
         return desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(never.mend));
@@ -92,10 +92,15 @@ fn unknown_key(desk: &mut Desk, entry: &Entry, table: &str, path: &str) {
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let told = ["`", &entry.key, "` is no key ", if path.is_empty() { "" } else { "of " }, place].concat();
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
+    let is_set = |name: &str| entries.iter().any(|other| other.key == name);
     let mend = match nearest(&entry.key, keys::under(table).map(|(name, _)| name)) {
+        Some(name) if is_set(name) && all.contains(&name) => format!("leave it out: `{name}` is already set"),
         Some(name) if all.contains(&name) => name.to_owned(),
-        Some(later) => ["leave it out: `", later, "` is not built yet"].concat(),
-        None => ["one of ", &all.join(", ")].concat(),
+        Some(later) => format!("leave it out: `{later}` is not built yet"),
+        None => {
+            let free: Vec<&str> = all.iter().copied().filter(|name| !is_set(name)).collect();
+            if free.is_empty() { "leave it out".to_owned() } else { format!("one of {}", free.join(", ")) }
+        }
     };
     desk.tell(Code::ConfigUnknownKey, entry.at, &told, Some(&mend));
 }

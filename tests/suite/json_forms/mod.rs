@@ -11,6 +11,7 @@ mod grammar;
 mod mutate;
 mod mutate_xml;
 mod simples;
+mod tries;
 mod xml;
 
 use serde_json::Value;

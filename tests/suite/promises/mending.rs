@@ -48,7 +48,8 @@ def mend(text, error):
         at.tag = "{%s}%s" % (ns or NS, tag)
     elif said.startswith("write "):
         key, value, other = re.match(r'write (\S+)="([^"]*)"(?: instead of (\S+))?', said).groups()
-        at.set(key, at.attrib.pop(other) if other else value)
+        old = at.attrib.pop(other) if other else None
+        at.set(key, old if value == "…" else value)
     elif said.startswith("cut the text of "):
         at.text = at.text[:int(re.search(r" to (\d+) characters", said)[1])]
     elif said.startswith("leave the text out"):
@@ -166,9 +167,9 @@ async fn a9_the_twenty_commonest_errors_are_mended_by_try_alone() {
     for kind in ["add", "move", "write", "leave", ""] {
         assert!(kinds.contains(kind), "no mend was of the kind {kind:?}: {kinds:?}");
     }
-    // Where only libxml2 knows a rule, that is said, and it is left to people.
+    // A type that the document chooses itself is judged by libxml2 alone, and the fix is to leave it out.
     let typed = "<say xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"nothing\" ";
     let (_, told) = house.ask("theirs", "mender", &RIGHT.replacen("<say ", typed, 1)).await;
-    assert!(told.contains("in the words of libxml2: ") && told.contains("describe"), "{told}");
+    assert!(told.contains("admitted in turn 3: x fast 5 a"), "{told}");
     house.close().await;
 }

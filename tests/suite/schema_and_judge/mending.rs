@@ -31,7 +31,19 @@ fn next(text: &str, from: usize) -> Option<Tag> {
     if !rest.starts_with('<') {
         return Some(Tag::Text(from + rest.find('<').unwrap_or(rest.len()).max(1)));
     }
-    let end = until(">")?;
+    // A `>` between quotes is part of a value.
+    let mut quote = None;
+    let end = from
+        + 1
+        + rest.bytes().position(|byte| {
+            match (quote, byte) {
+                (Some(open), _) if byte == open => quote = None,
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b'>') => return true,
+                _ => {}
+            }
+            false
+        })?;
     Some(match (rest.starts_with("</"), text[..end].ends_with("/>")) {
         (true, _) => Tag::Close(end),
         (_, true) => Tag::Empty(end),
@@ -132,4 +144,83 @@ pub(super) fn with_attribute(head: &str, name: &str, value: &str) -> String {
     let head = without_attribute(head, name);
     let at = head.find([' ', '>', '/']).unwrap_or(head.len());
     [&head[..at], " ", name, "=\"", value, "\"", &head[at..]].concat()
+}
+
+/// Does what the words of a refusal say by the rule of `docs/reference/refusals.md`, on the text alone; none where
+/// the words are for people.
+pub(crate) fn apply(payload: &str, path: &str, fix: &str) -> Option<String> {
+    let (path, attribute) = match path.split_once("/@") {
+        Some((path, name)) => (path, Some(name)),
+        None => (path, None),
+    };
+    let element = find(payload, path)?;
+    let beside = |step: &str| find(payload, &[path.rsplit_once('/')?.0, "/", step].concat());
+    let put = |from: usize, to: usize, new: &str| [&payload[..from], new, &payload[to..]].concat();
+    let whole = &payload[element.start..element.end];
+    if fix.starts_with('<') {
+        return Some(put(element.start, element.end, first_element(fix)?));
+    }
+    if let Some(rest) = fix.strip_prefix("add ") {
+        let new = first_element(rest)?;
+        let at = match rest[new.len()..].strip_prefix(" before ") {
+            Some(step) => find(payload, &[path, "/", step].concat())?.start,
+            None => element.inside.1,
+        };
+        return Some(put(at, at, new));
+    }
+    if let Some(rest) = fix.strip_prefix("move ") {
+        let (target, behind) = match rest.split_once(" before ") {
+            Some((_, step)) => (beside(step)?, false),
+            None => (beside(rest.split_once(" behind ")?.1)?, true),
+        };
+        let at = if behind { target.end } else { target.start };
+        return Some(if at <= element.start {
+            [&payload[..at], whole, &payload[at..element.start], &payload[element.end..]].concat()
+        } else {
+            [&payload[..element.start], &payload[element.end..at], whole, &payload[at..]].concat()
+        });
+    }
+    if let Some(rest) = fix.strip_prefix("write ") {
+        return written(payload, &element, attribute, rest);
+    }
+    if let Some(rest) = fix.strip_prefix("cut the text of ") {
+        let most = rest.split_once(" to ")?.1.split_once(' ')?.0.parse().ok()?;
+        let kept: String = payload[element.inside.0..element.inside.1].chars().take(most).collect();
+        return Some(put(element.inside.0, element.inside.1, &kept));
+    }
+    if fix.starts_with("leave the text out") {
+        return Some(put(element.inside.0, element.inside.1, &elements_alone(payload, &element)));
+    }
+    if fix.starts_with("leave ") {
+        let Some(name) = attribute else { return Some(put(element.start, element.end, "")) };
+        let head = without_attribute(&payload[element.start..element.inside.0], name);
+        return Some(put(element.start, element.inside.0, &head));
+    }
+    None
+}
+
+/// A start tag written anew: another name, another attribute, or another value of one.
+fn written(payload: &str, element: &At, attribute: Option<&str>, rest: &str) -> Option<String> {
+    let head = &payload[element.start..element.inside.0];
+    let put = |from: usize, to: usize, new: &str| [&payload[..from], new, &payload[to..]].concat();
+    if let Some(name) = attribute {
+        let (key, value) = rest.split_once('=')?;
+        let (value, instead) = value.strip_prefix('"')?.split_once('"')?;
+        let head = match (instead.is_empty(), value) {
+            (true, value) => with_attribute(head, key, value),
+            (false, "…") => head.replace(&[" ", name, "="].concat(), &[" ", key, "="].concat()),
+            (false, value) => with_attribute(&without_attribute(head, name), key, value),
+        };
+        return Some(put(element.start, element.inside.0, &head));
+    }
+    let (new, old) = rest.strip_prefix('<')?.split_once("> instead of <")?;
+    let (tag, key) = new.split_once(' ').unwrap_or((new, ""));
+    let old = old.trim_end_matches('>');
+    let mut head = head.replacen(&["<", old].concat(), &["<", tag].concat(), 1);
+    if let Some((key, value)) = key.split_once('=') {
+        head = with_attribute(&head, key, value.trim_matches('"'));
+    }
+    let inside = &payload[element.inside.0..element.inside.1];
+    let end = payload[element.inside.1..element.end].replace(old, tag);
+    Some(put(element.start, element.end, &[&head, inside, &end].concat()))
 }

@@ -105,6 +105,14 @@ impl Script {
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.agents.keys().map(String::as_str)
     }
+
+    /// The first answer of an agent that is a native call, by its number from 1.
+    #[must_use]
+    pub fn first_call(&self, agent: &str) -> Option<usize> {
+        let calls = |reply: &Reply| reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let at = self.agents.get(agent)?.iter().position(calls)?;
+        Some(at.saturating_add(1))
+    }
 }
 
 impl Written {

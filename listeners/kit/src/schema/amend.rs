@@ -165,8 +165,17 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
         let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
         tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
     }
-    if base == Builtin::Hex && least <= MATCHED {
-        tries.push("00".repeat(least));
+    // Bytes of the least length, and of the greatest: where only one length is allowed both are it.
+    let most = simple.max_length.as_ref().map_or(least, |most| most.value);
+    for bytes in [least, least.max(1), most].into_iter().filter(|bytes| *bytes <= MATCHED) {
+        match base {
+            Builtin::Hex => tries.push("00".repeat(bytes)),
+            Builtin::Base64 => {
+                let rest = ["", "AA==", "AAA="].get(bytes % 3).copied().unwrap_or_default();
+                tries.push(format!("{}{rest}", "AAAA".repeat(bytes / 3)));
+            }
+            _ => {}
+        }
     }
     tries
 }

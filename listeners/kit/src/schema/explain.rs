@@ -8,8 +8,7 @@ use super::Finding;
 use super::content::{self, Taken};
 use super::example;
 use super::misfit;
-use super::nearest::nearest;
-use super::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Type};
+use super::shape::{Complex, Content, Declaration, Particle, Schema, Simple, Type};
 use super::tree::{self, Element, Part, Text};
 use super::value::{self, Wrong};
 use super::wording::{self, Source};
@@ -28,6 +27,16 @@ pub(super) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
     }
 }
 
+/// The first finding of a payload that the judge refused. Only the judge follows a type that the document itself
+/// chose; if nothing else is wrong, that choice is.
+pub(super) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<Finding> {
+    first(schema, payload).or_else(|| {
+        let root = tree::read(payload).ok()?;
+        let walk = Walk { schema, source: Source::new(payload), root: &root };
+        walk.chosen_type(&Spot { up: None, element: &root, siblings: &[&root] })
+    })
+}
+
 /// An element beside its siblings, linked to those that it stands inside of.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'w> {
@@ -44,10 +53,11 @@ impl Spot<'_> {
     }
 }
 
-/// `line[2]`: an element as the last step of its path, which is how a mend names it too.
+/// `line[2]`: an element as the last step of its path, which is how a fix names it too. Prefixes do not count:
+/// the number is that among all siblings of the same local name.
 pub(super) fn step(element: &Element, siblings: &[&Element]) -> String {
     let name = &element.name.local;
-    let same = |other: &&&Element| other.name == element.name;
+    let same = |other: &&&Element| other.name.local == element.name.local;
     if siblings.iter().filter(same).count() < 2 {
         return name.as_str().to_owned();
     }
@@ -86,7 +96,7 @@ impl Walk<'_> {
         Finding { element, path, offset, line, column, message, expected, received, schema, fix }
     }
 
-    fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+    pub(super) fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
         if spot.element.attributes.iter().any(|a| a.name.is(INSTANCE, "type")) {
             // The document chose another type: only the judge follows it there.
             return None;
@@ -143,8 +153,8 @@ impl Walk<'_> {
     }
 
     fn text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<Finding> {
-        if let Some(found) = self.no_children(spot, role) {
-            return Some(found);
+        if let Some(child) = spot.element.children().next() {
+            return Some(misfit::child_in_value(self, spot, role, child, simple));
         }
         let wrong = value::check(simple, &spot.element.text())?;
         let Wrong { words, fragment, instead } = wrong;
@@ -235,118 +245,8 @@ impl Walk<'_> {
         let layout = if blank { 0 } else { text.value.len().saturating_sub(words) };
         self.finding(spot.path(), text.offset.saturating_add(layout), said)
     }
-
-    fn attributes(&self, spot: &Spot<'_>, role: Role<'_>, declared: &[AttributeUse]) -> Option<Finding> {
-        for attribute in &spot.element.attributes {
-            let name = attribute.name.local.as_str();
-            let namespace = &*attribute.name.namespace;
-            if namespace == INSTANCE && matches!(name, "schemaLocation" | "noNamespaceSchemaLocation") {
-                continue;
-            }
-            let known = declared.iter().find(|d| namespace.is_empty() && d.name == name);
-            let Some(known) = known else {
-                return Some(self.unknown_attribute(spot, role, name, declared));
-            };
-            if let Some(wrong) = value::check(&known.simple, &attribute.value) {
-                return Some(self.wrong_attribute(spot, known, wrong));
-            }
-        }
-        let absent = |d: &&AttributeUse| d.required && spot.element.attribute(&d.name).is_none();
-        declared.iter().find(absent).map(|missing| self.missing_attribute(spot, missing))
-    }
-
-    fn unknown_attribute(
-        &self,
-        spot: &Spot<'_>,
-        role: Role<'_>,
-        name: &str,
-        declared: &[AttributeUse],
-    ) -> Finding {
-        let element = spot.element;
-        let free = declared.iter().filter(|d| element.attribute(&d.name).is_none());
-        let near = nearest(name, free.map(|d| d.name.as_str()));
-        let mut message = [&element.name.local, ": the attribute ", name, " is not known"].concat();
-        if let Some(near) = near {
-            message.push_str(&[", did you mean ", near].concat());
-        }
-        let edited = self.source.with_head(element, |attributes| {
-            attributes.retain(|(key, _)| near.is_some() || local(key) != name);
-            for (key, _) in attributes.iter_mut().filter(|(key, _)| local(key) == name) {
-                *key = near.unwrap_or_default().to_owned();
-            }
-        });
-        let expected = if declared.is_empty() {
-            [&element.name.local, ": no attributes"].concat()
-        } else {
-            let all: Vec<String> = declared.iter().map(wording::attribute).collect();
-            ["attributes of ", &element.name.local, ": ", &all.join("; ")].concat()
-        };
-        let named = declared.iter().find(|d| Some(d.name.as_str()) == near);
-        let said = Said {
-            message,
-            expected,
-            received: self.source.shown(element),
-            schema: named.map_or_else(|| role.declaration.fragment.clone(), |d| d.fragment.clone()),
-            fix: edited.unwrap_or_else(|| match near {
-                Some(near) => ["write ", near, "=\"…\" instead of ", name].concat(),
-                None => ["leave the attribute ", name, " out"].concat(),
-            }),
-        };
-        self.finding(attribute_path(spot, name), self.source.attribute_offset(element, name), said)
-    }
-
-    fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> Finding {
-        let element = spot.element;
-        let edited = wrong.instead.as_ref().and_then(|instead| {
-            self.source.with_head(element, |attributes| {
-                for (_, value) in attributes.iter_mut().filter(|(key, _)| *key == known.name) {
-                    value.clone_from(instead);
-                }
-            })
-        });
-        let said = Said {
-            message: [&known.name, ": ", &wrong.words].concat(),
-            expected: wording::attribute(known),
-            received: self.source.shown(element),
-            schema: wrong.fragment.unwrap_or_else(|| known.fragment.clone()),
-            fix: edited.unwrap_or_else(|| self.attribute_words(known, wrong.instead)),
-        };
-        let offset = self.source.attribute_offset(element, &known.name);
-        self.finding(attribute_path(spot, &known.name), offset, said)
-    }
-
-    fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> Finding {
-        let element = spot.element;
-        let sample = value::sample(&missing.simple);
-        let edited = sample.as_ref().and_then(|sample| {
-            self.source.with_head(element, |attributes| {
-                attributes.push((missing.name.clone(), sample.clone()));
-            })
-        });
-        let said = Said {
-            message: [&element.name.local, ": the attribute ", &missing.name, " is missing"].concat(),
-            expected: wording::attribute(missing),
-            received: self.source.shown(element),
-            schema: missing.fragment.clone(),
-            fix: edited.unwrap_or_else(|| self.attribute_words(missing, sample)),
-        };
-        self.finding(attribute_path(spot, &missing.name), element.span.start, said)
-    }
-
-    fn attribute_words(&self, attribute: &AttributeUse, value: Option<String>) -> String {
-        let value = value.unwrap_or_else(|| value::describe(&attribute.simple));
-        ["write ", &attribute.name, "=\"", &value, "\""].concat()
-    }
 }
 
 fn role_holds_elements(schema: &Schema, role: Role<'_>) -> bool {
     matches!(schema.of(role.declaration.of), Type::Complex(Complex { content: Content::Children(_), .. }))
-}
-
-fn attribute_path(spot: &Spot<'_>, name: &str) -> String {
-    [&spot.path(), "/@", name].concat()
-}
-
-fn local(key: &str) -> &str {
-    key.rsplit_once(':').map_or(key, |(_, local)| local)
 }

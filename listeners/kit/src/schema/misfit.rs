@@ -1,15 +1,16 @@
-//! Says why a child fits nowhere: misspelt, misplaced, too many, missing, of another namespace.
+//! Says why the children of an element do not fit: misspelt, misplaced, too many, missing, of another namespace.
 //!
-//! The place where the match of the children stopped comes in; a `Finding` goes out. It only words: that
-//! something does not fit was found in `content`.
+//! The place where the match of the children stopped comes in; a `Finding` goes out. It only writes the words:
+//! `content` found that something does not fit, and `edits` finds the change that brings it closer.
 
 use super::Finding;
 use super::content::{Candidate, Stop, Taken};
+use super::edits::{self, Edit, Rewrite};
 use super::example::{self, Surroundings};
 use super::explain::{self, Role, Said, Spot, Walk};
 use super::nearest::nearest;
-use super::shape::{Declaration, Particle, Term};
-use super::tree::Element;
+use super::shape::{Declaration, Particle, Simple, Term};
+use super::tree::{Element, Part};
 use super::value;
 use super::wording;
 
@@ -101,12 +102,11 @@ fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option
 }
 
 pub(super) fn child_of_empty(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element) -> Finding {
-    let words = ": is not allowed, nothing stands inside <";
-    refused_child(walk, spot, role, child, words)
+    refused_child(walk, spot, role, child, "nothing stands")
 }
 
 pub(super) fn child_in_text(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element) -> Finding {
-    refused_child(walk, spot, role, child, ": is not allowed, only text stands inside <")
+    refused_child(walk, spot, role, child, "only text stands")
 }
 
 fn refused_child(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element, words: &str) -> Finding {
@@ -114,13 +114,50 @@ fn refused_child(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Eleme
     let at = Spot { up: Some(spot), element: child, siblings: &siblings };
     let name = &child.name.local;
     let said = Said {
-        message: [name, words, &spot.element.name.local, ">"].concat(),
+        message: format!("{name}: is not allowed, {words} inside <{}>", spot.element.name.local),
         expected: wording::expected(walk.schema, role),
         received: walk.source.shown(child),
         schema: role.declaration.fragment.clone(),
-        fix: ["leave ", name, " out; write < as &lt; where it is meant as text"].concat(),
+        fix: format!("leave {name} out; write < as &lt; where it is meant as text"),
     };
     walk.finding(at.path(), child.span.start, said)
+}
+
+/// A child where only a value may stand. If the value is not right without the child either, the whole element
+/// is written: with the text of the child if that is the value, else with some value.
+pub(super) fn child_in_value(
+    walk: &Walk<'_>,
+    spot: &Spot<'_>,
+    role: Role<'_>,
+    child: &Element,
+    simple: &Simple,
+) -> Finding {
+    let mut finding = child_in_text(walk, spot, role, child);
+    let element = spot.element;
+    let fits = |text: &str| value::check(simple, text).is_none();
+    if element.children().count() == 1 && fits(&element.text()) {
+        return finding;
+    }
+    let all = text_of(element);
+    let whole = Some(all).filter(|all| fits(all)).or_else(|| value::sample(simple));
+    let written = whole
+        .and_then(|text| example::plain(&element.tag, &walk.source.head_attributes(element), &text))
+        .filter(|written| wording::is_short(written));
+    if let Some(written) = written {
+        finding.path = spot.path();
+        finding.received = walk.source.shown(element);
+        finding.fix = written;
+    }
+    finding
+}
+
+/// All text of an element, that of its children included.
+fn text_of(element: &Element) -> String {
+    let text = |part: &Part| match part {
+        Part::Text(text) => text.value.clone(),
+        Part::Element(child) => text_of(child),
+    };
+    element.parts.iter().map(text).collect()
 }
 
 /// Everything known about the place at which the children stop to fit.
@@ -151,19 +188,53 @@ pub(super) fn stopped<'m>(
 
 impl<'m> Misfit<'_, 'm> {
     fn diagnose(&self) -> Finding {
-        let Some(child) = self.siblings.get(self.stop.at) else { return self.missing(None) };
-        let name = child.name.local.as_str();
-        let known = self.declared.iter().copied().find(|d| d.name == name);
-        match known {
-            Some(declaration) if *child.name.namespace != *declaration.namespace => {
-                self.foreign(child, declaration)
+        let rewrite = |child: usize, to: &Declaration| self.rewrite(child, to);
+        let edit = edits::nearest(self.particle, self.siblings, self.stop.at, &rewrite);
+        let said = match edit {
+            Some(Edit::Move { child, before }) => self.misplaced(child, before),
+            Some(Edit::Leave { child }) => self.siblings.get(child).map(|child| self.surplus(child)),
+            Some(Edit::Replace { child, by, how }) => {
+                self.siblings.get(child).map(|child| self.replaced(child, by, how))
             }
-            Some(declaration) => self.misplaced(child, declaration),
-            None => match self.meant(name) {
-                Some(meant) => self.misspelt(child, meant),
-                None => self.unexpected(child),
-            },
+            Some(Edit::Add { elements, before }) => Some(self.missing(&elements, before)),
+            Some(Edit::AddAny { before }) => Some(self.missing(&[], before)),
+            None => None,
+        };
+        said.unwrap_or_else(|| self.unclear())
+    }
+
+    fn is_declared(&self, child: &Element) -> Option<&'m Declaration> {
+        self.declared.iter().copied().find(|d| child.name.is(&d.namespace, &d.name))
+    }
+
+    /// How a child can become an element of this declaration.
+    fn rewrite(&self, child: usize, to: &Declaration) -> Rewrite {
+        let Some(element) = self.siblings.get(child) else { return Rewrite::Made };
+        let ours = *element.name.namespace == *to.namespace;
+        let name = element.name.local.as_str();
+        if !ours && name == to.name {
+            return Rewrite::Meant;
         }
+        // A declared name in a wrong namespace means that name and no other.
+        if self.declared.iter().all(|known| known.name != name) && self.is_meant(name, to) {
+            return Rewrite::Meant;
+        }
+        let at = Spot { up: Some(self.spot), element, siblings: self.siblings };
+        let role = Role { declaration: to, min: 1, max: Some(1) };
+        if ours && self.walk.element(&at, role).is_none() { Rewrite::Fits } else { Rewrite::Made }
+    }
+
+    /// Whether a name that is not declared was probably meant to be this one: the nearest of those that could
+    /// stand where the match stopped, of those that have not come yet, or of all.
+    fn is_meant(&self, name: &str, to: &Declaration) -> bool {
+        let free = self.declared.iter().filter(|d| self.count(&d.name) == 0);
+        let all = self.declared.iter();
+        [
+            nearest(name, self.candidates().map(|(_, d)| d.name.as_str())),
+            nearest(name, free.map(|d| d.name.as_str())),
+            nearest(name, all.map(|d| d.name.as_str())),
+        ]
+        .contains(&Some(to.name.as_str()))
     }
 
     fn candidates(&self) -> impl Iterator<Item = (&Candidate<'m>, &'m Declaration)> {
@@ -177,14 +248,33 @@ impl<'m> Misfit<'_, 'm> {
         self.candidates().filter(|(candidate, _)| candidate.required).map(|(_, d)| d).collect()
     }
 
-    /// `query is missing`, `query, mode are missing`, or `one of url, path is missing`.
+    /// `query is missing`, `query, mode are missing`.
+    fn absent_of(&self, elements: &[&Declaration]) -> String {
+        let names: Vec<&str> = elements.iter().take(LISTED).map(|d| d.name.as_str()).collect();
+        match names.as_slice() {
+            [] => "an element of another namespace is missing".to_owned(),
+            [one] => format!("{one} is missing"),
+            several => format!("{} are missing", several.join(", ")),
+        }
+    }
+
+    /// The same; where the first of them is one of several that would do, all of those are named.
+    fn absent_words(&self, elements: &[&Declaration]) -> String {
+        let required = self.required();
+        let is_first =
+            |other: &&Declaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
+        match self.is_alternative() && required.iter().any(is_first) {
+            true => self.absent(&required),
+            false => self.absent_of(elements),
+        }
+    }
+
+    /// `one of url, path is missing`.
     fn absent(&self, required: &[&Declaration]) -> String {
         let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
-            [] => "an element of another namespace is missing".to_owned(),
-            [one] => [one, " is missing"].concat(),
-            several if self.is_alternative() => ["one of ", &several.join(", "), " is missing"].concat(),
-            several => [&several.join(", "), " are missing"].concat(),
+            [] | [_] => self.absent_of(required),
+            several => format!("one of {} is missing", several.join(", ")),
         }
     }
 
@@ -193,20 +283,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     fn count(&self, name: &str) -> usize {
-        let of_name = |taken: &&Taken<'_>| matches!(taken, Taken::Element(_, d) if d.name == name);
-        self.taken.iter().filter(of_name).count()
-    }
-
-    /// The declared name that a misspelt one was probably meant to be: one that could stand here, else one
-    /// that has not come yet.
-    fn meant(&self, name: &str) -> Option<&'m Declaration> {
-        let here = nearest(name, self.candidates().map(|(_, d)| d.name.as_str()));
-        let anywhere = || {
-            let free = self.declared.iter().filter(|d| self.count(&d.name) == 0);
-            nearest(name, free.map(|d| d.name.as_str()))
-        };
-        let meant = here.or_else(anywhere)?;
-        self.declared.iter().copied().find(|d| d.name == meant)
+        self.siblings.iter().filter(|sibling| sibling.name.local.as_str() == name).count()
     }
 
     /// A new element of this declaration, under the prefix that its parent has.
@@ -239,119 +316,120 @@ impl<'m> Misfit<'_, 'm> {
         self.walk.finding(at.path(), child.span.start, said)
     }
 
-    fn foreign(&self, child: &Element, declaration: &'m Declaration) -> Finding {
-        let target = &declaration.namespace;
-        let wanted = if target.is_empty() { "none" } else { target };
-        let fixed = moved(self.walk, child, &declaration.name, target);
-        let said = Said {
-            message: [&declaration.name, ": ", &namespace_words(child), ", expected ", wanted].concat(),
-            expected: self.expected_of(declaration),
-            received: self.walk.source.shown(child),
-            schema: declaration.fragment.clone(),
-            fix: fixed.unwrap_or_else(|| started_anew(child, &declaration.name, target)),
-        };
-        self.at_child(child, said)
-    }
-
-    fn misspelt(&self, child: &Element, meant: &'m Declaration) -> Finding {
+    /// The child has another name than the content needs there.
+    fn replaced(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> Finding {
         let name = &child.name.local;
         let parent = self.parent_name();
-        let fixed = self.rewritten(child, meant);
-        let said = Said {
-            message: [name, ": is not known in ", parent, ", did you mean ", &meant.name].concat(),
-            expected: self.expected_of(meant),
-            received: self.walk.source.shown(child),
-            schema: meant.fragment.clone(),
-            fix: fixed.unwrap_or_else(|| match *meant.namespace == *child.name.namespace {
-                true => {
-                    ["write <", &retagged(child, &meant.name), "> instead of <", &child.tag, ">"].concat()
-                }
-                false => started_anew(child, &meant.name, &meant.namespace),
+        let is_foreign = name.as_str() == by.name;
+        let message = match how {
+            Rewrite::Meant if is_foreign => {
+                let wanted = if by.namespace.is_empty() { "none" } else { &by.namespace };
+                format!("{name}: {}, expected {wanted}", namespace_words(child))
+            }
+            Rewrite::Meant => format!("{name}: is not known in {parent}, did you mean {}", by.name),
+            _ if self.is_declared(child).is_some() => {
+                format!("{name}: is not allowed here; {}", self.absent_words(&[by]))
+            }
+            _ => format!("{}; {}", self.stranger(child), self.absent_words(&[by])),
+        };
+        let fix = match how {
+            Rewrite::Made => match self.made(by) {
+                Some(made) => format!("{made} instead of <{name}>"),
+                None => format!("put an element {} in place of {name}", by.name),
+            },
+            _ => self.rewritten(child, by).unwrap_or_else(|| match *by.namespace == *child.name.namespace {
+                true => format!("write <{}> instead of <{}>", retagged(child, &by.name), child.tag),
+                false => started_anew(child, &by.name, &by.namespace),
             }),
+        };
+        let said = Said {
+            message,
+            expected: if how == Rewrite::Meant { self.expected_of(by) } else { self.parent_expected() },
+            received: self.walk.source.shown(child),
+            schema: by.fragment.clone(),
+            fix,
         };
         self.at_child(child, said)
     }
 
     /// A copy of a child as the element that it was meant to be.
     fn rewritten(&self, child: &Element, meant: &Declaration) -> Option<String> {
-        let parent = self.spot.element;
-        if *meant.namespace == *parent.name.namespace {
-            self.walk.source.renamed(child, &retagged(parent, &meant.name))
-        } else if *meant.namespace == *child.name.namespace {
+        if *meant.namespace == *child.name.namespace {
             self.walk.source.renamed(child, &retagged(child, &meant.name))
         } else {
             moved(self.walk, child, &meant.name, &meant.namespace)
         }
     }
 
-    fn unexpected(&self, child: &Element) -> Finding {
+    /// What is wrong with a child whose name the content does not have.
+    fn stranger(&self, child: &Element) -> String {
         let name = &child.name.local;
-        let required = self.required();
         let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
-        let other_wanted = self.stop.candidates.iter().any(|c| c.required && wildcard(c));
         let ours = *child.name.namespace == *self.spot.element.name.namespace;
-        let mut message = [name, ": is not known in ", self.parent_name()].concat();
-        if other_wanted {
-            message = [name, ": an element of another namespace is needed in its place"].concat();
+        if self.stop.candidates.iter().any(|c| c.required && wildcard(c)) {
+            format!("{name}: an element of another namespace is needed in its place")
         } else if !ours && matches!(self.taken.last(), Some(Taken::Wildcard)) {
-            message = [name, ": is one element too many in ", self.parent_name()].concat();
+            format!("{name}: is one element too many in {}", self.parent_name())
+        } else {
+            format!("{name}: is not known in {}", self.parent_name())
         }
-        let mut fix = ["leave ", name, " out"].concat();
-        let mut schema = self.role.declaration.fragment.clone();
-        if let Some(first) = required.first() {
-            message.push_str(&["; ", &self.absent(&required)].concat());
-            schema.clone_from(&first.fragment);
-            if let Some(made) = self.made(first) {
-                fix = [&made, " instead of <", name, ">"].concat();
-            }
-        }
-        let expected = self.parent_expected();
-        let received = self.walk.source.shown(child);
-        self.at_child(child, Said { message, expected, received, schema, fix })
     }
 
-    /// The name is right and the place is not.
-    fn misplaced(&self, child: &Element, declaration: &'m Declaration) -> Finding {
+    /// The child has to go.
+    fn surplus(&self, child: &Element) -> Finding {
+        let Some(declaration) = self.is_declared(child) else {
+            let fix = format!("leave {} out", child.name.local);
+            return self.order(child, self.role.declaration, self.stranger(child), fix);
+        };
         let name = declaration.name.as_str();
         if let Some(rival) = self.rival(name) {
-            let message = [name, ": does not stand beside ", rival, ", only one of them is allowed"].concat();
+            let message = format!("{name}: does not stand beside {rival}, only one of them is allowed");
             return self.order(
                 child,
                 declaration,
                 message,
-                ["leave ", name, " out, or leave ", rival, " out"].concat(),
+                format!("leave {name} out, or leave {rival} out"),
             );
         }
-        let required = self.required();
-        let others: Vec<_> = required.iter().copied().filter(|d| d.name != name).collect();
-        let later = self.siblings.get(self.stop.at..).unwrap_or_default();
-        let behind = |d: &&'m Declaration| later.iter().find(|e| e.name.is(&d.namespace, &d.name));
-        if let Some(first) = others.iter().find_map(behind) {
-            let message = [name, ": comes too early, ", &first.name.local, " stands before it"].concat();
-            let fix = ["move ", name, " behind ", &explain::step(first, self.siblings)].concat();
-            return self.order(child, declaration, message, fix);
-        }
-        if !others.is_empty() {
-            return self.missing(Some(child));
-        }
         let max = occurs(&self.particle.term, declaration).and_then(|(_, max)| max);
-        let count = self.count(name);
-        if let Some(max) = max.filter(|max| count > 0 && u32::try_from(count).is_ok_and(|c| c >= *max)) {
-            return self.too_many(child, declaration, max);
-        }
-        match self.taken.last() {
-            Some(Taken::Element(_, before)) => {
-                let message = [name, ": comes too late, it stands before ", &before.name].concat();
-                // In front of all that it follows of that name: between two of them it might fit no better.
-                let earlier = self.siblings.get(..self.stop.at).unwrap_or_default();
-                let run = earlier.iter().rev().take_while(|e| e.name.is(&before.namespace, &before.name));
-                let front = run.last();
-                let step = front.map_or_else(|| before.name.clone(), |e| explain::step(e, self.siblings));
-                let fix = ["move ", name, " before ", &step].concat();
-                self.order(child, declaration, message, fix)
+        match max.filter(|max| usize::try_from(*max).is_ok_and(|max| self.count(name) > max)) {
+            Some(max) => self.too_many(child, declaration, max),
+            None => {
+                let message = format!("{name}: is not allowed here");
+                self.order(child, declaration, message, format!("leave {name} out here"))
             }
-            _ => self.unexpected(child),
         }
+    }
+
+    /// The name is right and the place is not.
+    fn misplaced(&self, at: usize, before: usize) -> Option<Finding> {
+        let child = *self.siblings.get(at)?;
+        let name = &child.name.local;
+        let is_late = before < at;
+        let beside = *self.siblings.get(if is_late { before } else { before.checked_sub(1)? })?;
+        let (other, step) = (&beside.name.local, explain::step(beside, self.siblings));
+        let (message, fix) = if is_late {
+            let message = format!("{name}: comes too late, it stands before {other}");
+            (message, format!("move {name} before {step}"))
+        } else {
+            let message = format!("{name}: comes too early, {other} stands before it");
+            (message, format!("move {name} behind {step}"))
+        };
+        let declaration = self.is_declared(child).unwrap_or(self.role.declaration);
+        Some(self.order(child, declaration, message, fix))
+    }
+
+    /// More is wrong than the search for edits can take in: what is expected is listed, and a person decides.
+    fn unclear(&self) -> Finding {
+        let Some(child) = self.siblings.get(self.stop.at) else {
+            return self.missing(&[], self.siblings.len());
+        };
+        let message = match self.is_declared(child) {
+            Some(_) => format!("{}: is not allowed here", child.name.local),
+            None => self.stranger(child),
+        };
+        let fix = format!("bring the elements of <{}> into the form that is expected", self.spot.element.tag);
+        self.order(child, self.role.declaration, message, fix)
     }
 
     fn order(&self, child: &Element, declaration: &'m Declaration, message: String, fix: String) -> Finding {
@@ -367,67 +445,60 @@ impl<'m> Misfit<'_, 'm> {
 
     fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> Finding {
         let name = &declaration.name;
-        let namespace = &declaration.namespace;
-        let all = self.siblings.iter().filter(|sibling| sibling.name.is(namespace, name)).count();
-        let most =
-            if max == 1 { "once is allowed".to_owned() } else { [&max.to_string(), " are allowed"].concat() };
+        let all = self.count(name);
+        let most = if max == 1 { "once is allowed".to_owned() } else { format!("{max} are allowed") };
         let said = Said {
-            message: [name, ": comes ", &all.to_string(), " times, at most ", &most].concat(),
+            message: format!("{name}: comes {all} times, at most {most}"),
             expected: self.expected_of(declaration),
             received: self.walk.source.shown(child),
             schema: declaration.fragment.clone(),
-            fix: ["leave ", name, " out here"].concat(),
+            fix: format!("leave {name} out here"),
         };
         self.at_child(child, said)
     }
 
-    /// An element already taken that shares a choice with this one.
+    /// Another child that shares a choice with this one.
     fn rival(&self, name: &str) -> Option<&'m str> {
-        let mut taken: Vec<&str> = Vec::new();
-        for one in self.taken {
-            if let Taken::Element(_, declaration) = one {
-                taken.push(&declaration.name);
-            }
-        }
-        rival_in(self.particle, name, &taken)
+        let others: Vec<&str> = self.siblings.iter().map(|child| child.name.local.as_str()).collect();
+        rival_in(self.particle, name, &others)
     }
 
-    /// What must come and does not: before a child, or behind the last one.
-    fn missing(&self, before: Option<&Element>) -> Finding {
+    /// `query is missing`, or what is said of elements that come too rarely.
+    fn missing_words(&self, elements: &[&Declaration]) -> String {
+        let name = self.parent_name();
+        let first = elements.first().filter(|first| self.count(&first.name) > 0);
+        let Some(repeated) = first else { return format!("{name}: {}", self.absent_words(elements)) };
+        let (min, _) = occurs(&self.particle.term, repeated).unwrap_or((1, None));
+        let (came, one) = (self.count(&repeated.name), &repeated.name);
+        let times = if came == 1 { "once".to_owned() } else { format!("{came} times") };
+        match usize::try_from(min).is_ok_and(|min| came < min) {
+            true => format!("{name}: {one} comes {times}, at least {min} are needed"),
+            false => format!("{name}: another {one} is missing"),
+        }
+    }
+
+    /// Elements that must come and do not: before a child, or behind the last one.
+    fn missing(&self, elements: &[&'m Declaration], at: usize) -> Finding {
         let parent = self.spot.element;
-        let required = self.required();
+        let before = self.siblings.get(at).copied();
         let offset = before
             .map(|child| child.span.start)
             .or_else(|| self.walk.source.end_tag(parent))
             .unwrap_or(parent.span.start);
-        let first = required.first().copied();
-        let mut message = [self.parent_name(), ": ", &self.absent(&required)].concat();
-        if let Some(repeated) = first.filter(|first| self.count(&first.name) > 0) {
-            let (min, _) = occurs(&self.particle.term, repeated).unwrap_or((1, None));
-            let came = match self.count(&repeated.name) {
-                1 => "once".to_owned(),
-                several => [&several.to_string(), " times"].concat(),
-            };
-            let name = self.parent_name();
-            let needed = min.to_string();
-            message = [name, ": ", &repeated.name, " comes ", &came, ", at least ", &needed, " are needed"]
-                .concat();
-        }
-        // Of a choice one is enough; what stands in any order can be added all at once.
-        let wanted = if self.is_alternative() { required.get(..1).unwrap_or_default() } else { &required };
-        let made: Option<String> = wanted.iter().map(|declaration| self.made(declaration)).collect();
+        let first = elements.first().copied();
+        let made: Option<String> = elements.iter().map(|declaration| self.made(declaration)).collect();
         let made = made.filter(|made| !made.is_empty());
         let whole = made.as_ref().filter(|_| before.is_none());
         let fix = match (whole.and_then(|made| self.walk.source.with_last(parent, made)), &made, before) {
             (Some(parent), ..) => parent,
             (None, Some(made), Some(child)) => {
-                ["add ", made, " before ", &explain::step(child, self.siblings)].concat()
+                format!("add {made} before {}", explain::step(child, self.siblings))
             }
-            (None, Some(made), None) => ["add ", made, " at the end of <", &parent.tag, ">"].concat(),
-            (None, None, _) => ["write what is missing into <", &parent.tag, ">"].concat(),
+            (None, Some(made), None) => format!("add {made} at the end of <{}>", parent.tag),
+            (None, None, _) => format!("write what is missing into <{}>", parent.tag),
         };
         let said = Said {
-            message,
+            message: self.missing_words(elements),
             expected: first.map_or_else(|| self.parent_expected(), |first| self.expected_of(first)),
             received: self.walk.source.shown(parent),
             schema: first.unwrap_or(self.role.declaration).fragment.clone(),

@@ -8,6 +8,7 @@
 mod ambiguity;
 mod amend;
 mod among;
+mod attributes;
 mod automaton;
 mod beyond;
 mod bonds;
@@ -20,6 +21,7 @@ mod calendar;
 mod content;
 mod describe;
 mod ecma;
+mod edits;
 mod endless;
 mod example;
 mod explain;
@@ -34,10 +36,12 @@ mod markup;
 mod misfit;
 mod nearest;
 mod pattern;
+mod positions;
 mod prompt;
 mod read;
 mod read_content;
 mod read_default;
+mod read_facets;
 mod read_simple;
 mod read_variety;
 mod shape;
@@ -52,7 +56,7 @@ mod wording;
 
 pub use given::Slip;
 pub use json_schema::JsonSchema;
-pub use nearest::nearest;
+pub use nearest::{is_slip, nearest};
 
 /// A construct that the profile leaves out, or that is wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +163,12 @@ impl Model {
     /// The first thing wrong with a payload in document order, as far as the model has words for it.
     pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
         explain::first(&self.schema, payload)
+    }
+
+    /// The first thing wrong with a payload that the judge refused. More than `explain`: a type that the document
+    /// itself chose with `xsi:type` is only known to be wrong by the judge's verdict.
+    pub fn explain_refused(&self, payload: &[u8]) -> Option<Finding> {
+        explain::of_refused(&self.schema, payload)
     }
 
     /// Whether a global element has an attribute of that name.

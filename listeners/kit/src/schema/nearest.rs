@@ -19,6 +19,11 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(.., candidate)| candidate)
 }
 
+/// Whether a name is another one with a single slip: a letter too many, too few or wrong, or two that changed places.
+pub fn is_slip(name: &str, of: &str) -> bool {
+    name != of && distance(&fold(name), &fold(of)) <= 1
+}
+
 fn longest(folded: &[char], candidate: &str) -> usize {
     folded.len().max(fold(candidate).len())
 }
@@ -76,6 +81,13 @@ mod tests {
         assert_eq!(found("banana"), None);
         assert_eq!(nearest("MB", ["B", "KiB", "MiB"].into_iter()), Some("MiB"));
         assert_eq!(found(""), None);
+    }
+
+    #[test]
+    fn a_slip_is_one_letter() {
+        let slips = ["identty", "idenity", "identiyt", "iidentity", "Identity", "identify"];
+        assert!(slips.iter().all(|slip| super::is_slip(slip, "identity")));
+        assert!(!super::is_slip("identity", "identity") && !super::is_slip("role", "rules"));
     }
 
     #[test]

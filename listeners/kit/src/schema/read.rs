@@ -363,7 +363,16 @@ impl<'t> Reading<'t> {
 
     /// The type of an element: by name, or written inside it.
     pub(super) fn type_of(&mut self, element: &'t Element) -> Option<TypeId> {
-        let members = self.members(element);
+        let mut members = self.members(element);
+        // They stand beside a type, which is read all the same.
+        members.retain(|member| {
+            let constraint = matches!(member.name.local.as_str(), "key" | "keyref" | "unique");
+            if constraint {
+                let (message, mend) = construct_words(&member.name.local);
+                self.unfit_at(member, message, mend);
+            }
+            !constraint
+        });
         match (element.attribute("type"), members.as_slice()) {
             (Some(name), []) => self.type_named(element, name),
             (None, [inner]) if inner.name.local == "simpleType" => {

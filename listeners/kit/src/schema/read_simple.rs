@@ -135,8 +135,9 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
-        let mut simple = Arc::unwrap_or_clone(base);
+        let mut simple = Arc::unwrap_or_clone(Arc::clone(&base));
         self.facets(&mut simple, &facets);
+        self.facets_agree(&facets, &base, &simple);
         Some(Arc::new(simple))
     }
 
@@ -257,6 +258,7 @@ impl<'t> Reading<'t> {
             "length" => simple.length = read,
             "minLength" => simple.min_length = read,
             "maxLength" => simple.max_length = read,
+            "totalDigits" if count == 0 => self.unfit_at(facet, "0 digits leave no number", "1 or more"),
             "totalDigits" => simple.total_digits = read,
             "fractionDigits" => simple.fraction_digits = read,
             _ => self.unfit_at(facet, "it is no facet of XSD 1.0", "leave it out"),

@@ -42,6 +42,8 @@ impl Name {
 #[derive(Debug)]
 pub(super) struct Attribute {
     pub(super) name: Name,
+    /// The name as written, with its prefix.
+    pub(super) key: Word,
     pub(super) value: String,
 }
 
@@ -242,7 +244,8 @@ impl Building {
         let mut attributes = Vec::with_capacity(raw.len());
         for (key, value) in raw {
             let name = named(words, scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
-            attributes.push(Attribute { name, value });
+            let key = if *name.local == *key { name.local.clone() } else { words.word(key) };
+            attributes.push(Attribute { name, key, value });
         }
         let tag = if *name.local == *tag { name.local.clone() } else { words.word(tag) };
         let head_end = head.end;

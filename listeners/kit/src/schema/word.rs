@@ -3,6 +3,7 @@
 //! A document of a megabyte may be a hundred thousand elements of one name; each would cost allocations of its own. Text
 //! comes in, a shared word goes out. Nothing is judged.
 
+use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -28,6 +29,12 @@ impl Deref for Word {
 
     fn deref(&self) -> &str {
         &self.0
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.0)
     }
 }
 

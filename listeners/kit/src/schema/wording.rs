@@ -225,7 +225,7 @@ impl<'p> Source<'p> {
     }
 
     /// The byte at which an attribute stands in the start tag of an element.
-    pub(super) fn attribute_offset(&self, element: &Element, local: &str) -> usize {
+    pub(super) fn attribute_offset(&self, element: &Element, written: &str) -> usize {
         let mut quote = None;
         let mut name_start = None;
         for (at, byte) in self.head(element).bytes().enumerate() {
@@ -237,7 +237,7 @@ impl<'p> Source<'p> {
                 (None, b'=') => {
                     let from = element.span.start.saturating_add(name_start.unwrap_or(at));
                     let key = self.slice(from, element.span.start.saturating_add(at));
-                    if key.rsplit(':').next() == Some(local) {
+                    if key == written {
                         return from;
                     }
                 }

@@ -72,7 +72,7 @@ fn refusals_read_as_the_golden_table_says() {
 
 /// A schema with these global declarations.
 fn xsd(body: &str) -> String {
-    let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">"#;
+    let head = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:t="urn:t" targetNamespace="urn:t" elementFormDefault="qualified">"#;
     [head, "\n", body, "</xs:schema>"].concat()
 }
 
@@ -172,6 +172,109 @@ fn a_facet_that_does_not_fit_or_is_dangerous_is_refused() {
         (with_facets("long", r#"<xs:maxInclusive value="many"/>"#), "xs:maxInclusive"),
         (with_facets("boolean", r#"<xs:enumeration value="true"/>"#), "xs:enumeration"),
     ]);
+}
+
+#[test]
+fn facets_that_contradict_one_another_are_refused_in_their_line() {
+    let of = |base: &str, facets: &str| {
+        let text = format!(
+            "<xs:simpleType name=\"small\"><xs:restriction base=\"xs:int\"><xs:minInclusive value=\"1\"/>\
+             <xs:maxInclusive value=\"9\"/></xs:restriction></xs:simpleType>\
+             <xs:simpleType name=\"short\"><xs:restriction base=\"xs:string\"><xs:minLength value=\"2\"/>\
+             <xs:maxLength value=\"9\"/></xs:restriction></xs:simpleType>\
+             <xs:simpleType name=\"sum\"><xs:restriction base=\"xs:decimal\"><xs:totalDigits value=\"3\"/>\
+             <xs:fractionDigits value=\"1\"/></xs:restriction></xs:simpleType>\
+             <xs:element name=\"n\"><xs:simpleType><xs:restriction base=\"{base}\">\n{}\n\
+             </xs:restriction></xs:simpleType></xs:element>",
+            facets.replace("/>", "/>\n")
+        );
+        Model::read(xsd(&text).as_bytes()).err().unwrap_or_default()
+    };
+    let rows = [
+        (
+            "xs:int",
+            r#"<xs:minInclusive value="5"/><xs:maxInclusive value="1"/>"#,
+            4,
+            "1 leaves no value, because xs:minInclusive is 5",
+        ),
+        (
+            "xs:int",
+            r#"<xs:minInclusive value="5"/><xs:maxExclusive value="5"/>"#,
+            4,
+            "5 leaves no value, because xs:minInclusive is 5",
+        ),
+        (
+            "xs:int",
+            r#"<xs:minInclusive value="5"/><xs:minExclusive value="5"/>"#,
+            4,
+            "xs:minInclusive stands beside it, and a type has only one of the two",
+        ),
+        (
+            "xs:string",
+            r#"<xs:length value="5"/><xs:maxLength value="9"/>"#,
+            4,
+            "xs:length stands beside it, and a type has only one of the two",
+        ),
+        (
+            "xs:decimal",
+            r#"<xs:totalDigits value="2"/><xs:fractionDigits value="4"/>"#,
+            4,
+            "4 is more than 2, the totalDigits",
+        ),
+        ("xs:int", r#"<xs:totalDigits value="0"/>"#, 3, "0 digits leave no number"),
+        (
+            "t:small",
+            r#"<xs:maxInclusive value="20"/>"#,
+            3,
+            "20 is more than 9, the greatest value of its base",
+        ),
+        ("t:small", r#"<xs:minInclusive value="0"/>"#, 3, "0 is less than 1, the smallest value of its base"),
+        ("t:short", r#"<xs:maxLength value="20"/>"#, 3, "20 is more than 9, the maxLength of its base"),
+        ("t:short", r#"<xs:minLength value="1"/>"#, 3, "1 is less than 2, the minLength of its base"),
+        ("t:short", r#"<xs:length value="10"/>"#, 3, "10 is more than 9, the maxLength of its base"),
+        ("t:sum", r#"<xs:totalDigits value="5"/>"#, 3, "5 is more than 3, the totalDigits of its base"),
+        ("t:sum", r#"<xs:fractionDigits value="2"/>"#, 3, "2 is more than 1, the fractionDigits of its base"),
+    ];
+    for (base, facets, line, message) in rows {
+        let unfit = of(base, facets);
+        let told: Vec<(u64, &str)> = unfit.iter().map(|one| (one.line, one.message.as_str())).collect();
+        assert_eq!(told, [(line, message)], "{base} {facets}");
+    }
+    // Each is told, not the first alone.
+    let two = r#"<xs:minInclusive value="0"/><xs:maxInclusive value="20"/>"#;
+    assert_eq!(of("t:small", two).len(), 2);
+    // libxml2 compiles these, so that a stored schema may have them.
+    for (base, facets) in [
+        ("xs:int", r#"<xs:minExclusive value="5"/><xs:maxExclusive value="5"/>"#),
+        ("xs:string", r#"<xs:minLength value="5"/><xs:maxLength value="1"/>"#),
+        ("t:small", r#"<xs:maxExclusive value="9"/>"#),
+        ("t:small", r#"<xs:minExclusive value="9"/>"#),
+        ("t:short", r#"<xs:maxLength value="1"/>"#),
+        ("t:short", r#"<xs:length value="5"/>"#),
+    ] {
+        assert_eq!(of(base, facets), [], "{base} {facets}");
+    }
+}
+
+#[test]
+fn identity_constraints_are_refused_by_their_own_names() {
+    let constraint = |name: &str| {
+        format!("<xs:{name} name=\"k\"><xs:selector xpath=\"t:a\"/><xs:field xpath=\"@id\"/></xs:{name}>")
+    };
+    for name in ["key", "unique"] {
+        let text = format!(
+            "<xs:element name=\"n\"><xs:complexType><xs:sequence><xs:element name=\"a\" type=\"xs:int\"/>\
+             </xs:sequence></xs:complexType>{}</xs:element>",
+            constraint(name)
+        );
+        let unfit = Model::read(xsd(&text).as_bytes()).expect_err(name);
+        let told: Vec<(&str, &str)> =
+            unfit.iter().map(|one| (one.construct.as_str(), one.mend.as_str())).collect();
+        assert_eq!(told, [(&*format!("xs:{name}"), "check it in the listener")]);
+        let beside_a_type =
+            format!("<xs:element name=\"n\" type=\"xs:int\">{}</xs:element>", constraint(name));
+        assert_eq!(refused_constructs(&xsd(&beside_a_type)), [format!("xs:{name}")]);
+    }
 }
 
 fn assert_refused(rows: &[(String, &str)]) {

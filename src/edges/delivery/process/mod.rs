@@ -13,13 +13,16 @@ mod once;
 mod pipe;
 mod program;
 mod root;
+mod script;
 mod stay;
+mod try_start;
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 pub use program::Surroundings;
 pub(super) use root::{Root, root_of};
+pub use try_start::{Tried, try_start};
 
 use systole_kit::Limits;
 

@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
+use super::script;
 use crate::edges::delivery::pace::Pace;
 use crate::edges::system;
 use crate::words::composition::Program;
@@ -75,7 +76,7 @@ pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -
     let mut refusal = rustix::io::Errno::NOENT;
     for path in &tries {
         match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
-            Ok(()) => return None,
+            Ok(()) => return script::missing(program),
             // That it is there and may not be run says more than that it is not elsewhere.
             Err(rustix::io::Errno::NOENT) => {}
             Err(other) => refusal = other,

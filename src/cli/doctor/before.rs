@@ -1,0 +1,174 @@
+//! What an organism needs before its first message: programs that start, variables that are set, a port that is free.
+//!
+//! It starts each program that stays once and stops it again; nothing is handed to it and no log is opened.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+
+use systole_agent::model::Key;
+use systole_agent::spec::Provider;
+
+use super::Finding;
+use crate::cli::exit::Exit;
+use crate::edges::delivery::{Surroundings, Tried, try_start};
+use crate::edges::failpoint;
+use crate::edges::log::sqlite;
+use crate::organism::file::OrganismFile;
+use crate::organism::keyring::Keyring;
+use crate::organism::runfile::{Credential, RunFile};
+use crate::words::composition::{Program, Reach};
+use crate::words::ids::Name;
+
+/// Looks at everything.
+pub(super) fn examine(file: &OrganismFile) -> Vec<Finding> {
+    let mut found = programs(file);
+    found.extend(variables(file, |name| std::env::var(name).ok()));
+    found.push(port(file));
+    found
+}
+
+/// Every program, all at once: each that stays is watched for a moment.
+fn programs(file: &OrganismFile) -> Vec<Finding> {
+    let composition = &file.composition;
+    let programs: Vec<(&Name, &Program)> = composition
+        .listeners
+        .values()
+        .filter_map(|listener| match &listener.reach {
+            Reach::Process(program) => Some((&listener.name, program)),
+            _ => None,
+        })
+        .collect();
+    if programs.is_empty() {
+        return Vec::new();
+    }
+    if let Ok(Some(pid)) = sqlite::holder(&file.log) {
+        let words = format!("not started here: process {pid} runs them");
+        return vec![Finding::fine("listeners", words)];
+    }
+    let around: Surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
+    let tried = |name: &Name, program: &Program| -> Result<Tried, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        runtime.block_on(try_start(program, (&composition.organism, name), &around))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = programs
+            .iter()
+            .map(|(name, program)| (*name, *program, scope.spawn(|| tried(name, program))))
+            .collect();
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<Tried, String>>| {
+            thread.join().unwrap_or_else(|_| Err("the look at it broke off".to_owned()))
+        };
+        threads.into_iter().map(|(name, program, thread)| told(name, program, ended(thread))).collect()
+    })
+}
+
+fn told(name: &Name, program: &Program, tried: Result<Tried, String>) -> Finding {
+    match tried {
+        Ok(Tried::Found) => Finding::fine("listener", format!("{name}: its program is there")),
+        Ok(Tried::Stayed) => Finding::fine("listener", format!("{name}: its program starts and stops")),
+        Ok(Tried::Killed) => {
+            let words = format!("{name}: its program did not end when its stdin was closed, and was killed");
+            Finding::note("listener", words, "end the program when it reads the end of stdin")
+        }
+        Err(words) => {
+            let command = program.run.join(" ");
+            let mend = format!("make `{command}` run in {}", program.directory.display());
+            Finding::problem("listener", format!("{name}: {words}"), mend, Exit::Failed)
+        }
+    }
+}
+
+/// Every variable that the file names.
+fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut set = 0_usize;
+    let problem =
+        |words: String, mend: &str| Finding::problem("environment", words, mend, Exit::Configuration);
+    let keyring = Keyring::of_operator(Credential::given(String::new())).with_clients(&file.tokens, &read);
+    let refused = keyring.err().map(|refused| refused.0).unwrap_or_default();
+    set += file.tokens.len().saturating_sub(refused.len());
+    found
+        .extend(refused.into_iter().map(|one| problem(one.message, one.mend.as_deref().unwrap_or_default())));
+    if let Some(key) = &file.bus_key {
+        match key.credentials(&read) {
+            Ok(_) => set += 1,
+            Err(keyless) => found.push(problem(keyless.to_string(), "set it to the seed of the pump's nkey")),
+        }
+    }
+    let asked: BTreeSet<&str> = asked(file);
+    for model in file.models.iter().filter(|model| model.provider != Provider::Script) {
+        match (Key::of(model, &read), asked.contains(model.name.as_str())) {
+            (Ok(key), _) => set += usize::from(key.is_some()),
+            (Err(fault), true) => {
+                let rehearse = format!("set it, or rehearse: --set models.{}.provider=script", model.name);
+                found.push(problem(fault.to_string(), &rehearse));
+            }
+            (Err(fault), false) => {
+                found.push(Finding::note(
+                    "environment",
+                    fault.to_string(),
+                    "only needed if an agent asks it",
+                ));
+            }
+        }
+    }
+    for listener in file.composition.listeners.values() {
+        let Reach::Process(program) = &listener.reach else { continue };
+        for variable in &program.pass {
+            match read(variable) {
+                Some(_) => set += 1,
+                None => {
+                    let words = format!("{variable}, which {} is passed, is not set", listener.name);
+                    let mend = "set it where `systole run` is started, or leave it out of `pass`";
+                    found.push(Finding::note("environment", words, mend));
+                }
+            }
+        }
+    }
+    if set > 0 {
+        let noun = if set == 1 { "variable is" } else { "variables are" };
+        found.insert(0, Finding::fine("environment", format!("{set} {noun} set that the file names")));
+    }
+    found
+}
+
+/// The models that agents ask, with those that stand in for them.
+fn asked(file: &OrganismFile) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    for agent in &file.agents {
+        names.insert(agent.model.as_str());
+        let model = file.models.iter().find(|model| model.name == agent.model);
+        names.extend(model.iter().flat_map(|model| &model.fallback).map(String::as_str));
+    }
+    names
+}
+
+/// The port of the console.
+fn port(file: &OrganismFile) -> Finding {
+    let listen = file.listen;
+    if listen.port() == 0 {
+        return Finding::fine("console", format!("{listen}: the system picks a free port at the start"));
+    }
+    match TcpListener::bind(listen) {
+        Ok(_freed) => Finding::fine("console", format!("{listen} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => match RunFile::of(&file.log) {
+            Some(run) if run.address == listen => {
+                Finding::fine("console", format!("{listen} is used by process {}, which runs it", run.pid))
+            }
+            _ => {
+                let mend = "stop that program, or another port: --set console.listen=127.0.0.1:0";
+                Finding::problem(
+                    "console",
+                    format!("{listen} is in use by another program"),
+                    mend,
+                    Exit::Unavailable,
+                )
+            }
+        },
+        Err(error) => {
+            let mend = "another address under `console.listen`";
+            Finding::problem("console", format!("{listen}: {error}"), mend, Exit::Unavailable)
+        }
+    }
+}

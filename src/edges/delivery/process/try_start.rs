@@ -1,0 +1,69 @@
+//! Starts a program once and stops it again, to see whether it can start at all.
+//!
+//! Nothing is handed to it. A program that stays has to live for a moment and to end when its stdin does; one that is
+//! started for each delivery is only looked for, since a start without a delivery says nothing about it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::last_words::{LastWords, ending};
+use super::pipe::Pipe;
+use super::program::{self, Badge, Ladder, Started, Surroundings};
+use crate::edges::delivery::{Deaf, Pace};
+use crate::words::composition::Program;
+use crate::words::ids::Name;
+
+/// How long a program that stays has to live.
+const LIVES_MS: u64 = 1_500;
+
+/// How a program was found that can be started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tried {
+    /// It is there, and was not started.
+    Found,
+    /// It stayed, and ended when its stdin did.
+    Stayed,
+    /// It stayed, and had to be killed.
+    Killed,
+}
+
+/// Tries a program.
+///
+/// # Errors
+/// Why it cannot be started, or how it ended, with its last words.
+pub async fn try_start(
+    program: &Program,
+    (organism, listener): (&Name, &Name),
+    around: &Surroundings,
+) -> Result<Tried, String> {
+    let badge = Badge { organism: organism.clone(), listener: listener.clone() };
+    if let Some(words) = program::missing(program, &badge, around) {
+        return Err(words);
+    }
+    if !program.stays {
+        return Ok(Tried::Found);
+    }
+    let pace = Pace::default();
+    let Started { stdin, stdout, stderr, mut group } = program::start(program, &badge, around)?;
+    let words = LastWords::heard_by(Arc::new(Deaf));
+    let (over, is_over) = watch::channel(false);
+    let watching = async {
+        let early = tokio::time::timeout(Duration::from_millis(LIVES_MS), group.exited()).await;
+        let found = match early {
+            Ok(status) => Err(ending(status, group.age_ms(), false)),
+            Err(_still_lives) => {
+                drop(stdin);
+                group.end(Ladder::drain(&pace)).await;
+                Ok(if group.was_hurt() { Tried::Killed } else { Tried::Stayed })
+            }
+        };
+        over.send_replace(true);
+        found
+    };
+    let mut out = Pipe::new(stdout, is_over.clone(), pace.rest_ms);
+    let reading = async { while !out.read().await.is_empty() {} };
+    let (found, (), ()) = tokio::join!(watching, words.listen(stderr, is_over, pace.rest_ms), reading);
+    found.map_err(|sentence| words.after(&sentence))
+}

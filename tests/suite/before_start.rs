@@ -1,0 +1,155 @@
+//! What is found before the first message: by `systole doctor`, and by `systole run` on its terminal. Programs that
+//! cannot start, variables that are not set, a port that is taken, and one that is free a moment later.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+
+use systole::console::http::bind;
+
+use crate::program::{Running, systole, systole_with};
+
+const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified">
+  <xs:element name="dig" type="xs:string"/></xs:schema>"#;
+
+/// A folder with an organism of one listener, and what stands below its other sections.
+fn folder(listener: &str, more: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("dig.xsd"), XSD).unwrap();
+    let more = if more.contains("console:") {
+        more.to_owned()
+    } else {
+        format!("{more}console: {{listen: '127.0.0.1:0'}}\n")
+    };
+    let yaml = format!(
+        "organism: {{name: hello}}\n{more}listeners:\n  digger: {{{listener}, schema: dig.xsd, accepts: [dig], entry: true}}\n"
+    );
+    fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
+    folder
+}
+
+/// The words that `doctor` prints, without line breaks, and its exit.
+fn doctor(folder: &Path, variables: &[(&str, &str)]) -> (String, Option<i32>) {
+    let ran = systole_with(folder, &["doctor"], variables);
+    (ran.stdout.split_whitespace().collect::<Vec<_>>().join(" "), ran.code)
+}
+
+const STAYS: &str = "run: [sh, -c, 'while read -r line; do :; done']";
+
+#[test]
+fn doctor_starts_what_stays_once_and_tells_why_it_cannot() {
+    let good = folder(STAYS, "");
+    let (said, exit) = doctor(good.path(), &[]);
+    assert!(said.contains("ok listener: digger: its program starts and stops"), "{said}");
+    assert_eq!(exit, Some(0), "{said}");
+    let rows = [
+        (
+            "run: [sh, -c, 'echo no such table >&2; exit 4']",
+            "digger: exited 4 after ",
+            "last words on stderr: no such table",
+        ),
+        (
+            "run: [python3, missing.py]",
+            "digger: python3 cannot run missing.py: there is no such file in ",
+            "try: make `python3 missing.py` run in ",
+        ),
+        (
+            "run: [python3, missing.py], mode: once",
+            "digger: python3 cannot run missing.py: there is no such file in ",
+            "problem listener",
+        ),
+        ("run: [./nowhere]", "digger: cannot start ./nowhere", "there is no such program"),
+    ];
+    for (listener, first, second) in rows {
+        let (said, exit) = doctor(folder(listener, "").path(), &[]);
+        assert!(said.contains(first) && said.contains(second), "{listener}: {said}");
+        assert_eq!(exit, Some(1), "{listener}: {said}");
+    }
+    // A program for each delivery is not started without one.
+    let once = folder("run: [sh, -c, 'echo > started'], mode: once", "");
+    let (said, exit) = doctor(once.path(), &[]);
+    assert!(said.contains("ok listener: digger: its program is there") && exit == Some(0), "{said}");
+    assert!(!once.path().join("started").exists());
+    // Of an organism that runs nothing is started beside it.
+    let running = Running::organism(good.path());
+    let (said, exit) = doctor(good.path(), &[]);
+    assert!(said.contains("ok listeners: not started here: process "), "{said}");
+    assert_eq!(exit, Some(0), "{said}");
+    drop(running);
+}
+
+#[test]
+fn doctor_tells_of_each_variable_that_the_file_names() {
+    let more = "clients: {web: {token_env: WEB_TOKEN}}\nmodels: {main: {provider: openai, model: m, key_env: MAIN_KEY}, \
+                spare: {provider: openai, model: m, key_env: SPARE_KEY}}\n\
+                agents: {thinker: {model: main, prompt: {identity: You think.}}}\n";
+    let folder = folder(&format!("{STAYS}, pass: [REGION]"), more);
+    let (said, exit) = doctor(folder.path(), &[]);
+    for wanted in [
+        "problem environment: clients.web.token_env: WEB_TOKEN is not set in the environment",
+        "problem environment: the variable MAIN_KEY, which models.main.key_env names, is not set",
+        "note environment: the variable SPARE_KEY, which models.spare.key_env names, is not set",
+        "note environment: REGION, which digger is passed, is not set",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert_eq!(exit, Some(3), "{said}");
+    let set =
+        [("WEB_TOKEN", "0123456789abcdef0123"), ("MAIN_KEY", "k"), ("SPARE_KEY", "k"), ("REGION", "eu")];
+    let (said, exit) = doctor(folder.path(), &set);
+    assert!(said.contains("ok environment: 4 variables are set that the file names"), "{said}");
+    assert!(!said.contains("0123456789abcdef0123") && exit == Some(0), "{said}");
+}
+
+#[test]
+fn doctor_tells_whether_the_port_of_the_console_is_free() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let folder = folder(STAYS, &format!("console: {{listen: '{address}'}}\n"));
+    let (said, exit) = doctor(folder.path(), &[]);
+    assert!(said.contains(&format!("problem console: {address} is in use by another program")), "{said}");
+    assert_eq!(exit, Some(5), "{said}");
+    drop(taken);
+    let (said, _) = doctor(folder.path(), &[]);
+    assert!(said.contains(&format!("ok console: {address} is free")), "{said}");
+    let running = Running::organism(folder.path());
+    let (said, exit) = doctor(folder.path(), &[]);
+    assert!(said.contains(&format!("ok console: {address} is used by process ")), "{said}");
+    assert_eq!(exit, Some(0), "{said}");
+    drop(running);
+}
+
+#[test]
+fn run_says_at_its_start_what_cannot_start() {
+    for mode in ["stay", "once"] {
+        let folder = folder(&format!("run: [python3, missing.py], mode: {mode}"), "");
+        let mut running = Running::start(folder.path(), &["run"]);
+        let said = running.says("digger: ");
+        assert!(said.contains("missing.py"), "{mode}: {said}");
+        assert_eq!(running.interrupt().code, Some(130), "{mode}");
+    }
+}
+
+#[test]
+fn run_says_which_address_is_in_use_and_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let folder = folder(STAYS, &format!("console: {{listen: '{address}'}}\n"));
+    let ran = systole(folder.path(), &["run"]);
+    let wanted = format!(
+        "{address} is in use by another program: stop it, or name another address under `console.listen`"
+    );
+    assert!(ran.code == Some(5) && ran.stderr.contains(&wanted), "{ran:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_a_dying_process_still_holds_is_tried_again() {
+    let dying = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = dying.local_addr().unwrap();
+    let mut binding = pin!(bind(address));
+    assert!(tokio::time::timeout(Duration::ZERO, &mut binding).await.is_err(), "it is in use");
+    drop(dying);
+    assert_eq!(binding.await.unwrap().local_addr().unwrap(), address);
+}
