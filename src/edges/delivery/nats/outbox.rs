@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::Error;
-use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
+use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use systole_kit::envelope::read_delivered;
 
 use super::aside::{Aside, in_time};
 use super::fence;
+use crate::edges::clock::random_bytes;
 use crate::edges::delivery::desk::Desk;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
 use crate::words::ids::Name;
@@ -24,6 +25,8 @@ use crate::words::ports::{Delivery, Token};
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);
+/// The key in a consumer's metadata under which the pump notes the id that it drew for this consumer.
+const MARK: &str = "systole.mark";
 /// The subject on which the fence stands that a delivery expects.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
@@ -68,7 +71,9 @@ pub(super) struct Outbox {
     desk: Arc<Desk>,
     aside: Aside,
     stream: Stream<()>,
-    consumer: Info,
+    /// The id in the metadata of the consumer that this outbox made. A consumer that is deleted, or that somebody else
+    /// makes, does not have it; a restart of the broker keeps it.
+    mark: String,
     /// Where in the stream the deliveries are that are out.
     places: Mutex<HashMap<Arc<str>, u64>>,
     /// The fence that stands before deliveries; none where it has to be made anew.
@@ -98,8 +103,11 @@ impl Outbox {
         // What lies behind the fence is another pump's, should one have taken over when this reaches the broker.
         let old = stream.purge().sequence(fence).filter(deliveries.clone()).into_future();
         in_time("old deliveries", old).await?;
+        let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
+        let mark = format!("{:032x}", u128::from_be_bytes(drawn));
         let config = pull::Config {
             durable_name: Some(part(listener)),
+            metadata: HashMap::from([(MARK.to_owned(), mark.clone())]),
             ack_policy: AckPolicy::Explicit,
             ack_wait: silence,
             // Who works again on what is counted by the pump.
@@ -109,13 +117,13 @@ impl Outbox {
             max_expires: LONGEST_PULL,
             ..pull::Config::default()
         };
-        let consumer = in_time("the consumer", stream.create_consumer(config)).await?;
+        in_time("the consumer", stream.create_consumer(config)).await?;
         Ok(Outbox {
             broker: broker.clone(),
             listener: listener.clone(),
             desk: desk.clone(),
             aside: Aside::of(broker, listener),
-            consumer: consumer.cached_info().clone(),
+            mark,
             stream,
             places: Mutex::default(),
             fence: Mutex::new(Some(fence)),
@@ -291,11 +299,11 @@ impl Outbox {
     pub(super) async fn look(&self) -> Result<Look, String> {
         let (name, out) = (part(&self.listener), self.places().clone());
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
-            Ok(Ok(info)) if info.created == self.consumer.created => {
+            Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
                 Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
             }
-            Ok(Ok(_)) => Err(["the consumer ", &name, " was made by somebody else"].concat()),
+            Ok(Ok(_)) => Err(format!("the consumer {name} was made by somebody else")),
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
                 Err(["the consumer ", &name, " is gone"].concat())
             }
