@@ -114,6 +114,22 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     assert!(!alive(&text(folder.path(), "lock")), "it lives on without its organism");
 }
 
+#[test]
+fn a_start_says_how_many_workers_answer_and_when_a_first_one_comes() {
+    let folder = house();
+    let mut running = start(folder.path());
+    // In whatever order they became ready.
+    let said = [(); 2].map(|()| running.says(": no worker answers yet; waiting for a first worker"));
+    for name in ["echo: ", "other: "] {
+        assert!(said.iter().any(|line| line.starts_with(name)), "{said:?}");
+    }
+    let _echo = echo(folder.path());
+    running.says("echo: 1 worker answers");
+    let ran = running.interrupt();
+    assert!(ran.stdout.contains("echo is ready for workers"), "{ran:?}");
+    assert!(!ran.stderr.contains("other: 1 worker"), "{ran:?}");
+}
+
 #[tokio::test]
 async fn d7_a_broker_of_its_own_ends_with_an_organism_that_is_killed() {
     let folder = house();
