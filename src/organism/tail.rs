@@ -273,9 +273,13 @@ impl Following {
             }
             let taken = place.take().await;
             match taken {
-                Taken::Records(records) => {
-                    self.at = records.last().map_or(self.at, |(position, _)| *position);
-                    return Ok(Some(records));
+                Taken::Records(mut records) => {
+                    // The reader may be behind the place from which this one follows.
+                    records.retain(|(position, _)| *position > self.at);
+                    if let Some((last, _)) = records.last() {
+                        self.at = *last;
+                        return Ok(Some(records));
+                    }
                 }
                 Taken::Full(before) => {
                     self.at = self.at.max(before);

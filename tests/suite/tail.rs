@@ -156,6 +156,17 @@ async fn without_followers_nothing_is_read() {
 }
 
 #[tokio::test]
+async fn who_follows_from_a_place_that_is_not_handed_out_yet_hears_what_comes_after_it() {
+    let mut log = Log::new();
+    let mut all = log.tail.follow(Position(0), None);
+    assert!(hears_nothing(&mut all).await);
+    // The reader has no turn meanwhile.
+    let [_, second, third] = [(); 3].map(|()| log.grows(&root(1)));
+    let mut late = log.tail.follow(second, Some(root(1)));
+    assert_eq!(next(&mut late).await, [third]);
+}
+
+#[tokio::test]
 async fn a_slow_follower_holds_up_nobody_and_misses_nothing() {
     let mut log = Log::new();
     let (one, below) = (root(1), ThreadId::parse(&format!("{}.below", root(1))).unwrap());
