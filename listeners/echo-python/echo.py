@@ -30,7 +30,7 @@ async def main():
             [message] = await work.fetch(1, timeout=5)     # A broker that was started again has forgotten who pulls.
         except nats.errors.TimeoutError:
             continue
-        except nats.js.errors.ServiceUnavailableError:      # The organism has not run yet.
+        except nats.js.errors.APIError:      # The organism has not run yet, or enough workers wait already.
             await asyncio.sleep(1)
             continue
         words, receipt = reply(message.data), None

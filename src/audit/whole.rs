@@ -13,6 +13,7 @@ use super::glance::attribute;
 use super::pauses::{self, Pause};
 use crate::pump::state::{Book, State, Thread};
 use crate::pump::{pausing, wake};
+use crate::rules::core_payload;
 use crate::words::composition::{Composition, Listener};
 use crate::words::ids::{Digest, Name, ThreadId};
 use crate::words::ports::{LogFault, LogReader, Position, Unwatched};
@@ -40,6 +41,8 @@ pub struct Whole {
 struct Signs {
     booted: Option<(Millis, Digest)>,
     freed: HashMap<Name, Millis>,
+    /// Why a listener is away, until it is back or the organism starts again.
+    away: HashMap<String, String>,
     /// Where each of them stands, by thread and number: what came in one millisecond has an order too.
     places: HashMap<(ThreadId, u64), Position>,
 }
@@ -164,6 +167,11 @@ impl Whole {
         self.signs.places.get(&(thread.clone(), seq)).copied().unwrap_or_default()
     }
 
+    /// Why that listener is away, if it is, and the newest records say so.
+    pub(super) fn away(&self, listener: &Name) -> Option<&str> {
+        self.signs.away.get(listener.as_str()).map(String::as_str)
+    }
+
     /// When a delivery to that listener was last over, if that is among the newest records.
     pub(super) fn freed(&self, listener: &Name) -> Option<Millis> {
         self.signs.freed.get(listener).copied()
@@ -201,6 +209,12 @@ impl Signs {
         let (h, body) = (&record.header, &record.body);
         if h.code == Some(Mark::Role(Role::Told)) && attribute(body, "boot", "organism").is_some() {
             self.booted = Some((h.time, h.config));
+            self.away.clear();
+        }
+        match core_payload::listener_told_of(body) {
+            Some((listener, Some(reason))) => drop(self.away.insert(listener, reason)),
+            Some((listener, None)) => drop(self.away.remove(&listener)),
+            None => {}
         }
     }
 }

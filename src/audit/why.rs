@@ -125,6 +125,8 @@ pub struct Reason {
     pub failures: Vec<Failure>,
     /// The program that answers, where the listener is one.
     pub program: Option<Program>,
+    /// Why the listener is away, if it is and the organism runs.
+    pub away: Option<String>,
     /// The record from which on the log tells of this.
     pub told_from: u64,
     /// What is open below it: nested calls, and the calls of its running children.
@@ -245,6 +247,7 @@ impl Asking<'_> {
             attempts: listener.map_or(1, |l| l.retry.attempts) + call.lost_with_pump,
             failures,
             program,
+            away: self.whole.running.and_then(|_| self.whole.away(&call.listener)).map(str::to_owned),
             told_from: if call.settled == 0 { call.request } else { first_item(call) },
             below: self.below(thread, path, call)?,
             cause,

@@ -219,7 +219,7 @@ fn say_started(screen: Screen, hosting: &Hosting) {
 fn telling(screen: Screen) -> Tell {
     Arc::new(move |listener: &Name, happened: &Happened| {
         let words = match happened {
-            Happened::AtBroker(News::Refused { code, words, delivery }) => {
+            Happened::AtBroker(News::Refused { code, words, delivery, .. }) => {
                 ["the pump refused what it said: ", code, ": ", words, " (delivery ", delivery, ")"].concat()
             }
             Happened::AtBroker(news) => news.to_string(),

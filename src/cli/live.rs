@@ -22,11 +22,18 @@ const PLAIN_COLUMNS: usize = 200;
 pub(super) struct Live {
     screen: Screen,
     thread: String,
+    /// The listeners whose program is elsewhere.
+    over_nats: Vec<String>,
 }
 
 impl Live {
     pub(super) fn new(screen: Screen) -> Live {
-        Live { screen, thread: String::new() }
+        Live { screen, thread: String::new(), over_nats: Vec::new() }
+    }
+
+    /// The same for an organism with these listeners over NATS.
+    pub(super) fn with_workers(self, over_nats: Vec<String>) -> Live {
+        Live { over_nats, ..self }
     }
 
     /// Shows a record as data.
@@ -47,7 +54,11 @@ impl Live {
     }
 
     fn lines(&mut self, record: &Record) -> Vec<String> {
-        let Some(what) = what(record) else { return Vec::new() };
+        let Some(mut what) = what(record) else { return Vec::new() };
+        if joined(record).is_some_and(|listener| self.over_nats.contains(&listener)) {
+            // Whether anybody works under its name is told beside the log.
+            what.words.push_str(" for workers");
+        }
         if !self.screen.terminal {
             let call = record.call.as_deref().unwrap_or("-");
             let line =
@@ -168,6 +179,13 @@ fn told_of_listener(body: &str) -> Option<What> {
         None => What { words: [&listener, " is ready"].concat(), colour: Colour::Dim },
         Some(reason) => What { words: [&listener, ": ", &reason].concat(), colour: Colour::Bad },
     })
+}
+
+/// The listener that a record tells is ready.
+pub(super) fn joined(record: &Record) -> Option<String> {
+    (record.thread == "sys").then_some(())?;
+    let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
+    reason.is_none().then_some(listener)
 }
 
 /// Whether a record tells that a listener's program does not run, with its words, whole.

@@ -54,6 +54,7 @@ use systole_kit::writer::visible;
 use exit::Exit;
 use screen::Screen;
 
+use crate::edges::descriptors;
 use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried};
 
@@ -148,6 +149,7 @@ pub fn main() -> ExitCode {
         Some(first) if first == warden::WORD => return warden::run(arguments),
         _ => {}
     }
+    descriptors::raise();
     let matches = grouped(Arguments::command()).try_get_matches();
     match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => screen::ended(arguments.command.run()).into(),

@@ -1,14 +1,17 @@
 //! `systole run`: the organism and its door, until a signal. Shows the log as it grows, and drains in
 //! the order of the flow: the door first, the log last.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 use super::exit::Exit;
 use super::here;
@@ -25,6 +28,7 @@ use crate::console::wire::WireDoor;
 use crate::edges::system;
 use crate::edges::tasks::Task;
 use crate::organism::file::{OrganismFile, counted};
+use crate::organism::front::Front;
 use crate::organism::keyring::Keyring;
 use crate::organism::runfile::{Credential, Posted, RunFile};
 use crate::organism::running::{Organism, Sign, StartFault};
@@ -262,7 +266,8 @@ struct Running {
 async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> Left {
     let front = running.organism.front().clone();
     let mut follower = Follower::after(&front, front.began(), None);
-    let mut live = Watcher { screen, live: Live::new(screen) };
+    let mut live = Watcher::of(screen, &front);
+    let mut counts = Box::pin(workers_told(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.ousted());
     let exit = loop {
         tokio::select! {
@@ -274,6 +279,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
                 Err(fault) => break Some(here::log_fault(screen, &fault)),
             },
             _ = running.organism.broke() => break None,
+            () = &mut counts => {}
             exit = signals.next() => break Some(exit),
         }
     };
@@ -337,17 +343,78 @@ async fn stop(screen: Screen, running: Running) -> Stopped {
     }
 }
 
+/// How long it takes until workers are counted again, while one of the listeners has none.
+const COUNTS: Duration = Duration::from_secs(2);
+
+/// Tells how many workers each listener over NATS has once it is ready, and when a first one comes. Never ends.
+async fn workers_told(screen: Screen, front: Front, joined: Arc<Joined>) {
+    // Those that were told to have no worker.
+    let mut without = BTreeSet::new();
+    let mut fresh = BTreeSet::new();
+    loop {
+        if without.is_empty() && fresh.is_empty() {
+            joined.comes.notified().await;
+        } else {
+            // Another one may become ready meanwhile.
+            drop(tokio::time::timeout(COUNTS, joined.comes.notified()).await);
+        }
+        fresh.append(&mut joined.names.lock().unwrap_or_else(PoisonError::into_inner));
+        // That the broker cannot be asked just now is in the log.
+        let Ok(counts) = front.workers().await else { continue };
+        for (listener, count) in counts {
+            let name = listener.to_string();
+            let (is_fresh, was_without) = (fresh.contains(&name), without.contains(&name));
+            match count {
+                0 if is_fresh => {
+                    screen.say(format!("{name}: no worker answers yet; waiting for a first worker"))
+                }
+                0 => {}
+                1 if is_fresh || was_without => screen.say(format!("{name}: 1 worker answers")),
+                _ if is_fresh || was_without => screen.say(format!("{name}: {count} workers answer")),
+                _ => {}
+            }
+            if count > 0 {
+                without.remove(&name);
+            } else if is_fresh {
+                without.insert(name);
+            }
+        }
+        fresh.clear();
+    }
+}
+
+/// Listeners over NATS that became ready since their workers were last counted.
+#[derive(Default)]
+struct Joined {
+    names: Mutex<BTreeSet<String>>,
+    comes: Notify,
+}
+
 struct Watcher {
     screen: Screen,
     live: Live,
+    over_nats: Vec<String>,
+    joined: Arc<Joined>,
 }
 
 impl Watcher {
+    fn of(screen: Screen, front: &Front) -> Watcher {
+        let listeners = front.composition().listeners.values();
+        let over_nats: Vec<String> =
+            listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
+        let live = Live::new(screen).with_workers(over_nats.clone());
+        Watcher { screen, live, over_nats, joined: Arc::default() }
+    }
+
     fn show(&mut self, records: &[told::Record]) {
         for record in records {
             if let Some(words) = live::fallen(record) {
                 // Whole and at once: until it is mended nothing goes to that listener.
                 self.screen.say(words);
+            }
+            if let Some(listener) = live::joined(record).filter(|name| self.over_nats.contains(name)) {
+                self.joined.names.lock().unwrap_or_else(PoisonError::into_inner).insert(listener);
+                self.joined.comes.notify_one();
             }
             self.live.show(record);
         }

@@ -1,6 +1,5 @@
-//! The log as it grows, for whoever follows it: first what is there, then what comes, each reader at
-//! its own pace. A reader holds a place in the log and no queue of the pump's, so a slow one costs the
-//! pump nothing and misses nothing. What listeners say of their work comes between for who wants to hear it; of that
+//! The log as it grows, for whoever follows it: first what is there, then what comes, each follower at
+//! its own pace. `organism/tail.rs` reads the records; a slow follower holds up nobody and misses no record. What listeners say of their work comes between for who wants to hear it; of that
 //! a slow one misses what it has no room for.
 
 use std::pin::Pin;
@@ -8,89 +7,43 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::told;
 use crate::edges::tasks::{self, Kind};
 use crate::organism::front::{Front, Reading};
 use crate::organism::spoken::Hearing;
+use crate::organism::tail::Following;
 use crate::words::codes::Code;
 use crate::words::ids::ThreadId;
 use crate::words::ports::{LogFault, Position};
-use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
-/// Records read at once: with the largest bodies still only some tens of megabytes.
-const PAGE: usize = 32;
 /// Records that may wait for a client's socket: they keep it busy while the next page is read.
 const AHEAD: usize = 16;
 
-/// A page of the log on its way from disk.
-type Page = JoinHandle<Result<Vec<(Position, Record)>, LogFault>>;
-
 /// A place in the log, and what is looked for after it.
 pub struct Follower {
-    front: Front,
-    tail: watch::Receiver<Position>,
-    at: Position,
-    thread: Option<ThreadId>,
+    following: Following,
     /// Keeps the log open until its end is read.
     seat: Option<mpsc::Sender<Reading>>,
-    /// A page that is being read, for whoever asks next if nobody waits for it any more.
-    reading: Option<Page>,
-    /// Whether all that is there was read.
-    is_at_end: bool,
-    ended: bool,
 }
 
 impl Follower {
     /// Follows the log from the record after `at`; only that thread and those below it, if one is named.
     pub fn after(front: &Front, at: Position, thread: Option<ThreadId>) -> Follower {
-        let (front, tail, seat) = (front.clone(), front.tail(), front.seat());
-        Follower { front, tail, at, thread, seat, reading: None, is_at_end: false, ended: false }
+        let seat = front.seat();
+        Follower { following: front.follow(at, thread), seat }
     }
 
     /// The next records, as soon as there are any; none once the pump has ended and all is read. May be
-    /// dropped while it waits: nothing is lost, and nothing is read a second time.
+    /// dropped while it waits: nothing is lost, and nothing is given twice.
     pub async fn next(&mut self) -> Result<Option<Vec<told::Record>>, LogFault> {
-        loop {
-            if self.is_at_end {
-                // The pump tells how far the log goes before it ends, so one more look finds the rest.
-                self.ended = self.tail.changed().await.is_err();
-                self.is_at_end = false;
-            }
-            let page = self.page().await?;
-            if let Some((last, _)) = page.last() {
-                self.at = *last;
-                let wanted = page.iter().filter(|(_, record)| self.wants(&record.header.thread));
-                let wanted: Vec<_> = wanted.map(|(at, record)| told::Record::of(*at, record)).collect();
-                if !wanted.is_empty() {
-                    return Ok(Some(wanted));
-                }
-            } else if self.ended {
-                self.seat = None;
-                return Ok(None);
-            } else {
-                self.is_at_end = true;
-            }
+        let records = self.following.next().await?;
+        if records.is_none() {
+            self.seat = None;
         }
-    }
-
-    /// The page behind the place.
-    async fn page(&mut self) -> Result<Vec<(Position, Record)>, LogFault> {
-        let (reader, at) = (self.front.reader(), self.at);
-        let reading = self.reading.get_or_insert_with(|| {
-            let reader = reader.clone();
-            tokio::task::spawn_blocking(move || reader.after(at, PAGE))
-        });
-        let read = reading.await;
-        self.reading = None;
-        read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })?
-    }
-
-    fn wants(&self, thread: &ThreadId) -> bool {
-        self.thread.as_ref().is_none_or(|wanted| thread.is_within(wanted))
+        Ok(records.map(|records| records.iter().map(|(at, record)| told::Record::of(*at, record)).collect()))
     }
 }
 

@@ -15,7 +15,6 @@ use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::serve::ListenerExt as _;
 use axum::{Extension, Json, Router};
 use serde::Deserialize;
 use tokio::net::TcpListener;
@@ -24,6 +23,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::events::{Events, Follower, Watching};
 use super::inbound;
 use super::knocks::Knocks;
+use super::strangers::{Doorway, Visitor};
 use super::{steering, told};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, Kind, Task};
@@ -110,13 +110,13 @@ impl HttpDoor {
             .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
             .layer(middleware::from_fn_with_state(desk.clone(), guard))
             .with_state(desk.clone());
-        // An event is small and somebody waits for it.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();
         let work = async move {
             let closing = async { drop(closed.await) };
-            if let Err(error) = axum::serve(listener, service).with_graceful_shutdown(closing).await {
+            if let Err(error) =
+                axum::serve(Doorway::of(listener), service).with_graceful_shutdown(closing).await
+            {
                 tracing::error!(%error, "the HTTP door fell shut");
             }
         };
@@ -140,7 +140,7 @@ impl HttpDoor {
 /// Nobody gets past without the credential, and nothing of what a stranger sends is read.
 async fn guard(
     State(desk): State<Arc<Desk>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(visitor): ConnectInfo<Visitor>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -148,9 +148,14 @@ async fn guard(
     let token = shown.and_then(|value| value.strip_prefix("Bearer "));
     if let Some(client) = token.and_then(|token| desk.keyring.whose(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
+        visitor.is_known();
         return next.run(request).await;
     }
-    let told = desk.knocks.lock().unwrap_or_else(PoisonError::into_inner).knock(peer.ip(), WallClock.now());
+    let told = desk
+        .knocks
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .knock(visitor.address.ip(), WallClock.now());
     if let Some((source, count)) = told {
         desk.front.knocked(source, count).await;
     }

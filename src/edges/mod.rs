@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod delivery;
+pub mod descriptors;
 pub mod failpoint;
 pub mod keyfiles;
 pub mod leases;

@@ -31,7 +31,9 @@ pub enum Kind {
     Wire,
     /// A message that came over it: ends when its sender is told what it waited for.
     Message(Name),
-    /// Reads the log for one client of the door: ends with the client or with the pump.
+    /// Reads the log as it grows, once for all who follow it: ends with the pump.
+    Tail,
+    /// Brings the log to one client of the door: ends with the client or with the pump.
     Events,
     /// Tends one listener: ends when its carrier is stopped.
     Listener(Name),
@@ -50,6 +52,7 @@ impl fmt::Display for Kind {
             Kind::Door => f.write_str("the HTTP door"),
             Kind::Wire => f.write_str("the door over the broker"),
             Kind::Message(name) => write!(f, "a message of {name}"),
+            Kind::Tail => f.write_str("the reader of the log's end"),
             Kind::Events => f.write_str("a stream of events"),
             Kind::Listener(name) => write!(f, "the task of listener {name}"),
             Kind::Delivery(name) => write!(f, "a delivery to {name}"),

@@ -10,6 +10,7 @@ use systole_kit::envelope::Letter;
 use tokio::sync::{mpsc, watch};
 
 use super::spoken::{Hearing, Voice};
+use super::tail::{Following, Tail};
 use super::validators::{Door, Raw};
 use super::waiting::{Reply, WaitingRoom};
 use crate::edges::nats::Broker;
@@ -48,6 +49,7 @@ pub struct Front {
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
+    pub(super) followed: Tail,
     pub(super) ways: Weak<Ways>,
     pub(super) seats: mpsc::WeakSender<Reading>,
     pub(super) voice: Voice,
@@ -155,6 +157,11 @@ impl Front {
     /// A seat for somebody who follows the log; none once the organism has stopped.
     pub fn seat(&self) -> Option<mpsc::Sender<Reading>> {
         self.seats.upgrade()
+    }
+
+    /// Follows the log from the record after `at`: that thread and those below it, or all if none is named.
+    pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> Following {
+        self.followed.follow(at, thread)
     }
 
     /// How far the log goes, as it grows. It ends with the pump.

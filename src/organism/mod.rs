@@ -18,6 +18,7 @@ pub mod runfile;
 pub mod running;
 pub mod spoken;
 pub mod standing_by;
+pub mod tail;
 pub mod trying;
 pub mod validators;
 pub mod waiting;

@@ -17,6 +17,7 @@ use super::keeping;
 pub use super::keeping::LogPlace;
 use super::refusals::Ear;
 use super::spoken::Voice;
+use super::tail::Tail;
 use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
 use super::waiting::{Reply, WaitingRoom};
 use crate::audit::orphans::{self, Orphan};
@@ -261,7 +262,9 @@ impl Organism {
         let batches = hand_to(writer.clone());
         let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let heart = Heart::new(recovered, ports, last).kept_still(still).without(plan.given_up);
+        let (tail_of_log, reads) = Tail::of(log.reader.clone(), followed.clone());
         let tasks = vec![
+            reads,
             start_pump(heart, lines, end, room.clone()).map_err(unmade)?,
             start_sorter(heard, validators.door(), pump.clone()),
         ];
@@ -274,6 +277,7 @@ impl Organism {
             room,
             began: last,
             tail: followed,
+            followed: tail_of_log,
             ways: Arc::downgrade(&ways),
             seats: seats.downgrade(),
             voice,
@@ -488,6 +492,7 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
                 Heard::Gone { token, code, words } => {
                     pump.send(Input::Gone { token, code, words }).await.is_ok()
                 }
+                Heard::NotNow { token, .. } => pump.send(Input::NotNow { token }).await.is_ok(),
                 Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
                 Heard::Left { listener, words, .. } => {
                     pump.send(Input::Left { listener, words }).await.is_ok()

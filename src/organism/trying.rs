@@ -285,6 +285,7 @@ impl Hearing<'_> {
             let speech = match report {
                 None => return End::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
                 Some(Heard::Gone { code, words, .. }) => return End::Gone(code, words),
+                Some(Heard::NotNow { words, .. }) => return End::Gone(Code::ListenerDown, words),
                 Some(Heard::Joined { .. } | Heard::Left { .. }) => continue,
                 Some(Heard::Misplaced { speech, .. }) => {
                     let stray = admit::misplaced(&self.room.listener.name, &speech);

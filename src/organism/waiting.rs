@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::edges::delivery::{self, NoReceipt, Receipts};
 use crate::rules::core_payload;
-use crate::words::flow::{Receipt, Ticket};
+use crate::words::flow::{Receipt, Taken, Ticket};
 use crate::words::ports::{Askers, Position};
 use crate::words::refusal::Refusal;
 
@@ -31,25 +31,36 @@ pub struct WaitingRoom {
     waiting: Mutex<Waiting>,
 }
 
+/// Who waits.
+enum Asker {
+    /// Somebody outside.
+    Outside(oneshot::Sender<Reply>),
+    /// A listener that waits for its receipt.
+    Listener(oneshot::Sender<Result<Taken, NoReceipt>>),
+}
+
 /// Those who wait, and whether anybody may still come.
 #[derive(Default)]
 struct Waiting {
-    askers: HashMap<Ticket, oneshot::Sender<Reply>>,
+    askers: HashMap<Ticket, Asker>,
     closed: bool,
 }
 
 impl WaitingRoom {
     /// A ticket, and where its answer comes.
     pub fn enter(&self) -> (Ticket, oneshot::Receiver<Reply>) {
-        let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = oneshot::channel();
+        (self.seat(Asker::Outside(sender)), receiver)
+    }
+
+    fn seat(&self, asker: Asker) -> Ticket {
+        let ticket = Ticket(self.next.fetch_add(1, Ordering::Relaxed));
         let mut waiting = self.lock();
         // In a closed room the sender is dropped here, and the receiver says so at once.
         if !waiting.closed {
-            waiting.askers.insert(ticket, sender);
+            waiting.askers.insert(ticket, asker);
         }
-        drop(waiting);
-        (ticket, receiver)
+        ticket
     }
 
     /// The pump is gone: whoever waits, and whoever comes later, is told that nobody answers.
@@ -65,26 +76,25 @@ impl WaitingRoom {
 
     fn answer(&self, ticket: Ticket, reply: Reply) {
         let waiting = self.lock().askers.remove(&ticket);
-        if let Some(sender) = waiting {
-            // An asker that hung up loses nothing: the same key meets the receipt again.
-            drop(sender.send(reply));
+        // An asker that hung up loses nothing: the same key, or the same delivery, meets the receipt again.
+        match waiting {
+            Some(Asker::Outside(sender)) => drop(sender.send(reply)),
+            Some(Asker::Listener(sender)) => drop(sender.send(match reply {
+                Reply::Done | Reply::Receipt(..) => Ok(Taken::default()),
+                Reply::Refused(refusal) => {
+                    Err(NoReceipt::Refused(refusal.code, core_payload::system_error(&refusal)))
+                }
+            })),
+            None => {}
         }
     }
 }
 
 impl Receipts for WaitingRoom {
     fn draw(&self) -> (Ticket, delivery::Receipt) {
-        let (ticket, reply) = self.enter();
-        let receipt = async move {
-            match reply.await {
-                Ok(Reply::Done | Reply::Receipt(..)) => Ok(()),
-                Ok(Reply::Refused(refusal)) => {
-                    Err(NoReceipt::Refused(refusal.code, core_payload::system_error(&refusal)))
-                }
-                Err(_) => Err(NoReceipt::Unknown),
-            }
-        };
-        (ticket, Box::pin(receipt))
+        let (sender, receiver) = oneshot::channel();
+        let receipt = async move { receiver.await.unwrap_or(Err(NoReceipt::Unknown)) };
+        (self.seat(Asker::Listener(sender)), Box::pin(receipt))
     }
 }
 
@@ -99,6 +109,15 @@ impl Askers for WaitingRoom {
 
     fn done(&self, ticket: Ticket) {
         self.answer(ticket, Reply::Done);
+    }
+
+    fn taken(&self, ticket: Ticket, taken: Taken) {
+        let waiting = self.lock().askers.remove(&ticket);
+        match waiting {
+            Some(Asker::Listener(sender)) => drop(sender.send(Ok(taken))),
+            Some(Asker::Outside(sender)) => drop(sender.send(Reply::Done)),
+            None => {}
+        }
     }
 }
 
@@ -116,7 +135,7 @@ mod tests {
         room.done(first);
         // A second answer finds nobody.
         room.done(second);
-        assert_eq!(taken.await, Ok(()));
+        assert_eq!(taken.await, Ok(Taken::default()));
         let told = core_payload::system_error(&refusal);
         assert_eq!(refused.await, Err(NoReceipt::Refused(refusal.code, told)));
     }

@@ -48,6 +48,8 @@ impl Out {
 pub struct Desk {
     queues: HashMap<Name, Queue>,
     later: BTreeMap<(Millis, u64), Work>,
+    /// Work that could not be begun. It keeps its slot until it is due.
+    put_off: BTreeMap<(Millis, u64), Work>,
     arrivals: u64,
     out: HashMap<Token, Out>,
     by_call: HashMap<(ThreadId, CallPath), Token>,
@@ -141,6 +143,13 @@ impl Desk {
 
     /// The carrier says that a delivery is over: its slot is free again.
     pub fn over(&mut self, token: &Token) -> Option<Arc<Lease>> {
+        let out = self.take_in(token)?;
+        self.unused(&out.lease.listener.clone());
+        Some(out.lease)
+    }
+
+    /// Takes a delivery off what is out.
+    fn take_in(&mut self, token: &Token) -> Option<Out> {
         let out = self.out.remove(token)?;
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
@@ -149,8 +158,29 @@ impl Desk {
         if self.by_call.get(&call) == Some(token) {
             self.by_call.remove(&call);
         }
-        self.unused(&out.lease.listener.clone());
-        Some(out.lease)
+        Some(out)
+    }
+
+    /// A delivery that its carrier could not begin: it is not out any more, keeps its slot, and is due again at that
+    /// moment.
+    pub fn put_off(&mut self, token: &Token, due: Millis) {
+        let Some(Out { lease, .. }) = self.take_in(token) else { return };
+        self.arrivals += 1;
+        let work = Work {
+            listener: lease.listener.clone(),
+            thread: lease.thread.clone(),
+            call: lease.call.clone(),
+            turn: lease.turn,
+            attempt: lease.attempt,
+            not_before: Millis::default(),
+        };
+        self.put_off.insert((due, self.arrivals), work);
+    }
+
+    /// Work that could not be begun and is due again. It has its slot already.
+    pub fn again(&mut self, now: Millis) -> Option<Work> {
+        let first = self.put_off.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(first.remove())
     }
 
     /// The lease of a delivery that is out.
@@ -192,8 +222,8 @@ impl Desk {
     /// The next moment at which something is due: a deadline, or work that was set aside.
     pub fn next_moment(&self) -> Option<Millis> {
         let end = self.ends.first().map(|(end, _)| *end);
-        let later = self.later.keys().next().map(|(at, _)| *at);
-        end.into_iter().chain(later).min()
+        let later = [&self.later, &self.put_off].into_iter().filter_map(|works| works.keys().next());
+        end.into_iter().chain(later.map(|(at, _)| *at)).min()
     }
 
     /// The same while nothing may go out: only a deadline.

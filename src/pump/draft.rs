@@ -262,8 +262,25 @@ impl<'a> Draft<'a> {
     }
 
     /// Remembers that this delivery's reply is taken.
-    pub(super) fn took(&mut self, lease: &Lease) {
-        self.out.replied = Some((lease.token.clone(), lease.listener.clone()));
+    pub(super) fn took(&mut self, lease: &Lease, print: u64) {
+        self.out.replied = Some((lease.token.clone(), lease.listener.clone(), print));
+    }
+
+    /// Whether the reply that was taken to that delivery is known to be another one.
+    pub(super) fn is_other(&self, delivery: &str, print: u64) -> bool {
+        self.state.replies.is_other(delivery, print)
+    }
+
+    /// What this decision answers to those items of a turn that it refuses, by their numbers.
+    pub(super) fn refused_items(&self, lease: &Lease) -> Vec<(u32, Arc<[u8]>)> {
+        let of_turn = self.out.facts.iter().filter(|fact| {
+            let h = &fact.header;
+            h.kind == Kind::Refusal
+                && h.thread == lease.thread
+                && h.call.as_ref() == Some(&lease.call)
+                && h.turn == Some(lease.turn)
+        });
+        of_turn.filter_map(|fact| Some((fact.header.ordinal?, fact.body.clone()))).collect()
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {

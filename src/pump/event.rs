@@ -10,7 +10,7 @@ use super::view::Seen;
 use super::wall::{Left, Runs};
 use crate::words::approval::{ApprovalId, Ruling};
 use crate::words::codes::Code;
-use crate::words::flow::{Asked, Judged, Receipt, Ticket, Unconnected};
+use crate::words::flow::{Asked, Judged, Receipt, Taken, Ticket, Unconnected};
 use crate::words::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::words::ports::{CallBack, Document, GivenUp, Lease, Seed, Token};
 use crate::words::record::Record;
@@ -260,6 +260,13 @@ pub enum Effect {
         /// What it is told.
         refusal: Box<Refusal>,
     },
+    /// A listener's reply was taken, and there is more to be said about it.
+    Taken {
+        /// Where its receipt is waited for.
+        ticket: Ticket,
+        /// What.
+        taken: Box<Taken>,
+    },
     /// The asker's order was carried out, or what the listener said was taken.
     Done {
         /// Where it waits.
@@ -327,5 +334,5 @@ pub struct Decision {
     pub toll: Option<Toll>,
     /// The delivery whose reply was taken, and whose it is, where a receipt is waited for: so that the reply
     /// is known when it comes again.
-    pub replied: Option<(Token, Name)>,
+    pub replied: Option<(Token, Name, u64)>,
 }

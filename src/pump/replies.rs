@@ -20,14 +20,14 @@ const PAGE: usize = 256;
 /// Deliveries with a reply, the oldest forgotten first.
 #[derive(Default, Debug)]
 pub struct Replies {
-    of: HashMap<Token, Name>,
+    of: HashMap<Token, (Name, Option<u64>)>,
     order: VecDeque<Token>,
 }
 
 impl Replies {
-    /// Remembers one.
-    pub fn put(&mut self, token: Token, listener: Name) {
-        if self.of.insert(token.clone(), listener).is_none() {
+    /// Remembers one. `print` tells it from another reply; none where only the log knows it.
+    pub fn put(&mut self, token: Token, listener: Name, print: Option<u64>) {
+        if self.of.insert(token.clone(), (listener, print)).is_none() {
             self.order.push_back(token);
         }
         if self.order.len() > limits::REPLIES
@@ -39,7 +39,12 @@ impl Replies {
 
     /// Whether that listener's reply to that delivery was taken.
     pub fn has(&self, delivery: &str, listener: &Name) -> bool {
-        self.of.get(delivery) == Some(listener)
+        self.of.get(delivery).is_some_and(|(of, _)| of == listener)
+    }
+
+    /// Whether the reply that was taken to that delivery is known to be another one than this.
+    pub fn is_other(&self, delivery: &str, print: u64) -> bool {
+        self.of.get(delivery).is_some_and(|(_, known)| known.is_some_and(|known| known != print))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Deciding on a listener's reply: each item gets its record, and with it its one answer or a call
 //! whose outcome will be that answer; a final closes the call.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use super::approving::hold_if_due;
 use super::closing::{Outcome, close, close_failed};
 use super::decide::refuse_outside_calls;
@@ -21,7 +23,7 @@ use crate::rules::{admit, core_payload};
 use crate::words::budget::{Exceeded, Measure, Use};
 use crate::words::codes::Code;
 use crate::words::composition::{Listener, OnUnknown};
-use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, Ticket, What};
+use crate::words::flow::{Admitted, Failing, Item, Judged, Refused, Said, Taken, Ticket, What};
 use crate::words::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::words::limits;
 use crate::words::ports::Lease;
@@ -105,8 +107,9 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         false_sender(d, &turn, claimed);
     }
     if ticket.is_some() && said.is_reply() {
-        d.took(&lease);
+        d.took(&lease, print_of(&said));
     }
+    let has_items = matches!(said, Said::Items(_));
     let mut refused = None;
     match said {
         Said::Items(items) if items.is_empty() => empty(d, &turn),
@@ -127,17 +130,40 @@ pub(super) fn replied(d: &mut Draft<'_>, judged: Judged, seen: Option<&Result<Se
         Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
         Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
     }
-    receipt(d, ticket, refused);
+    let items = if has_items && ticket.is_some() { d.refused_items(&lease) } else { Vec::new() };
+    receipt(d, ticket, refused, Taken { is_superseded: false, refused: items });
 }
 
-/// Whoever waits for a receipt gets it once what was decided so far is on disk: items that are refused in a
-/// reply that is taken have answers of their own.
-fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>) {
+/// Whoever waits for a receipt gets it once what was decided so far is on disk. A reply that is taken may have items that
+/// are refused; `taken` names them.
+fn receipt(d: &mut Draft<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: Taken) {
     let Some(ticket) = ticket else { return };
     d.effect(match refused {
-        None => Effect::Done { ticket },
+        None if taken == Taken::default() => Effect::Done { ticket },
+        None => Effect::Taken { ticket, taken: Box::new(taken) },
         Some(refusal) => Effect::Refused { ticket, refusal: Box::new(refusal) },
     });
+}
+
+/// Tells a reply from another one to the same delivery. Nothing but what its receipt says depends on it.
+fn print_of(said: &Said) -> u64 {
+    let mut print = DefaultHasher::new();
+    match said {
+        Said::Items(items) => {
+            for item in items {
+                match item {
+                    Item::Admitted(admitted) => admitted.bytes().hash(&mut print),
+                    Item::ForThread { thread, payload, .. } => (thread, payload).hash(&mut print),
+                    Item::Refused(refused) => (&*refused.refusal.message, &refused.kept).hash(&mut print),
+                }
+            }
+        }
+        Said::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
+        Said::Again { code, words } => (code, words).hash(&mut print),
+        // They end no delivery.
+        Said::Notice { .. } | Said::Progress { .. } | Said::Journal { .. } | Said::Ask { .. } => {}
+    }
+    print.finish()
 }
 
 /// Records why the output was of no use: that answers the reply, and the next turn shows it. Where there is none, the
@@ -193,12 +219,13 @@ fn tell_later(d: &mut Draft<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
 /// gets its receipt and changes nothing.
 fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
-        return receipt(d, ticket, None);
+        let is_superseded = d.is_other(&lease.token.0, print_of(&said));
+        return receipt(d, ticket, None, Taken { is_superseded, refused: Vec::new() });
     }
     let refusal = over(lease, said.waits_for().is_some());
     // What nobody is to act upon leaves no trace.
     if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
-        return receipt(d, ticket, Some(refusal));
+        return receipt(d, ticket, Some(refusal), Taken::default());
     }
     let waits = said.waits_for();
     let kept = match said {
@@ -215,7 +242,7 @@ fn stale(d: &mut Draft<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
         let body = core_payload::system_error(&refusal);
         journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
     }
-    receipt(d, ticket, Some(refusal));
+    receipt(d, ticket, Some(refusal), Taken::default());
 }
 
 /// Why what was said under that lease is refused; `asks` says that it is no reply but waits for an answer.

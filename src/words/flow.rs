@@ -173,6 +173,15 @@ pub enum Item {
     },
 }
 
+/// What the receipt of a reply says beside that its reply is on disk.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Taken {
+    /// Whether another reply to the same delivery was taken before, so that this one counts for nothing.
+    pub is_superseded: bool,
+    /// What answers the items that were refused, by their numbers in the reply.
+    pub refused: Vec<(u32, Arc<[u8]>)>,
+}
+
 /// What a listener said, as the door judged it.
 #[derive(Debug)]
 pub enum Said {

@@ -318,7 +318,7 @@ pub enum CallBack {
 
 /// How deliveries reach a listener. No call blocks: the pump counts slots, so there is room for what it
 /// hands over. For every delivery handed over the carrier reports, once, `Heard::Said` with
-/// its token or `Heard::Gone`; only then is its slot free again.
+/// its token, `Heard::Gone` or `Heard::NotNow`; only then is its slot free again.
 pub trait Carrier: Send + Sync {
     /// Hands a delivery to the listener.
     fn hand(&self, delivery: Delivery);
@@ -390,6 +390,14 @@ pub enum Heard {
         /// What is known: exit code, time, last words.
         words: String,
     },
+    /// A delivery whose program cannot be started because the machine has no room for it just now. The listener has seen
+    /// nothing of it: it is no attempt, and is handed over again a little later.
+    NotNow {
+        /// Which.
+        token: Token,
+        /// What is known.
+        words: String,
+    },
     /// A listener became ready, or was again after a fall.
     Joined {
         /// Which.
@@ -432,6 +440,10 @@ pub trait Askers: Send + Sync {
     fn refused(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
     /// The order was carried out, or what a listener said was taken, and is on disk.
     fn done(&self, ticket: super::flow::Ticket);
+    /// A listener's reply was taken, and is on disk. Who tells nobody what follows need not look into it.
+    fn taken(&self, ticket: super::flow::Ticket, _: super::flow::Taken) {
+        self.done(ticket);
+    }
 }
 
 /// The steps of the pump at which a fault may strike, as the reliability tests name them.

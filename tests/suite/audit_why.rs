@@ -419,6 +419,7 @@ fn hostile(depth: u32) -> Reason {
         attempts: 3,
         failures: vec![Failure { code: None, words, at: Millis(0) }],
         program: Some(program),
+        away: Some(evil),
         told_from: u64::MAX,
         below: if depth < 16 { vec![hostile(depth + 1)] } else { Vec::new() },
     }
@@ -457,6 +458,7 @@ fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
         attempts: 3,
         failures: Vec::new(),
         program: None,
+        away: None,
         told_from: 1,
         wraps_up: None,
         below: Vec::new(),

@@ -1,9 +1,13 @@
 //! `systole listener new`: a listener of each kind, whose test passes as written and which the organism then runs.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::broker::{Server, python};
+use crate::over_nats::Ends;
+use crate::program::{PATIENCE, lines};
 use crate::session::Shell;
+use crate::stage::until;
 
 /// A shell in a fresh organism.
 fn organism() -> Shell {
@@ -106,6 +110,47 @@ fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
     assert!(tested.contains("unexpected: ") && tested.ends_with("it failed\n"), "{tested}");
     let none = shell.run("systole listener new shell more --nats; echo $?");
     assert!(none.contains("no shell speaks to a broker") && none.ends_with("2\n"), "{none}");
+}
+
+#[test]
+fn g5_a_new_listener_over_nats_is_written_for_a_broker_that_the_organism_starts() {
+    let shell = organism();
+    shell.run("echo 'bus: {nats: managed}' >> organism.yaml");
+    let said = shell.run("systole listener new python weather --nats");
+    assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
+    let start = "next: SYSTOLE_NATS=\"$(cat organism.db.nats/address)\" SYSTOLE_ORGANISM=hello \
+         SYSTOLE_LISTENER=weather SYSTOLE_KEY_FILE=organism.db.nats/keys/weather.nk \
+         python3 listeners/weather.py\n";
+    assert!(said.ends_with(start), "{said}");
+    let file = std::fs::read_to_string(shell.folder().join("hello/organism.yaml")).unwrap();
+    assert!(file.contains("bus: {nats: managed}") && !file.contains("nats://"), "{file}");
+    let checked = shell.run("systole check; echo $?");
+    assert!(checked.ends_with("0\n"), "{checked}");
+}
+
+#[tokio::test]
+async fn g5_a_new_python_listener_over_nats_ends_when_it_is_told_also_without_its_broker() {
+    let (shell, mut server) = (organism(), Server::start());
+    over_nats(&shell, &server, "python weather");
+    for never_there in [false, true] {
+        let mut worker = python();
+        worker.arg("listeners/weather.py").current_dir(shell.folder().join("hello"));
+        let all = [("NATS", &*server.url()), ("ORGANISM", "hello"), ("LISTENER", "weather")];
+        worker.envs(all.map(|(name, value)| (format!("SYSTOLE_{name}"), value)));
+        let mut worker = Ends(worker.stderr(Stdio::piped()).spawn().unwrap());
+        if never_there {
+            // It says so when it cannot connect, and goes on trying.
+            let words = lines(worker.0.stderr.take().unwrap());
+            words.recv_timeout(PATIENCE).unwrap();
+        } else {
+            let answer = shell.run(SEND);
+            assert!(answer.contains("You said: a &lt; b"), "{answer}");
+            server.kill();
+        }
+        let process = rustix::process::Pid::from_child(&worker.0);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        until("the worker ends", || worker.0.try_wait().unwrap().is_some()).await;
+    }
 }
 
 /// Starts a worker, which answers and ends by itself when it is told to.

@@ -10,11 +10,13 @@ use std::process::{Child, Command, Stdio};
 use async_nats::{Client, ConnectOptions};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
+use systole_kit::nats::Worker;
 
 use crate::broker::{path, python};
 use crate::over_nats::{Ends, answered};
 use crate::program::{Ran, Running, systole, systole_with};
 use crate::stage::{alive, until};
+use crate::workers::{Serving, answer, gate, looks};
 
 /// An organism of two listeners over a broker of its own.
 pub(crate) fn house() -> tempfile::TempDir {
@@ -57,7 +59,13 @@ fn echo(folder: &Path) -> Ends {
 
 /// A client with the key of `echo`.
 pub(crate) async fn client(folder: &Path) -> Client {
-    let options = ConnectOptions::with_nkey(text(folder, "keys/echo.nk")).custom_inbox_prefix("_INBOX_echo");
+    client_of(folder, "echo", "_INBOX_echo").await
+}
+
+/// A client with that key.
+async fn client_of(folder: &Path, key: &str, inbox: &str) -> Client {
+    let key = text(folder, &format!("keys/{key}.nk"));
+    let options = ConnectOptions::with_nkey(key).custom_inbox_prefix(inbox);
     options.connect(text(folder, "address")).await.unwrap()
 }
 
@@ -106,6 +114,22 @@ fn d2_a_broker_of_its_own_begins_and_ends_with_the_organism_and_is_found_again()
     assert!(!alive(&text(folder.path(), "lock")), "it lives on without its organism");
 }
 
+#[test]
+fn a_start_says_how_many_workers_answer_and_when_a_first_one_comes() {
+    let folder = house();
+    let mut running = start(folder.path());
+    // In whatever order they became ready.
+    let said = [(); 2].map(|()| running.says(": no worker answers yet; waiting for a first worker"));
+    for name in ["echo: ", "other: "] {
+        assert!(said.iter().any(|line| line.starts_with(name)), "{said:?}");
+    }
+    let _echo = echo(folder.path());
+    running.says("echo: 1 worker answers");
+    let ran = running.interrupt();
+    assert!(ran.stdout.contains("echo is ready for workers"), "{ran:?}");
+    assert!(!ran.stderr.contains("other: 1 worker"), "{ran:?}");
+}
+
 #[tokio::test]
 async fn d7_a_broker_of_its_own_ends_with_an_organism_that_is_killed() {
     let folder = house();
@@ -116,6 +140,34 @@ async fn d7_a_broker_of_its_own_ends_with_an_organism_that_is_killed() {
     drop(running);
     let running = start(folder.path());
     assert_eq!(text(folder.path(), "address"), address);
+    assert_eq!(running.interrupt().code, Some(130));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_after_a_restart_with_its_broker_a_long_call_is_one_attempt() {
+    let folder = house();
+    // What it was asked, each time that it was asked.
+    let (gate, door) = gate();
+    let mut running = start(folder.path());
+    let worker = Worker::new(&text(folder.path(), "address"), "shop", "echo");
+    let worker = Serving::of(worker.key_file(of_broker(folder.path(), "keys/echo.nk")), move |turn| {
+        door.pass(turn);
+        answer("done")
+    });
+    for words in ["first", "after a restart"] {
+        let pump = client_of(folder.path(), "_pump", "_INBOX_pump_shop").await;
+        let other = client_of(folder.path(), "other", "_INBOX_other").await;
+        let asked = Running::start(folder.path(), &["ask", words]);
+        assert_eq!(gate.comes(), words);
+        looks(&pump, &other, "other").await;
+        gate.opens();
+        answered(&asked.end(), "done");
+        let told = run(folder.path(), &["log", "@last", "--json"]);
+        assert_eq!(told.stdout.lines().count(), 2, "a request and a final: {told:?}");
+        assert_eq!(running.interrupt().code, Some(130));
+        running = start(folder.path());
+    }
+    worker.stops().await;
     assert_eq!(running.interrupt().code, Some(130));
 }
 

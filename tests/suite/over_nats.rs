@@ -232,6 +232,51 @@ async fn d7_a_reply_that_comes_again_gets_its_receipt_again_and_is_one_record() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d2_a_receipt_tells_of_refused_items_and_of_another_answer_that_was_taken() {
+    let server = Server::start();
+    let folder = folder(&server, "");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    let asked = asks(folder.path(), "hi");
+    let held = worker.pulls().await;
+    let plain = format!("<receipt xmlns=\"urn:systole:listener:v1\" delivery=\"{}\"/>", held.token);
+    assert_eq!(worker.says(&held, "first").await, plain);
+    let other = worker.says(&held, "second").await;
+    assert_eq!(other, plain.replace("/>", " outcome=\"superseded\"/>"), "another answer was taken");
+    assert_eq!(worker.says(&held, "first").await, plain, "the same again is the one that was taken");
+    answered(&asked.end(), "first");
+    let failed = asks(folder.path(), "hi");
+    let held = worker.pulls().await;
+    let items = "<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\"><b/></answer>";
+    let receipt = worker.tells(&held, "reply", "", items).await;
+    let begins = format!("<receipt xmlns=\"urn:systole:listener:v1\" delivery=\"{}\"><refused ", held.token);
+    assert!(receipt.starts_with(&begins), "{receipt}");
+    assert!(receipt.contains("ordinal=\"0\"") && receipt.contains("code=\"payload.invalid\""), "{receipt}");
+    assert_eq!(failed.end().code, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d2_few_more_pulls_wait_than_deliveries_can_be_out_also_after_a_change_of_in_flight() {
+    let server = Server::start();
+    for (in_flight, most) in [(2, 19), (5, 22)] {
+        let folder = folder(&server, &format!(", in_flight: {in_flight}"));
+        let running = runs(folder.path());
+        let mut worker = Worker::of(&server).await;
+        assert_eq!(worker.work.info().await.unwrap().config.max_waiting, most);
+        let inbox = worker.client.new_inbox();
+        let mut ear = worker.client.subscribe(inbox.clone()).await.unwrap();
+        for _ in 0..=most {
+            let api = "$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.echo";
+            let pull = "{\"batch\":1,\"expires\":60000000000}";
+            worker.client.publish_with_reply(api, inbox.clone(), pull.into()).await.unwrap();
+        }
+        let refused = next(&mut ear).await;
+        assert_eq!(refused.description.as_deref(), Some("Exceeded MaxWaiting"), "{refused:?}");
+        assert_eq!(running.interrupt().code, Some(130));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
     let server = Server::start();
     let folder = folder(&server, "");

@@ -68,6 +68,35 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     assert_eq!(told(folder.path()), ["message/request", "message/final"]);
 }
 
+/// The broker's word that it took the delivery is lost, and then the answer to the question what became of it, because the
+/// connection breaks.
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_attempt() {
+    let server = Server::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", in_flight: 2, timeout: 60s");
+    let _running = runs(folder.path());
+    let worker = Worker::of(&server).await;
+    proxy.loses(STORED, 1);
+    let first = asks(folder.path(), "one");
+    proxy.has_lost(1);
+    proxy.loses("stream_msg_get_response", 1);
+    let one = worker.pulls().await;
+    proxy.has_lost(1);
+    proxy.goes(Way::Cut);
+    proxy.goes(Way::Pass);
+    // It goes out when it is known what became of the first.
+    let second = asks(folder.path(), "two");
+    let two = worker.pulls().await;
+    for held in [&one, &two] {
+        let receipt = worker.insists(held, "done").await;
+        assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");
+    }
+    answered(&first.end(), "done");
+    answered(&second.end(), "done");
+    assert_eq!(told(folder.path()), ["message/request", "message/final"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a way that is held up for longer than both patiences takes a quarter of a minute"]
 async fn d7_a_delivery_that_reaches_the_broker_late_is_given_to_nobody() {

@@ -2,6 +2,7 @@
 //! what was out is handed over again.
 
 use async_nats::jetstream;
+use async_nats::jetstream::consumer::pull;
 
 use crate::broker::Server;
 use crate::over_nats::{Held, Worker, answered, asks, folder_at, runs, told};
@@ -89,4 +90,18 @@ async fn d7_a_broker_that_comes_back_with_nothing_is_given_everything_again() {
     server.start_again();
     running.shows("echo is ready");
     is_made_again(&server, folder.path(), asked, &lost, "the stream SYSTOLE_shop_BUS is gone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_consumer_that_somebody_else_makes_is_found_out_and_made_again() {
+    let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
+    let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
+    let mut found = stream.get_consumer::<pull::Config>("echo").await.unwrap();
+    let mut config = found.info().await.unwrap().config.clone();
+    // The same in everything but what the pump noted in it.
+    config.metadata.clear();
+    stream.create_consumer(config).await.unwrap();
+    running.shows("echo is ready");
+    let why = "the consumer echo was made by somebody else";
+    is_made_again(&server, folder.path(), asked, &lost, why).await;
 }

@@ -86,6 +86,14 @@ impl Running {
         Running::of(command(folder, arguments).envs(variables.iter().copied()).spawn().unwrap())
     }
 
+    /// Starts a command in a shell that has done this before.
+    pub(crate) fn under(folder: &Path, before: &str, arguments: &[&str]) -> Running {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{before} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_systole")]);
+        shell.args(arguments).current_dir(folder).stdin(Stdio::null());
+        Running::of(shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
     /// Starts the organism of a folder; its door is open when this returns.
     pub(crate) fn organism(folder: &Path) -> Running {
         Running::organism_with(folder, &[])

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
+use async_nats::ConnectOptions;
 use rustix::process::Signal;
 use systole_mock_model::{MockModel, Options, Script};
 
@@ -12,6 +13,7 @@ use crate::broker::Server;
 use crate::organism::folder;
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole, systole_with};
 use crate::session::untimed;
+use crate::workers::looks;
 
 const KEY: &str = "sk-very-secret-key-1234";
 
@@ -105,6 +107,13 @@ impl House {
             std::fs::copy(pump.path().join(&key), host.path().join(&key)).unwrap();
         }
         House { server, pump, host, mock }
+    }
+
+    /// Somebody with that key.
+    async fn client(&self, key: &str, inbox: &str) -> async_nats::Client {
+        let seed = std::fs::read_to_string(self.pump.path().join("keys").join(key)).unwrap();
+        let options = ConnectOptions::with_nkey(seed.trim().to_owned()).custom_inbox_prefix(inbox);
+        options.connect(self.server.url()).await.unwrap()
     }
 
     fn seed(&self) -> String {
@@ -228,6 +237,33 @@ fn d2_a_host_that_is_there_first_waits_for_broker_and_pump() {
     let pump = house.pumps();
     let asked = house.systole(&["ask", "How much?"]);
     assert_eq!((asked.code, asked.stdout.trim_end()), (Some(0), "Done."), "{asked:?}");
+    assert_eq!(stops(host).code, Some(0));
+    assert_eq!(stops(pump).code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_after_a_restart_of_broker_and_pump_a_long_call_on_a_host_is_one_attempt() {
+    let door = Door::open();
+    let mut house = House::build(SILENT, &door, "");
+    let (mut pump, mut host) = (house.pumps(), house.hosts_one("till"));
+    for round in 0..2 {
+        let mut events = house.events("");
+        let thread = house.sends("hold");
+        let held = door.comes();
+        let (asks, idles) = (("_pump.nk", "_INBOX_pump_shop"), ("clerk.nk", "_INBOX_clerk"));
+        let (asks, idles) = (house.client(asks.0, asks.1).await, house.client(idles.0, idles.1).await);
+        looks(&asks, &idles, "clerk").await;
+        lets_in(held);
+        comes(&mut events, &thread, "final");
+        assert_eq!(house.told(&thread), ["message/request", "message/final"], "round {round}");
+        if round == 0 {
+            assert_eq!(stops(pump).code, Some(0));
+            house.server.stop();
+            house.server.start_again();
+            host.says("till: connected");
+            pump = house.pumps();
+        }
+    }
     assert_eq!(stops(host).code, Some(0));
     assert_eq!(stops(pump).code, Some(0));
 }

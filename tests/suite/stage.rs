@@ -230,6 +230,7 @@ fn line(report: Heard) -> String {
         }
         Heard::Misplaced { .. } => panic!("a pipe is one place"),
         Heard::Gone { token, code, words } => ["gone ", &token.0, " ", code.as_str(), ": ", &words].concat(),
+        Heard::NotNow { token, words } => format!("not now {}: {words}", token.0),
         Heard::Joined { .. } => "joined".to_owned(),
         Heard::Left { words, down: false, .. } => ["left: ", &words].concat(),
         Heard::Left { words, down: true, .. } => ["down: ", &words].concat(),

@@ -178,6 +178,29 @@ impl House {
     }
 }
 
+/// Waits until the pump has looked at its consumers several times: while one delivery is out it asks the broker for
+/// nothing else. `other` is a worker of an idle listener, whose short pulls are the pauses.
+pub(crate) async fn looks(pump: &async_nats::Client, other: &async_nats::Client, listener: &str) {
+    let asked = async || {
+        let answer = pump.request("$JS.API.INFO", "".into()).await.unwrap();
+        let kept: serde_json::Value = serde_json::from_slice(&answer.payload).unwrap();
+        kept["api"]["total"].as_u64().unwrap()
+    };
+    let inbox = other.new_inbox();
+    let mut ear = other.subscribe(inbox.clone()).await.unwrap();
+    let api = format!("$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.{listener}");
+    let (before, mut own) = (asked().await, 0);
+    let waiting = async {
+        while asked().await < before + own + 4 {
+            own += 1;
+            let pull = "{\"batch\":1,\"expires\":200000000}";
+            other.publish_with_reply(api.clone(), inbox.clone(), pull.into()).await.unwrap();
+            next(&mut ear).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("the pump does not look");
+}
+
 pub(crate) async fn next(ear: &mut async_nats::Subscriber) -> async_nats::Message {
     let came = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *ear).poll_next(cx));
     tokio::time::timeout(PATIENCE, came).await.expect("nothing came").expect("it ended")

@@ -38,12 +38,16 @@ pub struct Answer {
 }
 
 /// Word that a reply or a notice was decided upon, and that this is on disk: it need not be said again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Receipt {
     /// The delivery that the word named; empty where it named none.
     pub delivery: String,
     /// Nothing where the word was taken, otherwise the `<system-error>` that refuses it.
     pub refusal: Option<Payload>,
+    /// Whether another reply to the delivery was taken before: then this one counts for nothing.
+    pub is_superseded: bool,
+    /// The items that were refused in a reply that was taken, each by its number in the reply with what answers it.
+    pub refused: Vec<(u64, Payload)>,
 }
 
 impl Receipt {
@@ -52,9 +56,15 @@ impl Receipt {
     pub fn document(&self) -> Vec<u8> {
         let mut writer = Writer::with_capacity(128);
         let start = writer.open("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
+        let start = start.attr_if("outcome", self.is_superseded.then_some(SUPERSEDED));
         match &self.refusal {
             Some(refusal) => start.payload(refusal),
-            None => start.empty(),
+            None if self.refused.is_empty() => start.empty(),
+            None => start.content(|inside| {
+                for (ordinal, refusal) in &self.refused {
+                    inside.open("refused").number("ordinal", *ordinal).payload(refusal);
+                }
+            }),
         }
         writer.finish()
     }
@@ -85,6 +95,9 @@ impl Answer {
         writer.finish()
     }
 }
+
+/// The outcome of a reply when another reply to its delivery was taken before.
+const SUPERSEDED: &str = "superseded";
 
 /// The document that calls a delivery back.
 #[must_use]
@@ -120,11 +133,19 @@ impl Told {
                 Self::Answer(Answer { delivery, id, payload })
             }
             "receipt" => {
-                let refusal = match gate.child()? {
-                    Some(inside) => Some(Payload::cut(&mut gate, inside)?),
-                    None => None,
-                };
-                Self::Receipt(Receipt { delivery, refusal })
+                let is_superseded = gate.attribute("outcome").as_deref() == Some(SUPERSEDED);
+                let mut receipt = Receipt { delivery, is_superseded, ..Receipt::default() };
+                while let Some(inside) = gate.child()? {
+                    if gate.ns(&inside) != Some(namespaces::LISTENER) {
+                        receipt.refusal = Some(Payload::cut(&mut gate, inside)?);
+                        continue;
+                    }
+                    let ordinal = count(&mut gate, &inside, "ordinal")?.unwrap_or_default();
+                    while let Some(refused) = gate.child()? {
+                        receipt.refused.push((ordinal, Payload::cut(&mut gate, refused)?));
+                    }
+                }
+                Self::Receipt(receipt)
             }
             _ => {
                 let fault = gate.fault(codes::INVALID, "the pump says nothing of this name", tag.offset);

@@ -161,6 +161,9 @@ fn told(
     if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
         note(lines, "program:", &plain(&program.run.join(" ")));
     }
+    if let Some(away) = reason.away.as_ref().filter(|_| waits_for_program) {
+        note(lines, "listener:", &plain(away));
+    }
     if matches!(reason.cause, Cause::Out { .. }) {
         note(lines, "since:", &columns::moment(reason.since, now));
     }

@@ -79,10 +79,10 @@ impl New {
             screen.say("  try: another name");
             return Err(exit);
         }
-        let words = Words::of(&self.name, &organism, self.nats);
-        let plan = self.plan(screen, &words)?;
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let words = Words::of(&self.name, &organism, &folder, self.nats);
+        let plan = self.plan(screen, &words)?;
         let text = fs::read_to_string(path).map_err(|error| {
             hindered::unread(screen, Exit::Unavailable, path, "the organism's file", &error)
         })?;

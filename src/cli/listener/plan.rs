@@ -1,7 +1,10 @@
 //! What `systole listener new` is about to write: the files of a listener in each language, and its lines for the
 //! organism's file. Names come in; texts go out. It writes nothing.
 
+use std::path::Path;
+
 use crate::cli::fresh::Fresh;
+use crate::cli::place::quoted;
 use crate::organism::file::OrganismFile;
 use crate::words::ids::Name;
 
@@ -39,14 +42,26 @@ pub(super) struct Words {
     /// Where the broker is, for a listener over NATS.
     broker: Option<String>,
     names_broker: bool,
-    has_keys: bool,
+    /// The folder of the keys, as a shell takes it; none where the broker asks for none.
+    keys: Option<String>,
 }
 
 impl Words {
-    pub(super) fn of(name: &Name, organism: &OrganismFile, over_nats: bool) -> Words {
+    /// `folder` is that of the organism's file, in which commands are given.
+    pub(super) fn of(name: &Name, organism: &OrganismFile, folder: &Path, over_nats: bool) -> Words {
         let name = name.as_str().to_owned();
         let of = organism.composition.organism.as_str();
-        let broker = organism.bus.as_deref().unwrap_or(BROKER).to_owned();
+        let (broker, keys) = if organism.managed {
+            // The first start chooses the address and makes the keys; both stay.
+            let whole = std::path::absolute(folder.join("organism")).unwrap_or_default();
+            let whole = whole.parent().unwrap_or(folder);
+            let log = organism.log.strip_prefix(whole).unwrap_or(&organism.log);
+            let own = |file: &str| quoted(Path::new(&format!("{}.nats/{file}", log.display())));
+            (format!("\"$(cat {})\"", own("address")), Some(own("keys")))
+        } else {
+            let broker = organism.bus.as_deref().unwrap_or(BROKER).to_owned();
+            (broker, organism.bus_key.is_some().then(|| "keys".to_owned()))
+        };
         Words {
             ask: name.replace('.', "-"),
             answer: [&name.replace('.', "-"), "-answer"].concat(),
@@ -54,8 +69,8 @@ impl Words {
             krate: name.replace('.', "-"),
             organism: of.to_owned(),
             broker: over_nats.then_some(broker),
-            names_broker: over_nats && organism.bus.is_none(),
-            has_keys: organism.bus_key.is_some(),
+            names_broker: over_nats && organism.bus.is_none() && !organism.managed,
+            keys,
             name,
         }
     }
@@ -90,10 +105,9 @@ impl Words {
     /// What starts it where it is, where the organism does not.
     fn start(&self, program: &str) -> Option<String> {
         let broker = self.broker.as_ref()?;
-        let key = if self.has_keys {
-            [" SYSTOLE_KEY_FILE=keys/", &self.name, ".nk"].concat()
-        } else {
-            String::new()
+        let key = match &self.keys {
+            Some(keys) => format!(" SYSTOLE_KEY_FILE={keys}/{}.nk", self.name),
+            None => String::new(),
         };
         let at =
             ["SYSTOLE_NATS=", broker, " SYSTOLE_ORGANISM=", &self.organism, " SYSTOLE_LISTENER=", &self.name];

@@ -59,6 +59,18 @@ impl Post {
         self.report(Heard::Gone { token, code, words }).await;
     }
 
+    /// A delivery that the caller has taken off the desk, and that cannot be begun just now.
+    pub(super) async fn not_now(&self, token: Token, words: String) {
+        self.report(Heard::NotNow { token, words }).await;
+    }
+
+    /// Everything that waits on the desk cannot be begun just now.
+    pub(super) async fn put_off_waiting(&self, words: &str) {
+        for token in self.desk.settle_waiting() {
+            self.not_now(token, words.to_owned()).await;
+        }
+    }
+
     /// The listener has a whole document in its hands.
     pub(super) fn brought(&self) {
         self.steps.passed(Step::Running);
@@ -121,7 +133,7 @@ mod tests {
     use super::*;
     use crate::edges::delivery::receipts::NoReceipt;
     use crate::edges::delivery::{Deaf, Receipt};
-    use crate::words::flow::Ticket;
+    use crate::words::flow::{Taken, Ticket};
     use crate::words::ports::Unwatched;
 
     struct Drawer(mpsc::Sender<()>);
@@ -130,7 +142,12 @@ mod tests {
         fn draw(&self) -> (Ticket, Receipt) {
             let sent = self.0.clone();
             // It is given once the word was passed on, and not before.
-            (Ticket(7), Box::pin(async move { sent.send(()).await.map_err(|_| NoReceipt::Unknown) }))
+            (
+                Ticket(7),
+                Box::pin(async move {
+                    sent.send(()).await.map_or(Err(NoReceipt::Unknown), |()| Ok(Taken::default()))
+                }),
+            )
         }
     }
 
@@ -151,7 +168,7 @@ mod tests {
         let speech = || Speech::Bytes(b"<reply/>".to_vec());
         post.said(speech()).await;
         assert!(receipts.try_recv().is_err(), "nothing is waited for");
-        assert_eq!(post.said_with_receipt(speech()).await.await, Ok(()));
+        assert_eq!(post.said_with_receipt(speech()).await.await, Ok(Taken::default()));
         assert!(receipts.try_recv().is_ok());
         let tickets = [heard.recv().await, heard.recv().await].map(|report| match report {
             Some(Heard::Said { ticket, .. }) => ticket,

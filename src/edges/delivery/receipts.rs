@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::words::codes::Code;
-use crate::words::flow::Ticket;
+use crate::words::flow::{Taken, Ticket};
 
 /// Why there is no receipt.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub enum NoReceipt {
 }
 
 /// What became of it. It may take as long as the disk does; who waits no more just drops it.
-pub type Receipt = Pin<Box<dyn Future<Output = Result<(), NoReceipt>> + Send>>;
+pub type Receipt = Pin<Box<dyn Future<Output = Result<Taken, NoReceipt>> + Send>>;
 
 /// Draws tickets.
 pub trait Receipts: Send + Sync {

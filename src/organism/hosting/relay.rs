@@ -30,6 +30,9 @@ const WORDS: usize = 64;
 /// Words of one listener that may wait for its next delivery, since they belong to none that is here.
 const STRAYS: usize = 64;
 
+/// The pause before the carriers are handed a delivery again that they could not begin.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// What the carriers report of a delivery.
 #[derive(Debug)]
 enum Report {
@@ -37,6 +40,8 @@ enum Report {
     Said(Sort, Vec<u8>),
     /// It will not be answered.
     Gone(Code, String),
+    /// It cannot be begun just now.
+    NotNow,
 }
 
 /// What is in whose hands.
@@ -62,6 +67,8 @@ pub(super) struct Relays {
 enum Goes {
     On,
     Over,
+    /// The carriers take it again after a pause.
+    Again,
 }
 
 /// How a delivery stands.
@@ -98,6 +105,7 @@ impl Relays {
                     self.said(listener, speech).await;
                 }
                 Heard::Gone { token, code, words } => self.goes(&token.0, Report::Gone(code, words)).await,
+                Heard::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
                 Heard::Joined { .. } => {}
                 Heard::Left { listener, words, .. } => (self.tell)(&listener, &Happened::Fell(words)),
             }
@@ -210,27 +218,30 @@ impl Relays {
         for document in strays {
             self.passes(Report::Said(Sort::Other, document), &listener, &held, Stand::Wanted).await;
         }
-        self.carriers.hand(delivery);
+        self.carriers.hand(delivery.clone());
+        // When it is handed to the carriers again, because they could not begin it.
+        let mut again = None;
         let mut stand = Stand::Wanted;
         let mut overdue = pin!(self.overdue());
         let mut quiet_since = Instant::now();
         loop {
-            let silent = async {
-                match idle.filter(|_| stand == Stand::Wanted) {
-                    Some(idle) => sleep_until(quiet_since + idle).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let counts = stand == Stand::Wanted && again.is_none();
+            let silent = moment(idle.filter(|_| counts).map(|idle| quiet_since + idle));
             tokio::select! {
                 biased;
                 report = heard.recv() => {
                     let Some(report) = report else { return };
-                    if self.passes(report, &listener, &held, stand).await == Goes::Over {
-                        return;
+                    match self.passes(report, &listener, &held, stand).await {
+                        Goes::Over => return,
+                        Goes::Again => again = Some(Instant::now() + PAUSE),
+                        Goes::On => {}
                     }
                     quiet_since = Instant::now();
                 }
                 () = held.called_back(), if stand == Stand::Wanted => {
+                    if again.is_some() {
+                        return;
+                    }
                     stand = Stand::CalledBack;
                     self.carriers.call_back(&token, CallBack::Cancelled);
                 }
@@ -240,6 +251,11 @@ impl Relays {
                     let ms = idle.map_or(0, |idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
                     let words = ["no sign of life for ", &spoken(ms)].concat();
                     held.gone(Code::ListenerTimeout.as_str(), &words).await;
+                }
+                () = moment(again) => {
+                    again = None;
+                    quiet_since = Instant::now();
+                    self.carriers.hand(delivery.clone());
                 }
                 () = &mut overdue => {
                     if stand == Stand::Wanted {
@@ -261,6 +277,8 @@ impl Relays {
                 }
                 return Goes::Over;
             }
+            Report::NotNow if stand == Stand::Wanted => return Goes::Again,
+            Report::NotNow => return Goes::Over,
         };
         match sort {
             Sort::Reply { .. } => {
@@ -307,6 +325,14 @@ impl Relays {
         // Who drains lives as long as the host.
         drop(draining.wait_for(|draining| *draining).await);
         sleep(GRACE).await;
+    }
+}
+
+/// Waits until that moment; for ever if there is none.
+async fn moment(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -237,7 +237,10 @@ fn is_news_of_a_child(record: &Record) -> bool {
 fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
     let mut waiting = Vec::new();
     effects.retain(|(effect, _)| match effect {
-        Effect::Receipt { ticket, .. } | Effect::Refused { ticket, .. } | Effect::Done { ticket } => {
+        Effect::Receipt { ticket, .. }
+        | Effect::Refused { ticket, .. }
+        | Effect::Taken { ticket, .. }
+        | Effect::Done { ticket } => {
             waiting.push(*ticket);
             false
         }

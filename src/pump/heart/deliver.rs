@@ -75,6 +75,7 @@ impl Heart {
                 }
                 Effect::Refused { ticket, refusal } => self.ports.askers.refused(ticket, *refusal),
                 Effect::Done { ticket } => self.ports.askers.done(ticket),
+                Effect::Taken { ticket, taken } => self.ports.askers.taken(ticket, *taken),
             }
         }
         self.dispatch();
@@ -144,7 +145,8 @@ impl Heart {
                 let call = state.thread(&work.thread).and_then(|t| t.calls.get(&work.call));
                 call.is_some_and(|c| c.is_due(work.turn, work.attempt))
             };
-            let Some(work) = self.desk.next(now, due) else { break };
+            // What could not be begun goes before what waits: it has its slot.
+            let Some(work) = self.desk.again(now).or_else(|| self.desk.next(now, due)) else { break };
             if self.is_paused(&work.thread) {
                 self.desk.unused(&work.listener);
                 self.lay_aside(work);

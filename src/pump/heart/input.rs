@@ -16,6 +16,9 @@ use crate::words::ports::{CallBack, Lease, Step, Token};
 use crate::words::refusal::Refusal;
 use crate::words::time::{Millis, spoken};
 
+/// The pause before a delivery is handed over again that could not be begun.
+const NOT_NOW_MS: u64 = 1_000;
+
 /// Something for the pump.
 #[derive(Debug)]
 pub enum Input {
@@ -35,6 +38,11 @@ pub enum Input {
         code: Code,
         /// What is known.
         words: String,
+    },
+    /// A delivery that its carrier cannot begin just now.
+    NotNow {
+        /// Which.
+        token: Token,
     },
     /// A listener is ready.
     Joined(Name),
@@ -121,6 +129,7 @@ impl Heart {
             Input::Judged(judged) => self.judged(judged),
             Input::Stray(stray) => self.happened(Happening::Stray(stray)),
             Input::Gone { token, code, words } => self.gone(&token, code, words),
+            Input::NotNow { token } => self.desk.put_off(&token, self.ticks().plus(NOT_NOW_MS)),
             Input::Joined(listener) => self.happened(Happening::Joined(listener)),
             Input::Left { listener, words } => self.happened(Happening::Left { listener, words }),
             Input::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),

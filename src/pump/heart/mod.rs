@@ -105,7 +105,7 @@ impl Heart {
     pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Heart {
         let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
         for Replied { listener, thread, call, turn, attempt } in replied {
-            state.replies.put(ports.tokens.token(&thread, &call, turn, attempt), listener);
+            state.replies.put(ports.tokens.token(&thread, &call, turn, attempt), listener, None);
         }
         let mut heart = Heart {
             state,
@@ -187,8 +187,8 @@ impl Heart {
             let tick = self.ticks();
             self.state.buckets.take(toll, tick);
         }
-        if let Some((token, listener)) = replied {
-            self.state.replies.put(token, listener);
+        if let Some((token, listener, print)) = replied {
+            self.state.replies.put(token, listener, Some(print));
         }
         let base = self.filling.batch.records.len();
         for fact in facts {

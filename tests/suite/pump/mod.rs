@@ -382,6 +382,10 @@ fn effect_line(effect: &Effect) -> String {
         }
         Effect::Refused { refusal, .. } => format!("=> refused {}", refusal.code),
         Effect::Done { .. } => "=> done".to_owned(),
+        Effect::Taken { taken, .. } => {
+            let refused: Vec<u32> = taken.refused.iter().map(|(ordinal, _)| *ordinal).collect();
+            format!("=> taken, superseded {}, refused {refused:?}", taken.is_superseded)
+        }
         Effect::Expires { approval, most_ms, .. } => format!("=> {approval} expires in {most_ms}"),
         Effect::Runs { left: None, .. } => "=> time stands".to_owned(),
         Effect::Runs { left: Some(left), .. } => format!("=> time runs, next mark in {}", left.until_ms),

@@ -142,8 +142,10 @@ fn answered() -> Vec<Vec<u8>> {
     }
     let answer = |payload| Answer { delivery: text("d"), id: 1, payload }.document();
     let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();
-    let receipt = Receipt { delivery: text("d"), refusal: None };
-    documents.extend([answer(None), receipt.document(), cancel("d")]);
+    let receipt = Receipt { delivery: text("d"), ..Receipt::default() };
+    let error = Payload::write(CORE, "system-error", |inside| inside.text("no"));
+    let items = Receipt { is_superseded: true, refused: vec![(0, error)], ..receipt.clone() };
+    documents.extend([answer(None), receipt.document(), items.document(), cancel("d")]);
     documents
 }
 

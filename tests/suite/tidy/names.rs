@@ -10,9 +10,13 @@ const EMPTY: [&str; 10] =
     ["utils", "util", "common", "helpers", "helper", "manager", "handler", "context", "data", "info"];
 
 /// Names that stand although they have such a word: the thing they speak of is called so.
-/// The last has a function by whose name a foreign trait asks for it.
-const CALLED_SO: [&str; 3] =
-    ["src/audit/context.rs", "src/cli/context.rs", "listeners/mock-model/src/wire.rs"];
+/// The last two have a function by whose name a foreign trait asks for it.
+const CALLED_SO: [&str; 4] = [
+    "src/audit/context.rs",
+    "src/cli/context.rs",
+    "listeners/mock-model/src/wire.rs",
+    "src/console/strangers.rs",
+];
 
 /// Codes of the table that nothing gives out yet, because what would give them out is not built. A code
 /// leaves this list with the change that uses it.

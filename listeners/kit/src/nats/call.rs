@@ -68,7 +68,7 @@ impl Pump for Call {
             self.answer = match told {
                 Some(Told::Answer(answer)) => Some(answer),
                 // One whose number the pump could not read is refused by a receipt.
-                Some(Told::Receipt(Receipt { delivery, refusal })) if refusal.is_some() => {
+                Some(Told::Receipt(Receipt { delivery, refusal, .. })) if refusal.is_some() => {
                     Some(Answer { delivery, id: 0, payload: refusal })
                 }
                 _ => None,

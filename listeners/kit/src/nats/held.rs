@@ -130,7 +130,7 @@ impl Held {
         match told {
             Told::Receipt(receipt) => {
                 self.refused(&receipt);
-                receipt.refusal.is_none()
+                receipt.refusal.is_none() && !receipt.is_superseded
             }
             _ => true,
         }
@@ -180,10 +180,17 @@ impl Held {
 
     /// Tells the author if what was said was refused.
     fn refused(&self, receipt: &Receipt) {
-        let answer = Answer { delivery: receipt.delivery.clone(), id: 0, payload: receipt.refusal.clone() };
-        if let Some((code, words)) = answer.refusal() {
-            self.house.counts.failed(&[&code, ": ", &words].concat());
-            (self.house.tell)(&News::Refused { delivery: answer.delivery, code, words });
+        if receipt.is_superseded {
+            (self.house.tell)(&News::Superseded { delivery: receipt.delivery.clone() });
+        }
+        let whole = receipt.refusal.iter().map(|refusal| (None, refusal));
+        let items = receipt.refused.iter().map(|(ordinal, refusal)| (Some(*ordinal), refusal));
+        for (item, refusal) in whole.chain(items) {
+            let answer = Answer { delivery: receipt.delivery.clone(), id: 0, payload: Some(refusal.clone()) };
+            if let Some((code, words)) = answer.refusal() {
+                self.house.counts.failed(&[&code, ": ", &words].concat());
+                (self.house.tell)(&News::Refused { delivery: answer.delivery, item, code, words });
+            }
         }
     }
 

@@ -6,10 +6,17 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum News {
-    /// The pump refused a reply or a notice. That is final: it is not sent again.
+    /// Another reply to the delivery was taken before, so this one counts for nothing: another worker had it as well.
+    Superseded {
+        /// The delivery.
+        delivery: String,
+    },
+    /// The pump refused a reply or a notice, or an item of a reply. That is final: it is not sent again.
     Refused {
         /// The delivery that it named.
         delivery: String,
+        /// The item that was refused, from 0; none where everything was.
+        item: Option<u64>,
         /// The code, such as `payload.invalid`.
         code: String,
         /// What the pump says about it.
@@ -51,8 +58,14 @@ pub enum News {
 impl fmt::Display for News {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused { delivery, code, words } => {
+            Self::Superseded { delivery } => {
+                write!(out, "another answer was taken before this one (delivery {delivery})")
+            }
+            Self::Refused { delivery, item: None, code, words } => {
                 write!(out, "refused: {code}: {words} (delivery {delivery})")
+            }
+            Self::Refused { delivery, item: Some(item), code, words } => {
+                write!(out, "item {item} of the answer was refused: {code}: {words} (delivery {delivery})")
             }
             Self::Unsent { delivery, words } => {
                 write!(out, "answered with a failure: {words} (delivery {delivery})")

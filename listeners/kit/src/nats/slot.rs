@@ -147,7 +147,8 @@ impl Slot {
 
     /// Pauses before the broker is asked again, and tells it the first time.
     async fn idles(&mut self, words: &str) {
-        if self.idle == 0 {
+        // That enough others of the name wait already is no news.
+        if self.idle == 0 && !words.contains("Exceeded MaxWaiting") {
             self.house.idles(words);
         }
         let mut draining = self.draining.clone();

@@ -202,8 +202,12 @@ fn what_the_pump_says_is_read_back() {
     assert_eq!(Told::read(&cancel("d<1")), Ok(Told::Cancel { delivery: "d<1".into() }));
     let error = Payload::write(systole_kit::namespaces::CORE, "system-error", |inside| inside.text("over"));
     for refusal in [None, Some(error)] {
-        let receipt = Receipt { delivery: "d<1".into(), refusal };
-        assert_eq!(Told::read(&receipt.document()), Ok(Told::Receipt(receipt)));
+        let refused = refusal.iter().map(|refusal| (3, refusal.clone())).collect();
+        let whole = Receipt { delivery: "d<1".into(), refusal, ..Receipt::default() };
+        let items = Receipt { refused, refusal: None, is_superseded: true, ..whole.clone() };
+        for receipt in [whole, items] {
+            assert_eq!(Told::read(&receipt.document()), Ok(Told::Receipt(receipt)));
+        }
     }
     Told::read(format!("<reply {NS} delivery='d'/>").as_bytes()).expect_err("a pump does not say this");
     Told::read(b"<x xmlns='u'/>").expect_err("nor this");

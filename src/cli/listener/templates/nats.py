@@ -47,24 +47,24 @@ async def handle(client, message):
                 receipt = await client.request(message.headers["Systole-Reply"], words, timeout=5)
             except (nats.errors.TimeoutError, nats.errors.NoRespondersError):
                 await asyncio.sleep(1)
-        if len(ET.fromstring(receipt.data)):
-            print("refused:", receipt.data.decode(), file=sys.stderr)
+        taken = ET.fromstring(receipt.data)
+        if taken.get("outcome") == "superseded":
+            print("another answer was taken before this one", file=sys.stderr, flush=True)
+        for error in taken.iter("{https://xml-pipeline.org/ns/core/v1}system-error"):
+            print("refused:", error.get("code"), error.get("message"), file=sys.stderr, flush=True)
         await message.ack()
     finally:
         renewal.cancel()
 
 
-async def main():
-    import nats
+async def serve(client, stopping):
+    """Takes deliveries until it is told to stop."""
     import nats.errors
     import nats.js.errors
     import nats.micro
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     env = os.environ
     name = env["SYSTOLE_LISTENER"].replace(".", "_")
-    client = await nats.connect(env["SYSTOLE_NATS"], inbox_prefix=b"_INBOX_" + name.encode(), nkeys_seed=env.get("SYSTOLE_KEY_FILE"), max_reconnect_attempts=-1)
+    await client.connect(env["SYSTOLE_NATS"], inbox_prefix=b"_INBOX_" + name.encode(), nkeys_seed=env.get("SYSTOLE_KEY_FILE"), max_reconnect_attempts=-1)
     await nats.micro.add_service(client, name=name, version="1.0.0", metadata={"accepts": "@ASK@", "returns": "@ANSWER@"})
     work = await client.jetstream().pull_subscribe_bind(name, "SYSTOLE_" + env["SYSTOLE_ORGANISM"] + "_BUS")
     while not stopping.is_set():
@@ -77,6 +77,23 @@ async def main():
             continue
         await handle(client, message)
     await client.close()
+
+
+async def main():
+    import nats
+    client, stopping = nats.NATS(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    serving = asyncio.create_task(serve(client, stopping))
+    await asyncio.wait([serving, asyncio.create_task(stopping.wait())], return_when=asyncio.FIRST_COMPLETED)
+    away = 0
+    while not serving.done() and away < 5:      # It finishes what it has, unless the broker is away for 5 seconds.
+        await asyncio.wait([serving], timeout=1)
+        away = 0 if client.is_connected else away + 1
+    if not serving.done():
+        print("ended while the broker is away; what was begun is not answered", file=sys.stderr, flush=True)
+        os._exit(1)
+    await serving
 
 
 if __name__ == "__main__":

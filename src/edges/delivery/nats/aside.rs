@@ -7,12 +7,13 @@ use std::sync::Arc;
 use async_nats::Subject;
 use async_nats::jetstream::stream::Stream;
 use systole_kit::writer::Writer;
-use systole_kit::{Payload, namespaces, told};
+use systole_kit::{Fault, Payload, namespaces, told};
 
 use crate::edges::delivery::receipts::{NoReceipt, Receipt};
 use crate::edges::nats::{Broker, PATIENCE};
 use crate::edges::tasks::{self, Kind};
 use crate::words::codes::Code;
+use crate::words::flow::Taken;
 use crate::words::ids::Name;
 use crate::words::ports::Token;
 
@@ -118,20 +119,26 @@ fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
 
 /// The receipt of a word. None where nothing was decided, and the words of an error where a refusal cannot be told: a
 /// receipt without it would say that the word was taken.
-fn receipt(delivery: String, decided: Result<(), NoReceipt>) -> Result<Option<Vec<u8>>, String> {
+fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
+    let unreadable = |what: &str, fault: &Fault| format!("{what} is no document: {}", fault.message);
     let refusal = match decided {
-        Ok(()) => None,
+        Ok(Taken { is_superseded, refused }) => {
+            let item = |(ordinal, told): (u32, Arc<[u8]>)| match Payload::trusted(told) {
+                Ok(refusal) => Ok((u64::from(ordinal), refusal)),
+                Err(fault) => Err(unreadable("the refusal of an item", &fault)),
+            };
+            let refused = refused.into_iter().map(item).collect::<Result<Vec<_>, String>>()?;
+            let receipt = told::Receipt { delivery, refusal: None, is_superseded, refused };
+            return Ok(Some(receipt.document()));
+        }
         // No room or no time for it just now is no decision either.
         Err(NoReceipt::Unknown | NoReceipt::Refused(Code::IngressUnavailable, _)) => return Ok(None),
         Err(NoReceipt::Refused(code, told)) => match Payload::trusted(told) {
             Ok(refusal) => Some(refusal),
-            Err(fault) => {
-                let words = ["the refusal ", code.as_str(), " is no document: ", &fault.message];
-                return Err(words.concat());
-            }
+            Err(fault) => return Err(unreadable(&format!("the refusal {}", code.as_str()), &fault)),
         },
     };
-    Ok(Some(told::Receipt { delivery, refusal }.document()))
+    Ok(Some(told::Receipt { delivery, refusal, ..told::Receipt::default() }.document()))
 }
 
 #[cfg(test)]
@@ -140,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn given(decided: Result<(), NoReceipt>) -> Option<told::Receipt> {
+    fn given(decided: Result<Taken, NoReceipt>) -> Option<told::Receipt> {
         let document = receipt("d1".to_owned(), decided).unwrap()?;
         match Told::read(&document) {
             Ok(Told::Receipt(receipt)) => Some(receipt),
@@ -153,7 +160,14 @@ mod tests {
         let told = br#"<system-error xmlns="https://xml-pipeline.org/ns/core/v1" code="reply.stale-lease"/>"#;
         let refused = given(Err(NoReceipt::Refused(Code::StaleLease, Arc::from(*told)))).unwrap();
         assert_eq!(refused.refusal.unwrap().attribute("code").unwrap(), "reply.stale-lease");
-        assert!(given(Ok(())).unwrap().refusal.is_none());
+        assert_eq!(
+            given(Ok(Taken::default())).unwrap(),
+            told::Receipt { delivery: "d1".to_owned(), ..Default::default() }
+        );
+        let taken = Taken { is_superseded: true, refused: vec![(3, Arc::from(*told))] };
+        let receipt = given(Ok(taken)).unwrap();
+        assert!(receipt.is_superseded && receipt.refusal.is_none());
+        assert_eq!(receipt.refused.first().unwrap().0, 3);
         assert_eq!(given(Err(NoReceipt::Unknown)), None);
         let no_room = NoReceipt::Refused(Code::IngressUnavailable, Arc::from(*b""));
         assert_eq!(given(Err(no_room)), None);

@@ -325,7 +325,7 @@ impl Line {
             post.gone(token.clone(), code, words).await;
         }
         if let Some(reply) = reply {
-            let heard = told::Receipt { delivery: token.0.to_string(), refusal: None };
+            let heard = told::Receipt { delivery: token.0.to_string(), ..Default::default() };
             self.aside.say(reply, heard.document());
         }
         self.outbox.over(&token.0);

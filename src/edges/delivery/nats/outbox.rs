@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::Error;
-use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
+use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use systole_kit::envelope::read_delivered;
 
 use super::aside::{Aside, in_time};
 use super::fence;
+use crate::edges::clock::random_bytes;
 use crate::edges::delivery::desk::Desk;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
 use crate::words::ids::Name;
@@ -24,6 +25,11 @@ use crate::words::ports::{Delivery, Token};
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);
+/// Pulls that may wait beside those for which there can be a delivery: of workers that stand by. Each costs the broker some
+/// work as long as it waits, and a client may ask for very frequent signs of life in it.
+const WAITING: usize = 16;
+/// The key in a consumer's metadata under which the pump notes the id that it drew for this consumer.
+const MARK: &str = "systole.mark";
 /// The subject on which the fence stands that a delivery expects.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
@@ -68,7 +74,9 @@ pub(super) struct Outbox {
     desk: Arc<Desk>,
     aside: Aside,
     stream: Stream<()>,
-    consumer: Info,
+    /// The id in the metadata of the consumer that this outbox made. A consumer that is deleted, or that somebody else
+    /// makes, does not have it; a restart of the broker keeps it.
+    mark: String,
     /// Where in the stream the deliveries are that are out.
     places: Mutex<HashMap<Arc<str>, u64>>,
     /// The fence that stands before deliveries; none where it has to be made anew.
@@ -98,8 +106,11 @@ impl Outbox {
         // What lies behind the fence is another pump's, should one have taken over when this reaches the broker.
         let old = stream.purge().sequence(fence).filter(deliveries.clone()).into_future();
         in_time("old deliveries", old).await?;
+        let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
+        let mark = format!("{:032x}", u128::from_be_bytes(drawn));
         let config = pull::Config {
             durable_name: Some(part(listener)),
+            metadata: HashMap::from([(MARK.to_owned(), mark.clone())]),
             ack_policy: AckPolicy::Explicit,
             ack_wait: silence,
             // Who works again on what is counted by the pump.
@@ -107,15 +118,16 @@ impl Outbox {
             filter_subject: deliveries,
             max_ack_pending: i64::try_from(desk.room()).unwrap_or(i64::MAX),
             max_expires: LONGEST_PULL,
+            max_waiting: i64::try_from(desk.room().saturating_add(WAITING)).unwrap_or(i64::MAX),
             ..pull::Config::default()
         };
-        let consumer = in_time("the consumer", stream.create_consumer(config)).await?;
+        in_time("the consumer", made(&stream, config)).await?;
         Ok(Outbox {
             broker: broker.clone(),
             listener: listener.clone(),
             desk: desk.clone(),
             aside: Aside::of(broker, listener),
-            consumer: consumer.cached_info().clone(),
+            mark,
             stream,
             places: Mutex::default(),
             fence: Mutex::new(Some(fence)),
@@ -173,8 +185,19 @@ impl Outbox {
         }
     }
 
-    /// The fence, made anew where that has to be, once the connection stands.
+    /// The fence, made anew where that has to be, once the connection stands. A connection that breaks meanwhile is waited
+    /// for again.
     async fn fenced(&self) -> Result<u64, String> {
+        for _ in 0..fence::ROUNDS {
+            if let Some(fence) = self.fenced_once().await? {
+                return Ok(fence);
+            }
+        }
+        Err(format!("the connection to the broker at {} breaks again and again", self.broker.address()))
+    }
+
+    /// The same on one connection; none if that breaks.
+    async fn fenced_once(&self) -> Result<Option<u64>, String> {
         let mut link = self.broker.link();
         match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
             Ok(Ok(_)) => {}
@@ -182,15 +205,21 @@ impl Outbox {
         }
         let known = *self.fence();
         if let Some(fence) = known {
-            return Ok(fence);
+            return Ok(Some(fence));
         }
         let renewed = async {
             let fence = fence::put(&self.broker, &self.listener, &self.stream).await?;
             self.look_through(fence).await.map(|()| fence)
         };
-        let fence = in_time("a new fence before deliveries", renewed).await?;
+        let breaks = link.borrow().breaks;
+        let fence = tokio::select! {
+            biased;
+            renewed = in_time("a new fence before deliveries", renewed) => renewed?,
+            // What was asked is answered on the connection that broke, or nowhere.
+            Ok(_) = link.wait_for(|now| now.breaks != breaks) => return Ok(None),
+        };
         *self.fence() = Some(fence);
-        Ok(fence)
+        Ok(Some(fence))
     }
 
     /// One try to have a delivery stored behind that fence.
@@ -291,11 +320,11 @@ impl Outbox {
     pub(super) async fn look(&self) -> Result<Look, String> {
         let (name, out) = (part(&self.listener), self.places().clone());
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
-            Ok(Ok(info)) if info.created == self.consumer.created => {
+            Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
                 Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
             }
-            Ok(Ok(_)) => Err(["the consumer ", &name, " was made by somebody else"].concat()),
+            Ok(Ok(_)) => Err(format!("the consumer {name} was made by somebody else")),
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
                 Err(["the consumer ", &name, " is gone"].concat())
             }
@@ -320,6 +349,18 @@ impl Outbox {
     fn no_stream(&self) -> String {
         ["the stream ", &self.broker.subjects().bus_stream(), " is gone"].concat()
     }
+}
+
+/// Makes a consumer. One that was made for another `in_flight`, or by an earlier version, may have to go first: the broker
+/// does not change how many pulls may wait. Nothing is out when this is asked.
+async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(), String> {
+    let name = config.durable_name.clone().unwrap_or_default();
+    if stream.create_consumer(config.clone()).await.is_ok() {
+        return Ok(());
+    }
+    // Where there is none to be deleted, the reason is another one, and is told by the second try.
+    let _was_there = stream.delete_consumer(&name).await;
+    stream.create_consumer(config).await.map(drop).map_err(|error| error.to_string())
 }
 
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";

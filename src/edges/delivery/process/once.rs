@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use systole_kit::elements::{Elements, Left, Piece};
@@ -22,7 +23,7 @@ use super::Workplace;
 use super::frames::framed;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
-use super::program::{self, Group, Ladder, Started};
+use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::edges::delivery::desk::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Kind, Panicked};
@@ -34,6 +35,8 @@ use crate::words::time::spoken;
 pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     // Nothing is ever sent: it closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
+    // Whether it was reported that there is no room to start the program.
+    let short = Arc::new(AtomicBool::new(false));
     let mut missing = program::missing(&place.program, &place.badge, &place.around);
     match &missing {
         None => post.joined().await,
@@ -47,7 +50,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
                 // Of a cancel the delivery's own task knows already, and nothing here ever asks for an answer:
                 // whatever its program sends of that kind stands inside its reply, and is refused there.
                 if let Errand::Deliver(delivery) = errand {
-                    begin(&post, &place, delivery, &running);
+                    begin(&post, &place, delivery, &running, &short);
                 }
             }
             (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
@@ -72,7 +75,13 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     post.close(Code::ListenerDown, "stopped with the organism").await;
 }
 
-fn begin(post: &Post, place: &Arc<Workplace>, delivery: Delivery, running: &mpsc::Sender<Infallible>) {
+fn begin(
+    post: &Post,
+    place: &Arc<Workplace>,
+    delivery: Delivery,
+    running: &mpsc::Sender<Infallible>,
+    short: &Arc<AtomicBool>,
+) {
     let token = delivery.lease.token.clone();
     let fallen = {
         let (post, token) = (post.clone(), token.clone());
@@ -82,9 +91,9 @@ fn begin(post: &Post, place: &Arc<Workplace>, delivery: Delivery, running: &mpsc
         }
     };
     let kind = Kind::Delivery(post.listener.clone());
-    let (post, place, running) = (post.clone(), place.clone(), running.clone());
+    let (post, place, running, short) = (post.clone(), place.clone(), running.clone(), short.clone());
     let whole = async move {
-        let outcome = carry(&delivery, &post, &place).await;
+        let outcome = carry(&delivery, &post, &place, &short).await;
         settle(&post, token, outcome).await;
         drop(running);
     };
@@ -96,6 +105,7 @@ fn begin(post: &Post, place: &Arc<Workplace>, delivery: Delivery, running: &mpsc
 enum Outcome {
     Said(Vec<u8>),
     Gone(Code, String),
+    NotNow(String),
 }
 
 async fn settle(post: &Post, token: Token, outcome: Outcome) {
@@ -103,6 +113,7 @@ async fn settle(post: &Post, token: Token, outcome: Outcome) {
         match outcome {
             Outcome::Said(document) => post.said(Speech::Bytes(document)).await,
             Outcome::Gone(code, words) => post.gone(token, code, words).await,
+            Outcome::NotNow(words) => post.not_now(token, words).await,
         }
     }
 }
@@ -115,7 +126,7 @@ enum Cause {
     Stop,
 }
 
-async fn carry(delivery: &Delivery, post: &Post, place: &Workplace) -> Outcome {
+async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &AtomicBool) -> Outcome {
     let document = match framed(&delivery.document(), place.program.by_length) {
         Ok(document) => document,
         Err(fault) => {
@@ -126,8 +137,17 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace) -> Outcome {
     let Started { stdin, stdout, stderr, mut group } =
         match program::start(&place.program, &place.badge, &place.around) {
             Ok(started) => started,
-            Err(words) => return Outcome::Gone(Code::ListenerDown, words),
+            Err(Unstarted::Never(words)) => return Outcome::Gone(Code::ListenerDown, words),
+            Err(Unstarted::NotNow(words)) => {
+                if !short.swap(true, Ordering::Relaxed) {
+                    post.left(&words, false).await;
+                }
+                return Outcome::NotNow(words);
+            }
         };
+    if short.swap(false, Ordering::Relaxed) {
+        post.joined().await;
+    }
     let words = LastWords::heard_by(post.ear.clone());
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::script;
 use crate::edges::delivery::pace::Pace;
-use crate::edges::system;
+use crate::edges::{descriptors, system};
 use crate::words::composition::Program;
 use crate::words::ids::Name;
 
@@ -39,10 +39,18 @@ pub(super) struct Started {
     pub(super) group: Group,
 }
 
-/// Starts a program; the words of an error name what was tried.
-pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> Result<Started, String> {
+/// Why a program was not started, in words that name what was tried.
+pub(super) enum Unstarted {
+    /// It cannot be.
+    Never(String),
+    /// The machine has no room for it just now, and may have some in a moment.
+    NotNow(String),
+}
+
+/// Starts a program.
+pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> Result<Started, Unstarted> {
     let Some((name, arguments)) = program.run.split_first() else {
-        return Err("nothing to run is named".to_owned());
+        return Err(Unstarted::Never("nothing to run is named".to_owned()));
     };
     let environment = environment(program, badge, around);
     // A relative path is meant from the organism's folder, whatever ours is.
@@ -52,13 +60,22 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     command.wrap(ProcessGroup::leader());
-    let mut child = command.spawn().map_err(|error| cannot_start(program, &environment, &error))?;
+    let mut child = command.spawn().map_err(|error| {
+        let words = cannot_start(program, &environment, &error);
+        if descriptors::are_short(&error) {
+            Unstarted::NotNow(format!("{words}; it is tried again as soon as there is room"))
+        } else {
+            Unstarted::Never(words)
+        }
+    })?;
+    // It has got no document yet, so it has hardly begun.
+    descriptors::give_back(child.id());
     let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
     let group = Group { child, began: Instant::now(), over: false, hurt: false };
     match pipes {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group }),
         // Not seen to happen, since all three were asked for; the group ends with its drop.
-        _ => Err("the system gave no pipes".to_owned()),
+        _ => Err(Unstarted::Never("the system gave no pipes".to_owned())),
     }
 }
 

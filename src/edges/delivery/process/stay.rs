@@ -19,18 +19,25 @@ use super::frames::{self, Frames};
 use super::hearing::{Answered, hear};
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
-use super::program::{self, Group, Ladder, Started};
+use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::edges::delivery::desk::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::words::codes::Code;
 use crate::words::time::spoken;
+
+/// After so many tries the pause before the next one grows no longer: then it is most of a second.
+const LONGEST_TRIES: u32 = 4;
 
 /// Tends the program until the carrier is stopped.
 pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     let mut deaths = 0;
     let mut down = false;
     loop {
-        let end = match program::start(&place.program, &place.badge, &place.around) {
+        let started = match begin(&post, &place).await {
+            std::ops::ControlFlow::Continue(started) => started,
+            std::ops::ControlFlow::Break(words) => return post.close(Code::ListenerDown, &words).await,
+        };
+        let end = match started {
             Ok(started) => live(started, &post, &place, down).await,
             Err(words) => End { words, answered: false, joined: false, hopeless: true, stopped: false },
         };
@@ -52,6 +59,32 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         }
         if pause(&post, deaths, down, &end.words).await.is_break() {
             return post.close(Code::ListenerDown, &end.words).await;
+        }
+    }
+}
+
+/// Starts the program, or says why that cannot be done. Where the machine has no room for it just now that is no death: what
+/// is handed over is put off, and it is tried again until there is room or the carrier is stopped.
+async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, Result<Started, String>> {
+    let mut tries = 0;
+    loop {
+        let words = match program::start(&place.program, &place.badge, &place.around) {
+            Ok(started) => return std::ops::ControlFlow::Continue(Ok(started)),
+            Err(Unstarted::Never(words)) => return std::ops::ControlFlow::Continue(Err(words)),
+            Err(Unstarted::NotNow(words)) => words,
+        };
+        if tries == 0 {
+            post.left(&words, false).await;
+        }
+        tries = LONGEST_TRIES.min(tries + 1);
+        let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(tries))));
+        loop {
+            tokio::select! {
+                () = &mut over => break,
+                () = post.stopped() => return std::ops::ControlFlow::Break(words),
+                () = post.desk.anything_waits() => post.put_off_waiting(&words).await,
+                (token, why) = post.desk.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+            }
         }
     }
 }

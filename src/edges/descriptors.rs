@@ -1,0 +1,52 @@
+//! How many files, pipes and connections this process may have open at once.
+//!
+//! A start raises the soft limit, because each connection and each program costs some. Programs of listeners get the
+//! limit back that this process was started with: some of them rely on small numbers (`select`).
+
+use std::io;
+use std::sync::OnceLock;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+
+/// The soft limit that a start asks for, where the hard limit allows it.
+const WANTED: u64 = 65_536;
+
+/// The limit that this process was started with; set once, if it was raised.
+static BEFORE: OnceLock<Rlimit> = OnceLock::new();
+
+/// Raises the soft limit. Where the system does not allow that, it stays as it is.
+pub fn raise() {
+    let before = getrlimit(Resource::Nofile);
+    let Some(soft) = before.current else { return };
+    let wanted = before.maximum.map_or(WANTED, |hard| hard.min(WANTED));
+    if soft >= wanted {
+        return;
+    }
+    let raised = Rlimit { current: Some(wanted), maximum: before.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        // A second call finds it raised, and does not come here.
+        Ok(()) => drop(BEFORE.set(before)),
+        Err(error) => tracing::debug!(%error, "the limit of open files was not raised"),
+    }
+}
+
+/// Gives a child the limit that this process was started with.
+pub fn give_back(child: Option<u32>) {
+    let pid = child.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let (Some(before), Some(pid)) = (BEFORE.get(), pid) else { return };
+    if let Err(error) = prlimit(Some(pid), Resource::Nofile, *before) {
+        tracing::debug!(%error, "a program that has ended keeps its limit of open files");
+    }
+}
+
+/// How many may be open now.
+pub fn most() -> usize {
+    let soft = getrlimit(Resource::Nofile).current.unwrap_or(WANTED);
+    usize::try_from(soft).unwrap_or(usize::MAX)
+}
+
+/// Whether an error says that this process or the machine has no room for more files, pipes or processes just now.
+pub fn are_short(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN))
+}

@@ -1,0 +1,162 @@
+//! Descriptors: connections that say nothing take none from clients and programs, a program that cannot be started for
+//! want of them costs no attempt, and programs have the limit that the organism was started with. Every process here is a
+//! real one with a low `ulimit -n`.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+use systole::organism::runfile::RunFile;
+
+use crate::organism::folder;
+use crate::program::{Events, Running, ask, connect, run_file, systole};
+
+/// `once` is started for each message, and `stay` once; both say their limit of open files.
+fn house() -> tempfile::TempDir {
+    let answer = "echo \"<answer xmlns=\\\"https://xml-pipeline.org/ns/talk/v1\\\">$(ulimit -n)</answer>\"";
+    let once = format!("read -r line\n{answer}\n");
+    let stay = "import os, resource, sys\nimport xml.etree.ElementTree as ET\nopen('stay.pid', 'w').write(str(os.getpid()))\n\
+        for line in sys.stdin:\n    delivery = ET.fromstring(line).find('.//{urn:systole:stamp:v1}stamp').get('delivery')\n    \
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]\n    \
+        print(f'<reply xmlns=\"urn:systole:listener:v1\" delivery=\"{delivery}\"><answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{limit}</answer></reply>', flush=True)\n";
+    let file = "organism: {name: shop, entry: once}\nlisteners:\n  \
+        once: {run: [sh, once.sh], mode: once, accepts: [ask], returns: [answer], entry: true}\n  \
+        stay: {run: [python3, stay.py], accepts: [ask], returns: [answer], entry: true}\n\
+        log: {path: hello.db}\nconsole: {listen: \"127.0.0.1:0\"}\n";
+    folder(&[("organism.yaml", file), ("once.sh", &once), ("stay.py", stay)])
+}
+
+/// Starts the organism under that limit, as `ulimit` sets it.
+fn limited(folder: &Path, limit: &str) -> Running {
+    let mut running = Running::under(folder, &format!("ulimit {limit}"), &["run"]);
+    running.says("its log is");
+    running
+}
+
+/// Sends a question to a listener and gives its thread.
+fn sends(run: &RunFile, listener: &str) -> String {
+    let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hi</ask>";
+    let sent = ask(run, "POST", &format!("/v1/messages?to={listener}"), &[], body);
+    assert_eq!(sent.status, 202, "{sent:?}");
+    sent.json["thread"].as_str().unwrap().to_owned()
+}
+
+/// What a thread is answered with; fails where anything else is recorded in it.
+fn answered(events: &mut Events, thread: &str) -> String {
+    let mut records = std::iter::from_fn(|| events.next()).map(|(_, _, record)| record);
+    let record = records.find(|one| one["thread"] == thread && one["code"] != "request").unwrap();
+    assert_eq!(record["code"], "final", "{record}");
+    let body = record["body"].as_str().unwrap();
+    body.split_once('>').unwrap().1.split('<').next().unwrap().to_owned()
+}
+
+#[test]
+fn d4_connections_that_say_nothing_keep_neither_a_client_nor_a_program_from_its_descriptors() {
+    let folder = house();
+    let running = limited(folder.path(), "-n 200");
+    let run = run_file(folder.path());
+    let mut events = Events::open(&run, "", &[]);
+    let mut silent: Vec<TcpStream> = (0..400).map(|_| connect(&run)).collect();
+    let thread = sends(&run, "once");
+    assert_eq!(answered(&mut events, &thread), "200");
+    // The oldest had to go for the newer ones.
+    assert_eq!(silent.remove(0).read(&mut [0]).unwrap(), 0);
+    drop(running);
+}
+
+#[test]
+fn d4_a_connection_that_sends_no_whole_head_is_closed_in_time_and_one_with_a_token_stays() {
+    let folder = house();
+    let running = limited(folder.path(), "-n 200");
+    let run = run_file(folder.path());
+    let mut known = knows(&run);
+    let (mut silent, mut half) = (connect(&run), connect(&run));
+    half.write_all(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bea").unwrap();
+    for stranger in [&mut silent, &mut half] {
+        assert_eq!(stranger.read(&mut [0]).unwrap(), 0, "it is told nothing");
+    }
+    asks_status(&mut known, &run);
+    drop(running);
+}
+
+/// A connection of somebody who has shown a token.
+fn knows(run: &RunFile) -> TcpStream {
+    let mut stream = connect(run);
+    asks_status(&mut stream, run);
+    stream
+}
+
+fn asks_status(stream: &mut TcpStream, run: &RunFile) {
+    let head = format!(
+        "GET /v1/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        run.token.secret()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 4096];
+    let many = stream.read(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer[..many]));
+}
+
+#[test]
+fn d4_a_program_for_which_there_are_no_descriptors_is_tried_again_and_that_is_no_attempt() {
+    let folder = house();
+    let running = limited(folder.path(), "-n 120");
+    let run = run_file(folder.path());
+    let mut events = Events::open(&run, "", &[]);
+    // Both are known to run.
+    for listener in ["once", "stay"] {
+        let thread = sends(&run, listener);
+        assert_eq!(answered(&mut events, &thread), "120");
+    }
+    // Clients with a token take all but one. The end of `stay` gives four back, which are too few for a start.
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", running.pid())).unwrap().count();
+    let mut known = Vec::new();
+    while open() < 119 {
+        known.push(knows(&run));
+    }
+    let pid = std::fs::read_to_string(folder.path().join("stay.pid")).unwrap();
+    kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    let left = |events: &mut Events, listener: &str| {
+        let of = format!("<listener-left xmlns=\"https://xml-pipeline.org/ns/core/v1\" name=\"{listener}\"");
+        let mut records = std::iter::from_fn(|| events.next()).map(|(_, _, record)| record);
+        records.find(|record| {
+            let body = record["body"].as_str().unwrap();
+            body.starts_with(&of) && body.contains("tried again as soon as there is room")
+        })
+    };
+    left(&mut events, "stay").unwrap();
+    let stays = sends(&run, "stay");
+    let once = sends(&run, "once");
+    left(&mut events, "once").unwrap();
+    for (thread, program) in [(&stays, "python3"), (&once, "sh")] {
+        let why = systole(folder.path(), &["why", thread]);
+        let words = why.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("listener: cannot start {program}")), "{why:?}");
+        assert!(words.contains("it is tried again as soon as there is room"), "{why:?}");
+    }
+    drop(known);
+    for thread in [&stays, &once] {
+        assert_eq!(answered(&mut events, thread), "120");
+        let why = systole(folder.path(), &["why", thread]);
+        assert!(!why.stdout.contains("cannot start"), "{why:?}");
+    }
+}
+
+#[test]
+fn d4_an_organism_takes_more_descriptors_than_it_was_started_with_and_its_programs_do_not() {
+    let folder = house();
+    let running = limited(folder.path(), "-S -n 150");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.pid())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let [soft, hard] = [3, 4].map(|at| line.split_whitespace().nth(at).unwrap());
+    let hard = hard.parse::<u64>().unwrap_or(u64::MAX);
+    assert_eq!(soft.parse::<u64>().unwrap(), hard.min(65_536), "{line}");
+    let run = run_file(folder.path());
+    let mut events = Events::open(&run, "", &[]);
+    for listener in ["once", "stay"] {
+        let thread = sends(&run, listener);
+        assert_eq!(answered(&mut events, &thread), "150", "{listener}");
+    }
+    drop(running);
+}

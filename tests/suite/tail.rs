@@ -1,0 +1,195 @@
+//! The end of the log for many who follow it: records are read once, not by each follower, and one that is slow holds up
+//! nobody and misses nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use systole::edges::log::memory::Memory;
+use systole::organism::tail::{Following, Tail};
+use systole::words::ids::{Digest, Key, Name, ThreadId};
+use systole::words::ports::{Commit, LogFault, LogReader, LogWriter as _, Opening, Position, Row};
+use systole::words::record::Record;
+use tokio::sync::watch;
+
+use crate::log_records::{Author, batch, root};
+
+/// A log whose pages are counted.
+struct Counted {
+    log: Memory,
+    pages: AtomicUsize,
+}
+
+impl LogReader for Counted {
+    fn opening(&self) -> Result<Opening, LogFault> {
+        self.log.opening()
+    }
+    fn last(&self) -> Result<Position, LogFault> {
+        self.log.last()
+    }
+    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+        self.log.row(thread)
+    }
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.log.of_thread(thread, seq, limit)
+    }
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.pages.fetch_add(1, Ordering::Relaxed);
+        self.log.after(position, limit)
+    }
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault> {
+        self.log.by_key(thread, sender, key)
+    }
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads(limit)
+    }
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.threads_like(prefix, limit)
+    }
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.document(hash)
+    }
+}
+
+/// A log that grows, with those who follow it.
+struct Log {
+    reader: Arc<Counted>,
+    author: Author,
+    end: watch::Sender<Position>,
+    tail: Tail,
+}
+
+impl Log {
+    fn new() -> Log {
+        let reader = Arc::new(Counted { log: Memory::new(), pages: AtomicUsize::new(0) });
+        let (end, ends) = watch::channel(Position(0));
+        // It ends with the log, or with the test.
+        let (tail, _task) = Tail::of(reader.clone(), ends);
+        Log { reader, author: Author::default(), end, tail }
+    }
+
+    fn grows(&mut self, thread: &ThreadId) -> Position {
+        let record = self.author.note(thread, 100);
+        let Commit::Committed(position) = self.reader.log.clone().commit(&batch([record])) else {
+            panic!("it is not committed")
+        };
+        self.end.send_replace(position);
+        position
+    }
+
+    fn pages(&self) -> usize {
+        self.reader.pages.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether nothing comes to a follower that looks once.
+async fn hears_nothing(following: &mut Following) -> bool {
+    tokio::select! {
+        biased;
+        _ = following.next() => false,
+        () = tokio::task::yield_now() => true,
+    }
+}
+
+async fn next(following: &mut Following) -> Vec<Position> {
+    let records = following.next().await.unwrap().expect("it has ended");
+    records.into_iter().map(|(position, _)| position).collect()
+}
+
+/// How many pages are read while a thread grows fifty times, with so many who follow another thread.
+async fn pages_beside(idle: usize) -> usize {
+    let mut log = Log::new();
+    let (quiet, busy) = (root(1), root(2));
+    let mut idle: Vec<Following> =
+        (0..idle).map(|_| log.tail.follow(Position(0), Some(quiet.clone()))).collect();
+    for following in &mut idle {
+        assert!(hears_nothing(following).await);
+    }
+    let mut follows = log.tail.follow(Position(0), Some(busy.clone()));
+    assert!(hears_nothing(&mut follows).await);
+    let before = log.pages();
+    for _ in 0..50 {
+        let position = log.grows(&busy);
+        assert_eq!(next(&mut follows).await, [position]);
+    }
+    let read = log.pages() - before;
+    for following in &mut idle {
+        assert!(hears_nothing(following).await);
+    }
+    assert_eq!(log.pages() - before, read, "nobody reads what is another's");
+    // Each still hears of its own thread.
+    let position = log.grows(&quiet);
+    for following in &mut idle {
+        assert_eq!(next(following).await, [position]);
+    }
+    read
+}
+
+#[tokio::test]
+async fn followers_of_idle_threads_cause_no_reads_of_other_threads() {
+    let alone = pages_beside(0).await;
+    assert_eq!(alone, 50, "one for each record");
+    assert_eq!(pages_beside(60).await, alone);
+}
+
+#[tokio::test]
+async fn without_followers_nothing_is_read() {
+    let mut log = Log::new();
+    for _ in 0..10 {
+        log.grows(&root(1));
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(log.pages(), 0);
+    // What was there before is read by the one who wants it.
+    let mut late = log.tail.follow(Position(4), None);
+    assert_eq!(next(&mut late).await, (5..=10).map(Position).collect::<Vec<_>>());
+    assert_eq!(log.pages(), 1);
+}
+
+#[tokio::test]
+async fn who_follows_from_a_place_that_is_not_handed_out_yet_hears_what_comes_after_it() {
+    let mut log = Log::new();
+    let mut all = log.tail.follow(Position(0), None);
+    assert!(hears_nothing(&mut all).await);
+    // The reader has no turn meanwhile.
+    let [_, second, third] = [(); 3].map(|()| log.grows(&root(1)));
+    let mut late = log.tail.follow(second, Some(root(1)));
+    assert_eq!(next(&mut late).await, [third]);
+}
+
+#[tokio::test]
+async fn a_slow_follower_holds_up_nobody_and_misses_nothing() {
+    let mut log = Log::new();
+    let (one, below) = (root(1), ThreadId::parse(&format!("{}.below", root(1))).unwrap());
+    let mut slow = log.tail.follow(Position(0), Some(one.clone()));
+    let mut fast = log.tail.follow(Position(0), None);
+    assert!(hears_nothing(&mut slow).await && hears_nothing(&mut fast).await);
+    let (two, mut own) = (root(2), Vec::new());
+    for n in 0..3000 {
+        let thread = [&one, &below, &two][n % 3];
+        let position = log.grows(thread);
+        if n % 3 < 2 {
+            own.push(position);
+        }
+        assert_eq!(next(&mut fast).await, [position]);
+    }
+    let mut seen = Vec::new();
+    while seen.len() < own.len() {
+        seen.extend(next(&mut slow).await);
+    }
+    assert_eq!(seen, own, "each once, in order");
+    let position = log.grows(&one);
+    assert_eq!(next(&mut slow).await, [position]);
+    let Log { end, .. } = log;
+    drop(end);
+    assert!(slow.next().await.unwrap().is_none());
+}
