@@ -160,12 +160,14 @@ fn request(ask: &Ask<'_>, header: String) -> Request {
 /// The header: where the conversation stands, and what is expected next.
 fn header_words(ask: &Ask<'_>) -> String {
     let header = ask.header;
+    // The turn in which only a final is taken comes after those that the call may take, or ends them early.
+    let of = if header.wrap_up.is_some() { header.turn } else { header.of };
     let mut lines = vec![
         [
             "Turn ",
             &header.turn.to_string(),
             " of ",
-            &header.of.to_string(),
+            &of.to_string(),
             ". Attempt ",
             &header.attempt.to_string(),
             " of ",
