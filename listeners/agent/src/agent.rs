@@ -49,7 +49,7 @@ pub struct Agent {
 /// Whether a turn is the last of its call.
 #[derive(Clone, Copy)]
 struct Last<'a> {
-    /// The budget that ends it.
+    /// What ends it: a budget, or the window.
     wrap_up: Option<&'a str>,
     /// Whether only a final is taken.
     only_final: bool,
@@ -190,7 +190,8 @@ impl Agent {
         }
         // A final is nearly always taken; where it is not, the conversation is made again from its view.
         let ends = taken.ending.is_some();
-        let last = Last { wrap_up, only_final };
+        let full = (room == Room::FinalOnly).then_some("the model's window is nearly full");
+        let last = Last { wrap_up: wrap_up.or(full), only_final };
         let said = self.said(&conversation, taken, last, line).await?;
         if !ends && !is_over(&said) {
             self.keep(asked, conversation, Some(heard), seen);

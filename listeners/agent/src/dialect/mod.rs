@@ -113,6 +113,16 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
         taken.wrong("output-truncated", "");
     }
+    let most = systole_kit::Limits::default().message_bytes;
+    if let Some(ending) = taken.ending.take_if(|ending| ending.bytes().len() > most) {
+        let bytes = ending.bytes().len();
+        taken.wrong(
+            "tool-payload-invalid",
+            format!(
+                "Your final has {bytes} bytes as a message, and {most} is the most. Write a shorter one."
+            ),
+        );
+    }
     if allowed.only_final && taken.ending.is_none() {
         taken.clear_acts();
         taken.wrong("final-turn-no-report", "");

@@ -219,3 +219,37 @@ async fn e12_a_tool_without_documentation_says_what_it_does_with_a_call() {
     assert!(tools.contains("\"description\":\"Sends <search> to search.\""), "{tools}");
     assert!(!tools.contains("cannot carry"), "{tools}");
 }
+
+/// An answer most of which grows when it is written as XML.
+fn large() -> String {
+    "<".repeat(300_000)
+}
+
+#[tokio::test]
+async fn e18_a_large_answer_is_kept_in_documents_and_read_back() {
+    let answer = format!("<thinking>{}</thinking><search><query>a</query></search>", large());
+    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&answer]));
+    assert_eq!(items(&stage.ask().await).len(), 2);
+    let outcome = stage.outcome();
+    assert_eq!((outcome.stop.as_str(), outcome.text.as_str()), ("end", ""));
+    let heard = stage.heard.lock().unwrap();
+    let text: String = outcome.blobs.iter().map(|hash| heard.documents[hash].as_str()).collect();
+    assert!(text == answer && outcome.blobs.len() > 1, "{} documents", outcome.blobs.len());
+    // Each piece fits into a message, however it is written.
+    let written = |text: &String| text.len() + 3 * text.matches('<').count();
+    let longest = heard.put.iter().map(written).max();
+    assert!(longest < Some(1 << 20), "{longest:?}");
+}
+
+#[tokio::test]
+async fn e7_a_final_that_no_message_can_carry_counts_as_an_attempt_and_the_report_says_why() {
+    for dialect in [Dialect::Native, Dialect::Plain] {
+        let mut stage = Stage::of(helper(dialect), &script(&[&large(), &large(), &large()]));
+        let first = stage.ask().await;
+        let second = stage.again(&first).await;
+        let third = stage.again(&second).await;
+        let report = items(&third)[0];
+        assert!(report.name().is(systole_kit::namespaces::CORE, "final-report"), "{dialect:?}");
+        assert!(report.text().contains("Your final has 1200"), "{}", report.text());
+    }
+}
