@@ -136,7 +136,11 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             let used = [tokens, money].into_iter().flatten().collect::<String>();
             let stop = name(&plain(&outcome.stop));
             let head = [&head, "  the model stopped: ", &stop, &attempt, &used].concat();
-            with_words(lead, &head, &glance(&record.body).words)
+            let words = match outcome.blobs.len() {
+                0 => glance(&record.body).words,
+                count => format!("its words are in {count} documents: {}", outcome.blobs.join(" ")),
+            };
+            with_words(lead, &head, &words)
         }
     }
 }

@@ -234,8 +234,12 @@ impl Search<'_> {
     fn of_model(&mut self, position: Position, record: &Record) -> Result<Option<How>, LogFault> {
         Ok(match Recalled::read(&record.body).map(|recalled| recalled.entry) {
             Ok(Entry::Result(outcome)) => {
-                let texts =
-                    [outcome.text.as_str()].into_iter().map(str::to_owned).chain(strings(&outcome.text));
+                let mut text = outcome.text;
+                for hash in outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()) {
+                    let piece = self.document(position, hash)?;
+                    text.extend(piece.map(|piece| String::from_utf8_lossy(&piece).into_owned()));
+                }
+                let texts = [text.as_str()].into_iter().map(str::to_owned).chain(strings(&text));
                 let is_in = texts.into_iter().any(|text| self.wanted.is_in_model_text(&text));
                 is_in.then_some(How::Answered)
             }

@@ -2,7 +2,7 @@
 //! wherever the log is read; what they mean comes out.
 
 use super::told::{Receipt, Record};
-use crate::rules::core_payload::is_failed_report;
+use crate::rules::core_payload::is_no_answer;
 use crate::words::record::{Kind, Mark, Role};
 
 /// How a call ended.
@@ -10,7 +10,7 @@ use crate::words::record::{Kind, Mark, Role};
 pub enum Ending {
     /// With an answer.
     Answered,
-    /// With a report that says of itself that it is a failure: there was no answer to give.
+    /// With a report in place of an answer: it says that it is a failure, or it was made for a listener that gave none.
     Reported,
     /// Without one, as its listener may.
     Handled,
@@ -33,8 +33,7 @@ pub fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
     }
     match (kind, Mark::parse(code)) {
         (Some(Kind::Message), Some(Mark::Role(Role::Final))) => {
-            let failed = is_failed_report(record.body.as_bytes());
-            Some(if failed { Ending::Reported } else { Ending::Answered })
+            Some(if is_no_answer(record.body.as_bytes()) { Ending::Reported } else { Ending::Answered })
         }
         (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen | Mark::TodoOpen)) => None,
         (Some(Kind::Outcome), Some(Mark::Handled)) => Some(Ending::Handled),

@@ -482,6 +482,16 @@ pub(super) fn no_thread(
     refusal
 }
 
+/// What the caller of a listener with one turn is told of a refused answer. The answer is not the caller's, so its details
+/// would mislead: they are in the log, in the refusal that was recorded for the listener.
+fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
+    let group = refusal.code.as_str().split('.').next().unwrap_or_default();
+    if !matches!(group, "payload" | "route" | "reply" | "thread") {
+        return refusal;
+    }
+    Refusal::new(Code::ListenerFailed, format!("{} answered with something invalid", turn.sender.as_str()))
+}
+
 /// After a reply without a final: a call with one turn is over; so is one whose wrap-up turn this was. One
 /// whose last turn it was, or that wanted more than its budget, has the wrap-up turn before it.
 pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
@@ -490,7 +500,7 @@ pub(super) fn after_turn(d: &mut Draft<'_>, turn: &Turn<'_>, refused: Option<Ref
     }
     if turn.is_single() {
         match refused {
-            Some(refusal) => close_failed(d, turn.thread, turn.path, &refusal),
+            Some(refusal) => close_failed(d, turn.thread, turn.path, &for_caller(turn, refusal)),
             None if turn.listener.is_some_and(|l| l.returns.is_empty()) => handled(d, turn),
             None => close_failed(d, turn.thread, turn.path, &silent(turn)),
         }

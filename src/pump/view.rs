@@ -18,7 +18,7 @@ mod text;
 use std::collections::{BTreeMap, HashMap};
 
 pub use begun::Begun;
-pub use reading::{Page, Seen, Wanted, Wish, look};
+pub use reading::{Page, Seen, Wanted, Wish, look, with_words};
 pub use spoken::Spoken;
 
 use spoken::{Bought, Placing};

@@ -307,6 +307,15 @@ pub fn is_failed_report(body: &[u8]) -> bool {
     outcome.is_some_and(|[outcome]| outcome.as_deref() == Some("failure"))
 }
 
+/// Whether it is a `<final-report>` in place of an answer: it says of itself that it is a failure, or the listener's own
+/// answer never came and the report was made for it.
+pub fn is_no_answer(body: &[u8]) -> bool {
+    let said = attributes(body, "final-report", ["outcome", "source"]);
+    said.is_some_and(|[outcome, source]| {
+        outcome.as_deref() == Some("failure") || source.as_deref() == Some("synthetic")
+    })
+}
+
 /// What a `<timer-set>` says: which, and when it is due.
 pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
     let [id, due] = attributes(body, "timer-set", ["id", "due"])?;

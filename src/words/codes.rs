@@ -92,7 +92,7 @@ codes! {
         try "an envelope without `<from>`";
     WrongSubject "reply.wrong-subject" true "a word came on a subject where it does not belong"
         try "the subject that the delivery's Systole-Reply header names; that of progress takes `<progress>` alone";
-    ListenerFailed "listener.failed" false "the listener said, or its exit code said, that it failed"
+    ListenerFailed "listener.failed" false "the listener said that it failed, exited with an error, or answered with something invalid"
         try "what the listener says on stderr; `systole why THREAD` shows it";
     ListenerTimeout "listener.timeout" false "no reply came before the deadline"
         try "a longer `timeout` for the listener, or `<progress>` and `idle`";

@@ -305,6 +305,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
             of: start,
             stop: "end".to_owned(),
             text: "words".to_owned(),
+            blobs: Vec::new(),
             tokens_in: Some(5),
             tokens_out: Some(2),
             money: None,

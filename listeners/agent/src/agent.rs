@@ -13,7 +13,7 @@ use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::{Item, Said};
 
 use crate::contracts::{Contracts, Unreadable};
-use crate::dialect::{self, Allowed, Taken};
+use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::{self, Reason};
 use crate::guard::{self, Room};
 use crate::heard::Heard;
@@ -44,6 +44,15 @@ pub struct Agent {
     kept: Mutex<HashMap<Key, Kept>>,
     /// Whether others answer under its name as well.
     is_one_of_many: bool,
+}
+
+/// Whether a turn is the last of its call.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    /// What ends it: a budget, or the window.
+    wrap_up: Option<&'a str>,
+    /// Whether only a final is taken.
+    only_final: bool,
 }
 
 /// A call: its thread and its path.
@@ -130,12 +139,18 @@ impl Agent {
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
         let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
         let stamp = &asked.stamp;
-        if conversation.unusable >= self.spec.attempts || conversation.repeated + 1 >= SAME {
-            return Ok(self.report(&conversation, wrap_up.as_deref()));
+        let wrap_up = wrap_up.as_deref();
+        if conversation.unusable >= self.spec.attempts {
+            let why = unusable(conversation.unusable, conversation.last_failure.as_deref());
+            return Ok(self.report(&conversation, wrap_up, &why));
+        }
+        if conversation.repeated + 1 >= SAME {
+            let why = format!("the model gave the same answer {SAME} times in a row");
+            return Ok(self.report(&conversation, wrap_up, &why));
         }
         let room = guard::room(&self.limits, &conversation, turn::tools_tokens(&self.tools));
         if room == Room::None {
-            return Ok(self.report(&conversation, Some("the model's window is full")));
+            return Ok(self.report(&conversation, wrap_up, "the model's window is full"));
         }
         let only_final = wrap_up.is_some() || room == Room::FinalOnly;
         let header = turn::Header {
@@ -145,7 +160,7 @@ impl Agent {
             attempts: self.spec.attempts,
             used: conversation.tokens(),
             window: self.limits.window,
-            wrap_up: wrap_up.as_deref(),
+            wrap_up,
             only_final,
         };
         let ask = Ask { agent: self, conversation: &conversation, header: &header, tools: &self.tools };
@@ -175,7 +190,9 @@ impl Agent {
         }
         // A final is nearly always taken; where it is not, the conversation is made again from its view.
         let ends = taken.ending.is_some();
-        let said = self.said(&conversation, taken, only_final, line).await?;
+        let full = (room == Room::FinalOnly).then_some("the model's window is nearly full");
+        let last = Last { wrap_up: wrap_up.or(full), only_final };
+        let said = self.said(&conversation, taken, last, line).await?;
         if !ends && !is_over(&said) {
             self.keep(asked, conversation, Some(heard), seen);
         }
@@ -262,13 +279,14 @@ impl Agent {
                 || words.into_iter().any(|words| mark.is_in(words))
         };
         if said_it() || does_it(taken) {
-            taken.acts.clear();
+            taken.clear_acts();
             taken.plans.clear();
             taken.ending = None;
             taken.wrong("mark-in-output", "");
         }
         // What is told of the words may quote them, and reaches the caller where no further turn does.
-        for reason in taken.reasons.iter_mut().chain(&mut taken.mends) {
+        let mends = taken.mends.iter_mut().map(|mend| &mut mend.reason);
+        for reason in taken.reasons.iter_mut().chain(mends) {
             reason.words = mark.cover(&reason.words);
         }
     }
@@ -278,17 +296,20 @@ impl Agent {
         &self,
         conversation: &Conversation,
         taken: Taken,
-        only_final: bool,
+        last: Last<'_>,
         line: &(dyn Line + '_),
     ) -> Result<Said, NotTaken> {
-        for mend in &taken.mends {
-            line.notice(&mend.code(), &mend.told()).await?;
+        for Repair { reason, .. } in &taken.mends {
+            line.notice(&reason.code(), &reason.told()).await?;
         }
         let reasons = failures::weightiest(taken.reasons.clone());
         if !taken.is_usable() {
-            let is_last = conversation.unusable + 1 >= self.spec.attempts;
-            if is_last || only_final {
-                return Ok(self.report(conversation, reasons.first().map(Reason::told).as_deref()));
+            let attempts = conversation.unusable + 1;
+            let failure = reasons.first().map(|reason| format!("{}: {}", reason.code(), reason.told()));
+            if last.only_final || attempts >= self.spec.attempts {
+                let why = unusable(attempts, failure.as_deref());
+                let why = if last.only_final { failure.unwrap_or(why) } else { why };
+                return Ok(self.report(conversation, last.wrap_up, &why));
             }
             return self.again(&reasons, line).await;
         }
@@ -316,19 +337,28 @@ impl Agent {
         Ok(Said::Again { code, words: first.map(Reason::told).unwrap_or_default() })
     }
 
-    /// The end of a call that its model does not end: what it last thought, and why.
-    fn report(&self, conversation: &Conversation, why: Option<&str>) -> Said {
+    /// The end of a call that its model does not end: why, and what it last thought.
+    fn report(&self, conversation: &Conversation, wrap_up: Option<&str>, why: &str) -> Said {
         let outcome = if conversation.last_thought.is_some() { "partial" } else { "failure" };
-        let reason = why.unwrap_or("no usable answer of the model");
-        let mut words = [self.spec.name.as_str(), " ends without a final of its model: ", reason].concat();
+        let reason = match wrap_up {
+            Some(budget) => format!("in its last turn ({budget}): {why}"),
+            None => why.to_owned(),
+        };
+        let mut words = format!("{} ends without a final from its model: {reason}", self.spec.name);
         if let Some(thought) = &conversation.last_thought {
-            words.extend(["\nIts last thought: ", thought]);
+            words = format!("{words}\nIts last thought: {thought}");
         }
         let mark = &conversation.mark;
-        let (reason, words) = (mark.cover(reason), mark.cover(&words));
+        let (reason, words) = (mark.cover(&reason), mark.cover(&words));
         let report = dialect::report("synthetic", outcome, Some(&reason), &words);
         Said::Items(report.into_iter().map(Item::plain).collect())
     }
+}
+
+/// Why a call ends after so many answers of which nothing could be made.
+fn unusable(attempts: u32, last: Option<&str>) -> String {
+    let last = last.map(|last| format!("; the last one: {last}")).unwrap_or_default();
+    format!("no usable answer of the model in {attempts} attempts{last}")
 }
 
 fn key(asked: &Delivered) -> Key {

@@ -24,6 +24,8 @@ pub(crate) struct Action {
     pub(crate) takers: Vec<String>,
     /// What the first of them gives.
     pub(crate) given: Vec<Known>,
+    /// Whether a person must approve it, at one of them at least.
+    pub(crate) needs_approval: bool,
 }
 
 /// Everything that an agent may say.
@@ -54,10 +56,13 @@ impl Contracts {
                 let same = |action: &&mut Action| action.known.element == taken.element;
                 if let Some(action) = contracts.actions.iter_mut().find(same) {
                     action.takers.push(peer.name.clone());
+                    action.needs_approval |= peer.needs_approval;
                     continue;
                 }
                 let (known, given) = (shelf.known(taken)?, shelf.all(&peer.returns)?);
-                contracts.actions.push(Action { known, takers: vec![peer.name.clone()], given });
+                let needs_approval = peer.needs_approval || known.model.is_dangerous(&taken.element.local);
+                let takers = vec![peer.name.clone()];
+                contracts.actions.push(Action { known, takers, given, needs_approval });
             }
         }
         Ok(contracts)

@@ -82,16 +82,25 @@ pub const FAILURES: &[Failure] = &[
         "Your answer held more actions than one answer may have. Those beyond were not executed.",
     ),
     row("thinking-missing", Weight::Normal, "Reason in <thinking> before every action."),
-    row("misspelt-action", Weight::Normal, "The name of your action was mended."),
+    row(
+        "misspelt-action",
+        Weight::Normal,
+        "The name of your action was corrected, and the action was executed. Do not send it again.",
+    ),
     row(
         "wrapped-call",
         Weight::Normal,
-        "Your action stood in a wrapper, which was taken off. Write it alone.",
+        "The wrapper around your action was removed, and the action was executed. Do not send it again; write later ones without a wrapper.",
+    ),
+    row(
+        "fenced-action",
+        Weight::Normal,
+        "The code fence around your action was removed, and the action was executed. Do not send it again; write later ones without a fence.",
     ),
     row(
         "action-in-quoted-text",
         Weight::Normal,
-        "Your answer held an action inside quoted text or code; it was not executed. Write it as an element of its own.",
+        "An action inside quoted text or code was not executed. If you meant it, write it as an element outside of them.",
     ),
     row(
         "stuck-repeating",

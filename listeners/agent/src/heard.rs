@@ -41,6 +41,26 @@ fn as_json(part: &Part) -> Option<Value> {
     }
 }
 
+/// The most bytes of a text in a journal entry, written as XML. An entry is no longer than a message.
+const PIECE: usize = 900 << 10;
+
+/// A text in pieces of which each fits into an entry of the journal, or into a document.
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
+    let (mut pieces, mut from, mut bytes) = (Vec::new(), 0, 0);
+    for (at, character) in text.char_indices() {
+        // The longest way to write one of these has six characters.
+        let is_escaped = character.is_ascii_control() || matches!(character, '<' | '>' | '&' | '"' | '\'');
+        let size = if is_escaped { 6 } else { character.len_utf8() };
+        if bytes + size > PIECE {
+            pieces.extend(text.get(from..at));
+            (from, bytes) = (at, 0);
+        }
+        bytes += size;
+    }
+    pieces.extend(text.get(from..));
+    pieces
+}
+
 /// How the reason of an end begins where there is no answer.
 const FAULT: &str = "model.";
 

@@ -68,6 +68,8 @@ pub struct Peer {
     pub accepts: Vec<Contract>,
     /// What it gives.
     pub returns: Vec<Contract>,
+    /// Whether a person must approve every message to it.
+    pub needs_approval: bool,
 }
 
 /// An element and the schema that declares it.

@@ -78,7 +78,13 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         }
         Ok(answer) => Came::Heard(Heard { parts: answer.parts, stop: answer.stop }),
         Err(NoAnswer::Fault(fault)) => of_fault(&fault),
-        Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => Came::Refused { code, words },
+        Err(NoAnswer::Halted(NotTaken::Refused { code, words })) if code.starts_with("budget.") => {
+            Came::Refused { code, words }
+        }
+        Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => {
+            let words = format!("the answer of the model could not be recorded: {code}: {words}");
+            Came::Fault { code: FaultKind::TooLarge.code().to_owned(), words, again: true }
+        }
         Err(NoAnswer::Halted(other)) => return Err(other),
     })
 }
@@ -120,7 +126,14 @@ impl Ledger for Books<'_> {
             Err(fault) => (fault.kind.code().to_owned(), [&fault.words, "\n", &fault.partial].concat()),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
-        let outcome = Outcome { of: self.of, stop, tokens_in, tokens_out, money, text };
+        let mut outcome =
+            Outcome { of: self.of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() };
+        if let pieces @ [_, _, ..] = heard::pieces(&outcome.text).as_slice() {
+            for piece in pieces {
+                outcome.blobs.push(self.line.put_blob(*piece).await?);
+            }
+            outcome.text = String::new();
+        }
         self.line.journal(Entry::Result(outcome)).await?;
         Ok(())
     }
@@ -160,12 +173,14 @@ fn request(ask: &Ask<'_>, header: String) -> Request {
 /// The header: where the conversation stands, and what is expected next.
 fn header_words(ask: &Ask<'_>) -> String {
     let header = ask.header;
+    // The turn in which only a final is taken comes after those that the call may take, or ends them early.
+    let of = if header.wrap_up.is_some() { header.turn } else { header.of };
     let mut lines = vec![
         [
             "Turn ",
             &header.turn.to_string(),
             " of ",
-            &header.of.to_string(),
+            &of.to_string(),
             ". Attempt ",
             &header.attempt.to_string(),
             " of ",

@@ -52,8 +52,10 @@ pub struct Outcome {
     pub tokens_out: Option<u64>,
     /// What it cost, where that is known.
     pub money: Option<Money>,
-    /// Its words, as they came.
+    /// Its words, as they came. Empty where they are kept as documents.
     pub text: String,
+    /// The hashes of the documents that hold its words, one after the other, where an entry has no room for them.
+    pub blobs: Vec<String>,
 }
 
 impl Outcome {
@@ -114,12 +116,13 @@ impl Entry {
                 .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
                 .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
                 .empty(),
-            Self::Result(Outcome { of, stop, tokens_in, tokens_out, money, text }) => start
+            Self::Result(Outcome { of, stop, tokens_in, tokens_out, money, text, blobs }) => start
                 .number("of", *of)
                 .attr("stop", stop)
                 .attr_if("in", number(*tokens_in).as_deref())
                 .attr_if("out", number(*tokens_out).as_deref())
                 .attr_if("money", money.map(|money| money.to_string()).as_deref())
+                .attr_if("blobs", Some(blobs.join(" ")).filter(|blobs| !blobs.is_empty()).as_deref())
                 .text(text),
         }
     }
@@ -148,6 +151,7 @@ impl Entry {
                 tokens_in: count(gate, tag, "in")?,
                 tokens_out: count(gate, tag, "out")?,
                 money: money(gate, tag, "money")?,
+                blobs: hashes(gate, tag, "blobs")?,
                 text: gate.text_inside()?,
             })),
             other => {
@@ -174,14 +178,26 @@ fn word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fa
 
 fn hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
     let value = super::reply::attribute(gate, tag, name)?;
-    if value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-        return Ok(value);
+    if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
+}
+
+/// Hashes with a blank between them; none where the attribute is left out.
+fn hashes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Vec<String>, Fault> {
+    let Some(value) = gate.attribute(name).map(std::borrow::Cow::into_owned) else { return Ok(Vec::new()) };
+    let hashes: Vec<String> = value.split_ascii_whitespace().map(str::to_owned).collect();
+    match hashes.iter().find(|hash| !is_hash(hash)) {
+        None => Ok(hashes),
+        Some(other) => Err(no_hash(gate, tag, name, other)),
     }
+}
+
+fn is_hash(value: &str) -> bool {
+    value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn no_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, value: &str) -> Fault {
     let message = format!("attribute {name} of <{}> is no SHA-256", tag.local);
-    Err(gate
-        .fault(codes::INVALID, message, tag.offset)
-        .expected("64 hex digits, a to f small")
-        .received(&value))
+    gate.fault(codes::INVALID, message, tag.offset).expected("64 hex digits, a to f small").received(value)
 }
 
 pub(crate) fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {

@@ -249,6 +249,7 @@ impl Found<'_> {
             name: peer.name.to_string(),
             accepts: contracts(&peer.accepts),
             returns: contracts(&peer.returns),
+            needs_approval: peer.approval.always,
         });
         Some(Agent {
             name: own.name.to_string(),

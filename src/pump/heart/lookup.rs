@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::{Heart, Input};
+use systole_kit::journal::Past;
+
+use super::{Heart, Input, recalling};
 use crate::pump::event::{Bound, Effect, Happening, Lost, Recall, Work};
 use crate::pump::state::Thread;
 use crate::pump::view::{self, Begun, Seen, Wanted, Whose};
@@ -105,6 +107,7 @@ enum Found {
     Timer(Option<Thread>, Option<Arc<Record>>),
     View(Seen),
     Records(HashMap<u64, Arc<Record>>),
+    Journal(Option<Past>),
 }
 
 /// Answers a question from the log, with views that were begun before. Blocks: runs where reading may.
@@ -130,18 +133,32 @@ fn read(reader: &dyn LogReader, begun: &mut Begun, lookup: &Lookup) -> Result<Fo
         }
         Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, begun, whose, wanted)?)),
         Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
-        Lookup::Journal(recall) => records(reader, &recall.lease.thread, &recall.seqs),
+        Lookup::Journal(recall) => journal(reader, recall),
         Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
     }
 }
 
 fn records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
+    Ok(Found::Records(by_place(reader, thread, seqs)?))
+}
+
+fn by_place(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    seqs: &[u64],
+) -> Result<HashMap<u64, Arc<Record>>, LogFault> {
     let mut records = HashMap::with_capacity(seqs.len());
     for seq in seqs {
         let found = reader.of_thread(thread, *seq, 1)?;
         records.extend(found.into_iter().map(|(_, r)| (r.header.seq, Arc::new(r))));
     }
-    Ok(Found::Records(records))
+    Ok(records)
+}
+
+fn journal(reader: &dyn LogReader, recall: &Recall) -> Result<Found, LogFault> {
+    let records = by_place(reader, &recall.lease.thread, &recall.seqs)?;
+    let with_words = |outcome| view::with_words(reader, outcome);
+    Ok(Found::Journal(recalling::page(recall, &records, with_words)?))
 }
 
 fn bound(record: &Record) -> Bound {
@@ -186,11 +203,11 @@ impl Heart {
                 self.fire_parked(&lookup.stem(), set);
             }
             (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
-            (Ok(Found::Records(records)), Lookup::Journal(recall)) => self.recalled(&recall, &records),
+            (Ok(Found::Journal(past)), Lookup::Journal(recall)) => self.recalled(&recall, past),
             (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
                 self.happened(Happening::Lost(Lost { request: records.remove(&seq), ..lost }));
             }
-            (Ok(Found::Records(_)), _) => {}
+            (Ok(Found::Records(_) | Found::Journal(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
         }
     }

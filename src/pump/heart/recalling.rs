@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use systole_kit::journal::{Past, Recalled};
+use systole_kit::journal::{Entry, Outcome, Past, Recalled};
 use systole_kit::payload::Payload;
 use systole_kit::told::Answer;
 
@@ -13,6 +13,7 @@ use crate::pump::event::Recall;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::limits;
+use crate::words::ports::LogFault;
 use crate::words::record::Record;
 use crate::words::refusal::Refusal;
 
@@ -20,15 +21,18 @@ impl Heart {
     /// Answers it, or asks the log first.
     pub(super) fn recall(&mut self, recall: Recall) {
         let fresh = |seq: &u64| Some((*seq, self.fresh.get(&recall.lease.thread, *seq)?));
-        match recall.seqs.iter().map(fresh).collect::<Option<HashMap<_, _>>>() {
-            Some(records) => self.recalled(&recall, &records),
-            None => self.lookups.push_back(Lookup::Journal(recall)),
+        let records = recall.seqs.iter().map(fresh).collect::<Option<HashMap<_, _>>>();
+        let nowhere = |outcome: Outcome| Ok(Some(outcome).filter(|outcome| outcome.blobs.is_empty()));
+        // What is kept as documents has to be read.
+        match records.map(|records| page(&recall, &records, nowhere)) {
+            Some(Ok(Some(past))) => self.recalled(&recall, Some(past)),
+            _ => self.lookups.push_back(Lookup::Journal(recall)),
         }
     }
 
-    /// Answers it with these records.
-    pub(super) fn recalled(&mut self, recall: &Recall, records: &HashMap<u64, Arc<Record>>) {
-        match page(recall, records) {
+    /// Answers it with these entries; none where they cannot be read.
+    pub(super) fn recalled(&mut self, recall: &Recall, past: Option<Past>) {
+        match past {
             Some(past) => self.answer(recall, past.payload()),
             None => self.unrecalled(recall, Code::DamagedThread, "a record of the journal cannot be read"),
         }
@@ -51,16 +55,26 @@ impl Heart {
 }
 
 /// As many entries as go into one answer, at least one; none where a record is missing or is no entry.
-fn page(recall: &Recall, records: &HashMap<u64, Arc<Record>>) -> Option<Past> {
+pub(super) fn page(
+    recall: &Recall,
+    records: &HashMap<u64, Arc<Record>>,
+    with_words: impl Fn(Outcome) -> Result<Option<Outcome>, LogFault>,
+) -> Result<Option<Past>, LogFault> {
     let (mut past, mut bytes) = (Past::default(), 0);
     for (number, seq) in (recall.from..).zip(&recall.seqs) {
-        let body = &records.get(seq)?.body;
-        bytes += body.len();
+        let Some(Ok(mut recalled)) = records.get(seq).map(|record| Recalled::read(&record.body)) else {
+            return Ok(None);
+        };
+        if let Entry::Result(outcome) = recalled.entry {
+            let Some(outcome) = with_words(outcome)? else { return Ok(None) };
+            bytes += outcome.text.len();
+            recalled.entry = Entry::Result(outcome);
+        }
         if bytes > limits::PAGE_BYTES && !past.entries.is_empty() {
             past.next = Some(number);
             break;
         }
-        past.entries.push(Recalled::read(body).ok()?);
+        past.entries.push(recalled);
     }
-    Some(past)
+    Ok(Some(past))
 }

@@ -157,11 +157,26 @@ fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Re
 fn model_words(reader: &dyn LogReader, whose: &Whose, spoken: Spoken) -> Result<Words, LogFault> {
     match Recalled::read(&body(reader, whose, spoken.seq)?) {
         Ok(Recalled { entry: Entry::Result(outcome), .. }) => {
+            let outcome = with_words(reader, outcome)?.ok_or_else(|| gone(whose))?;
             let Outcome { stop, tokens_in, tokens_out, text, .. } = outcome;
             Ok(Words { turn: spoken.turn, stop, tokens_in, tokens_out, text })
         }
         _ => Err(gone(whose)),
     }
+}
+
+/// The same outcome with its words, which may be kept as documents; none where one of these is missing.
+pub fn with_words(reader: &dyn LogReader, mut outcome: Outcome) -> Result<Option<Outcome>, LogFault> {
+    for hash in std::mem::take(&mut outcome.blobs) {
+        let bytes = match Digest::parse(&hash) {
+            Ok(hash) => reader.document(hash)?,
+            Err(_) => None,
+        };
+        let Some(bytes) = bytes else { return Ok(None) };
+        // What was put is text.
+        outcome.text.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    Ok(Some(outcome))
 }
 
 /// A document that a message of the view names. One that is named nowhere, one that is not stored and what is

@@ -54,7 +54,7 @@ fn e7_an_agent_that_goes_round_with_two_listeners_is_told_and_ends_with_a_report
             "the other agent's model is asked no more: {words}"
         );
         // What comes back can be used: who ends it, why, and what the model last thought.
-        assert_eq!(ran.code, Some(0), "{words}");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
         let report = house
             .records()
             .into_iter()
@@ -64,7 +64,8 @@ fn e7_an_agent_that_goes_round_with_two_listeners_is_told_and_ends_with_a_report
         for part in [r#"source="synthetic""#, r#"outcome="partial""#, "Its last thought: Round 12."] {
             assert!(report.contains(part), "{part}: {report}");
         }
-        assert!(ran.stdout.contains("Round 12."), "{words}");
+        assert!(ran.stderr.contains("in its last turn (budget.messages)"), "{words}");
+        assert!(ran.stderr.contains("Round 12."), "{words}");
         house.judged();
     }
 }

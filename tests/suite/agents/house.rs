@@ -33,6 +33,8 @@ for line in sys.stdin:
     found = "FOUND " + query
     if query.startswith("long "):
         found = "".join(f"line {n} of what was found\n" for n in range(int(query[5:])))
+    if query == "broken":
+        found = ""
     ET.SubElement(reply, N + "found").text = found
     print(ET.tostring(reply, encoding="unicode").replace("\n", "&#10;"), flush=True)
 "#;

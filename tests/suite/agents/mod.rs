@@ -12,6 +12,7 @@ mod growth;
 mod house;
 mod kills;
 mod nonce;
+mod notes;
 mod reckoning;
 mod seeing;
 mod settings;

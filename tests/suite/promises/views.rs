@@ -290,7 +290,8 @@ fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
             let started = Started { model: "m".into(), prompt, reserve_tokens, reserve_money };
             let of = line.journal(Entry::Started(started)).await.unwrap();
             let (stop, text) = ("end".to_owned(), format!("words of turn {turn}"));
-            let outcome = Outcome { of, stop, tokens_in: None, tokens_out: None, money: None, text };
+            let outcome =
+                Outcome { of, stop, tokens_in: None, tokens_out: None, money: None, text, blobs: Vec::new() };
             line.journal(Entry::Result(outcome)).await.unwrap();
             line.notice("agent.mended", "a fence was taken away").await.unwrap();
             if turn == 1 {

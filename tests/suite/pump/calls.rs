@@ -104,7 +104,7 @@ fn an_empty_reply_is_silence_where_an_answer_is_owed() {
 }
 
 #[test]
-fn turns_1_a_refused_answer_closes_the_call_and_the_caller_is_shown_the_refusal() {
+fn turns_1_a_refused_answer_closes_the_call_and_its_listener_is_blamed_for_it() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("tool")]);
@@ -112,7 +112,7 @@ fn turns_1_a_refused_answer_closes_the_call_and_the_caller_is_shown_the_refusal(
         stage.replies("1/1.0", 1, vec![refused()]),
         [
             "root 3 refusal/payload.invalid core -> tool 1/1.0 t1.0",
-            "root 4 outcome/payload.invalid core -> agent 1/1.0",
+            "root 4 outcome/listener.failed core -> agent 1/1.0",
             "=> agent 1 t2 a1",
         ]
     );

@@ -22,7 +22,15 @@ pub(crate) fn started() -> Entry {
 
 pub(crate) fn result(of: u64, text: &str) -> Entry {
     let (stop, text) = ("end".to_owned(), text.to_owned());
-    Entry::Result(Outcome { of, stop, tokens_in: None, tokens_out: None, money: None, text })
+    Entry::Result(Outcome {
+        of,
+        stop,
+        tokens_in: None,
+        tokens_out: None,
+        money: None,
+        text,
+        blobs: Vec::new(),
+    })
 }
 
 pub(crate) fn journals(id: u64, entry: Entry) -> Said {

@@ -27,7 +27,7 @@ fn outcome(of: u64, tokens: Option<(u64, u64)>, money: Option<&str>) -> Said {
     let (stop, text) = ("end".to_owned(), "so".to_owned());
     let (tokens_in, tokens_out) = tokens.unzip();
     let money = money.map(|money| Money::parse(money).unwrap());
-    journals(9, Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text }))
+    journals(9, Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() }))
 }
 
 fn tokens(most: u64) -> Stage {

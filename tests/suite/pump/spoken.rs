@@ -153,7 +153,8 @@ fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
     let mut stage = out();
     stage.says(&root(), "1", 1, journals(1, started()));
     let (stop, text) = ("error".to_owned(), String::new());
-    let nothing = Outcome { of: 1, stop, tokens_in: Some(3), tokens_out: None, money: None, text };
+    let nothing =
+        Outcome { of: 1, stop, tokens_in: Some(3), tokens_out: None, money: None, text, blobs: Vec::new() };
     stage.says(&root(), "1", 1, journals(2, Entry::Result(nothing)));
     stage.replies("1", 1, vec![thinks("so")]);
     let page = stage.page("1", 0, true);

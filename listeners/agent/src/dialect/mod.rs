@@ -28,14 +28,25 @@ pub(crate) struct Taken {
     pub(crate) acts: Vec<Act>,
     /// Its final.
     pub(crate) ending: Option<Payload>,
+    /// Whether it holds nothing but thoughts and plans: it is a note, which opens the next turn.
+    pub(crate) is_note: bool,
     /// What was wrong.
     pub(crate) reasons: Vec<Reason>,
-    /// What was mended, each with its slug: recorded, and told.
-    pub(crate) mends: Vec<Reason>,
+    /// What was repaired, each with its slug: recorded, and told.
+    pub(crate) mends: Vec<Repair>,
     /// Native calls that were plans.
     pub(crate) planned_calls: Vec<String>,
     /// Native calls that came to nothing, each with why.
     pub(crate) failed_calls: Vec<(String, Reason)>,
+}
+
+/// A repair, and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Repair {
+    /// What the model is told.
+    pub(crate) reason: Reason,
+    /// The action that was repaired, by its place among the actions; none for a note or a final.
+    pub(crate) act: Option<usize>,
 }
 
 /// One action.
@@ -58,7 +69,19 @@ pub(crate) struct Act {
 impl Taken {
     /// Whether the turn can be answered with it.
     pub(crate) fn is_usable(&self) -> bool {
-        !self.acts.is_empty() || self.ending.is_some() || !self.plans.is_empty()
+        !self.acts.is_empty() || self.ending.is_some() || !self.plans.is_empty() || self.is_note
+    }
+
+    /// Whether a note is the first item that is made of it.
+    pub(crate) fn has_note(&self) -> bool {
+        self.is_note || !self.thoughts.is_empty() || !self.plans.is_empty()
+    }
+
+    /// Leaves nothing of it that could be executed or taken.
+    pub(crate) fn clear_acts(&mut self) {
+        self.acts.clear();
+        self.mends.clear();
+        self.is_note = false;
     }
 
     pub(crate) fn wrong(&mut self, slug: &str, words: impl Into<String>) {
@@ -79,19 +102,37 @@ pub(crate) struct Allowed<'a> {
 pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
     let mut taken = match agent.dialect {
         Dialect::Plain => plain::take(contracts, heard),
-        Dialect::Native => native::take(agent, contracts, heard),
-        Dialect::XmlFinal => xml_final::take(agent, contracts, heard, allowed),
+        Dialect::Native => {
+            note_alone(agent, contracts, heard).unwrap_or_else(|| native::take(agent, contracts, heard))
+        }
+        Dialect::XmlFinal => note_alone(agent, contracts, heard)
+            .unwrap_or_else(|| xml_final::take(agent, contracts, heard, allowed)),
         Dialect::Xml => xml::take(agent, contracts, heard),
     };
     if heard.stop == Stop::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
         taken.wrong("output-truncated", "");
     }
+    let most = systole_kit::Limits::default().message_bytes;
+    if let Some(ending) = taken.ending.take_if(|ending| ending.bytes().len() > most) {
+        let bytes = ending.bytes().len();
+        taken.wrong(
+            "tool-payload-invalid",
+            format!(
+                "Your final has {bytes} bytes as a message, and {most} is the most. Write a shorter one."
+            ),
+        );
+    }
     if allowed.only_final && taken.ending.is_none() {
-        taken.acts.clear();
+        taken.clear_acts();
         taken.wrong("final-turn-no-report", "");
     }
     taken
+}
+
+/// The thoughts and plans of an answer that has no calls and holds nothing else, in a dialect whose actions are calls.
+fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+    heard.calls().next().is_none().then(|| xml::note_alone(agent, contracts, heard)).flatten()
 }
 
 /// Where its answer is cut, if that agent's is. Only actions in text have an end that can be seen.
@@ -101,7 +142,7 @@ pub(crate) fn enough(agent: &Agent, contracts: &Contracts, only_final: bool) -> 
 
 /// The note of a turn: the agent's own root tag around what it thought and plans. None where there is neither.
 pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
-    if taken.thoughts.is_empty() && taken.plans.is_empty() {
+    if !taken.has_note() {
         return None;
     }
     let name = systole_kit::writer::Name::new(agent)?;

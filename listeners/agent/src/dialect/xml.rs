@@ -9,7 +9,7 @@ use systole_kit::extract::{
 };
 use systole_kit::{Payload, namespaces};
 
-use super::{Act, Taken, final_in_words, report};
+use super::{Act, Repair, Taken, final_in_words, report};
 use crate::contracts::Contracts;
 use crate::failures::Reason;
 use crate::heard::Heard;
@@ -22,23 +22,36 @@ const MOST: usize = 64;
 
 pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
     let text = heard.text();
-    let stop = match heard.stop {
+    let events = events(names(agent, contracts), contracts, heard.stop, &text);
+    Reading::of(contracts, &text).read(agent, events)
+}
+
+/// What an answer thinks and plans that holds nothing else. Names of actions mean nothing in it.
+pub(super) fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+    let text = heard.text();
+    let events = events(Names::new().with(own(agent)), contracts, heard.stop, &text);
+    let is_other = |event: &Event| {
+        matches!(event, Event::Prose(_) | Event::Action(_) | Event::Completion(_) | Event::Problem(_))
+    };
+    if events.iter().any(is_other) {
+        return None;
+    }
+    Some(Reading::of(contracts, &text).read(agent, events)).filter(|taken| taken.is_note)
+}
+
+fn events(names: Names, contracts: &Contracts, stop: model::Stop, text: &str) -> Vec<Event> {
+    let stop = match stop {
         // What was cut here was whole up to there.
         model::Stop::End | model::Stop::Tool | model::Stop::Cut => Stop::End,
         model::Stop::Length => Stop::Length,
         model::Stop::Filtered => Stop::Broken,
     };
-    let mut reading =
-        Reading { contracts, text: &text, taken: Taken::default(), prose: Vec::new(), thinks: false };
-    let mut extractor = Extractor::new(names(agent, contracts).into(), systole_kit::Limits::default());
+    let mut extractor = Extractor::new(names.into(), systole_kit::Limits::default());
     let mut events = Vec::new();
     extractor.push(text.as_bytes(), &mut events);
     // Whatever was left open is told among the problems.
     let _open = extractor.finish(stop, &mut |event| fits(contracts, event), &mut events);
-    for event in events {
-        reading.event(event);
-    }
-    reading.finish(agent)
+    events
 }
 
 /// Who listens for the end of the first action, or, where only a final is taken, of that: what comes after it is not read.
@@ -72,8 +85,7 @@ fn is_ending(action: &Action) -> bool {
 
 /// The names that mean something in the agent's text.
 fn names(agent: &Agent, contracts: &Contracts) -> Names {
-    let own = ["https://xml-pipeline.org/ns/", &agent.name, "/v1"].concat();
-    let mut names = Names::new().with(Known::new(Role::Own, &own, &agent.name));
+    let mut names = Names::new().with(own(agent));
     names = names.with(Known::new(Role::Primitive, namespaces::CORE, "final-report"));
     // A plan is known to every extractor.
     for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
@@ -84,9 +96,15 @@ fn names(agent: &Agent, contracts: &Contracts) -> Names {
     }
     for action in &contracts.actions {
         let known = of(Role::Peer, &action.known);
+        let known = if action.needs_approval { known.approved() } else { known };
         names = names.with(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
     }
     names
+}
+
+/// The agent's own root tag.
+fn own(agent: &Agent) -> Known {
+    Known::new(Role::Own, &format!("https://xml-pipeline.org/ns/{}/v1", agent.name), &agent.name)
 }
 
 /// Whether a payload whose end tag was supplied follows its schema, as far as our model of that can tell.
@@ -114,9 +132,23 @@ struct Reading<'a> {
     taken: Taken,
     prose: Vec<String>,
     thinks: bool,
+    /// Whether there is a thought or a plan in tags.
+    notes: bool,
+    /// Repairs of the next action, completion or plan.
+    mends: Vec<Reason>,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    fn of(contracts: &'a Contracts, text: &'a str) -> Self {
+        let (prose, mends) = (Vec::new(), Vec::new());
+        Self { contracts, text, taken: Taken::default(), prose, thinks: false, notes: false, mends }
+    }
+
+    fn read(mut self, agent: &Agent, events: Vec<Event>) -> Taken {
+        events.into_iter().for_each(|event| self.event(event));
+        self.finish(agent)
+    }
+
     fn event(&mut self, event: Event) {
         match event {
             Event::Live(_) => {}
@@ -125,8 +157,16 @@ impl Reading<'_> {
                 let inside = self.text.get(span.start.offset..span.end).unwrap_or_default();
                 self.taken.thoughts.extend(Some(inside.trim().to_owned()).filter(|it| !it.is_empty()));
             }
-            Event::Thought(thought) => self.taken.thoughts.push(thought.text),
-            Event::Plan(plan) => self.taken.plans.push(plan.payload),
+            Event::Thought(thought) => {
+                self.repaired(None);
+                self.notes = true;
+                self.taken.thoughts.extend(Some(thought.text).filter(|text| !text.is_empty()));
+            }
+            Event::Plan(plan) => {
+                self.repaired(None);
+                self.notes = true;
+                self.taken.plans.push(plan.payload);
+            }
             Event::Prose(span) => {
                 self.prose.extend(self.text.get(span.start.offset..span.end).map(str::to_owned));
             }
@@ -134,7 +174,7 @@ impl Reading<'_> {
             Event::Completion(completion) => self.completion(&completion),
             Event::Mend(mended) => {
                 if let Some(slug) = mended.mend.slug() {
-                    self.taken.mends.extend(Reason::of(slug.as_str(), mend_told(&mended)));
+                    self.mends.extend(Reason::of(slug.as_str(), mend_told(&mended)));
                 }
             }
             Event::Problem(problem) => {
@@ -146,6 +186,12 @@ impl Reading<'_> {
         }
     }
 
+    /// The repairs that came before belong to this.
+    fn repaired(&mut self, act: Option<usize>) {
+        let repairs = self.mends.drain(..).map(|reason| Repair { reason, act });
+        self.taken.mends.extend(repairs);
+    }
+
     fn action(&mut self, action: Action) {
         let is_report = action.payload.name().is(namespaces::CORE, "final-report");
         if is_report {
@@ -154,6 +200,7 @@ impl Reading<'_> {
         if action.role == Role::Returns {
             return self.ending(Some(action.payload));
         }
+        self.repaired(Some(self.taken.acts.len()));
         self.taken.acts.push(Act {
             to: action.to,
             thread: action.thread,
@@ -169,6 +216,7 @@ impl Reading<'_> {
         if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
             let finals: Vec<String> =
                 self.contracts.finals.iter().map(|known| ["<", &known.element.local, ">"].concat()).collect();
+            self.mends.clear();
             let words =
                 ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
             return self.taken.wrong("slot-mismatch", words.concat());
@@ -178,8 +226,10 @@ impl Reading<'_> {
 
     fn ending(&mut self, payload: Option<Payload>) {
         if self.taken.ending.is_some() {
+            self.mends.clear();
             return self.taken.wrong("second-action", "There were two finals.");
         }
+        self.repaired(None);
         self.taken.ending = payload;
     }
 
@@ -187,11 +237,13 @@ impl Reading<'_> {
         let most = if agent.actions == Actions::One { 1 } else { MOST };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);
+            self.taken.mends.retain(|mend| mend.act.is_none_or(|act| act < most));
             let slug = if agent.actions == Actions::One { "second-action" } else { "too-many-actions" };
             self.taken.wrong(slug, "");
         }
         let acts = !self.taken.acts.is_empty() || self.taken.ending.is_some();
-        if acts {
+        self.taken.is_note = self.notes && !acts && self.taken.reasons.is_empty();
+        if acts || self.taken.is_note {
             self.taken.thoughts.append(&mut self.prose);
         }
         if acts && agent.thinking == Thinking::Required && !self.thinks {
@@ -216,8 +268,11 @@ fn own_report(payload: Payload) -> Option<Payload> {
 /// What the model is told of a mend.
 fn mend_told(mended: &Mended) -> String {
     match mended.mend {
-        Mend::EndTag => [&mended.meant, " was added at its end."].concat(),
-        _ => ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."].concat(),
+        Mend::EndTag => {
+            format!("{} was added, and the element was executed. Do not send it again.", mended.meant)
+        }
+        Mend::Fence => format!("It is <{}>.", mended.meant),
+        _ => format!("You wrote <{}>; it was read as <{}>.", mended.written, mended.meant),
     }
 }
 

@@ -41,6 +41,12 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
 
 type Wrong = (&'static str, String);
 
+/// What a final may say of itself.
+const STATUSES: [&str; 3] = [COMPLETE, "partial", "failure"];
+
+/// What it is where it says nothing.
+const COMPLETE: &str = "success";
+
 fn ending(
     agent: &Agent,
     contracts: &Contracts,
@@ -63,10 +69,10 @@ fn ending(
     if slot.attribute("format") != Some(format) {
         return Err(("format-mismatch", expected()));
     }
-    let Some(status) = slot.attribute("status").filter(|s| ["success", "partial", "failure"].contains(s))
-    else {
+    let status = slot.attribute("status");
+    if status.is_some_and(|status| !STATUSES.contains(&status)) {
         return Err(("status-invalid", expected()));
-    };
+    }
     let content = slot.content.strip_prefix('\n').unwrap_or(slot.content);
     let content = content.strip_suffix('\n').unwrap_or(content);
     if content.trim().is_empty() {
@@ -78,7 +84,7 @@ fn ending(
     }
     match agent.output.format {
         Format::Json => json(agent, contracts, content, status),
-        Format::Markdown | Format::Text => Ok(in_words(contracts, content, status)),
+        Format::Markdown | Format::Text => Ok(in_words(contracts, content, status.unwrap_or(COMPLETE))),
     }
 }
 
@@ -102,17 +108,19 @@ fn json(
     agent: &Agent,
     contracts: &Contracts,
     content: &str,
-    status: &str,
+    status: Option<&str>,
 ) -> Result<Option<systole_kit::Payload>, Wrong> {
     let value: Value = serde_json::from_str(content.trim())
         .map_err(|error| ("json-required", super::json_schema::unread(&error)))?;
     let (value, status) = match older(&value) {
-        Some((content, own)) if own == status => (content.clone(), status.to_owned()),
+        Some((content, own)) if STATUSES.contains(&&*own) && status.is_none_or(|status| status == own) => {
+            (content.clone(), own)
+        }
         Some((_, own)) => {
-            let words = ["The tag says ", status, " and the JSON says ", &own, "."].concat();
+            let words = format!("The tag says {} and the JSON says {own}.", status.unwrap_or("nothing"));
             return Err(("status-invalid", words));
         }
-        None => (value, status.to_owned()),
+        None => (value, status.unwrap_or(COMPLETE).to_owned()),
     };
     if let Some(schema) = &agent.output.schema {
         super::json_schema::check(schema, &value).map_err(|words| ("json-schema", words))?;

@@ -97,6 +97,8 @@ pub(crate) struct Conversation {
     segments: Vec<Segment>,
     /// Unusable answers in a row.
     pub(crate) unusable: u32,
+    /// Why the last of them was unusable: its code and what the model was told.
+    pub(crate) last_failure: Option<String>,
     /// What the model last thought.
     pub(crate) last_thought: Option<String>,
     /// What it last said, to see whether it says the same again.
@@ -120,6 +122,7 @@ impl Conversation {
             system,
             segments: Vec::new(),
             unusable: 0,
+            last_failure: None,
             last_thought: None,
             last_said: None,
             repeated: 0,
@@ -173,18 +176,21 @@ impl Conversation {
 
     /// What a turn says about how the conversation goes.
     fn note(&mut self, agent: &Agent, contracts: &Contracts, turn: &Turn) {
-        let was_unusable = turn.answers.iter().any(|answer| is_own_failure(&answer.payload));
-        self.unusable = if was_unusable { self.unusable + 1 } else { 0 };
+        let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
+        self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
+        self.last_failure = failure.map(|answer| {
+            let said = |name| answer.payload.attribute(name).unwrap_or_default();
+            format!("{}: {}", said("code"), said("message"))
+        });
         let Some(heard) = &turn.heard else { return };
         let said =
             [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]
                 .concat();
-        if self.last_said.as_deref() == Some(said.as_str()) {
-            self.repeated += 1;
-        } else {
-            (self.repeated, self.last_said) = (0, Some(said));
-        }
         let taken = dialect::take(agent, contracts, heard, Allowed { only_final: false, nonce: "" });
+        let is_same = self.last_said.as_deref() == Some(said.as_str());
+        // An agent that only thinks has its turns for that.
+        self.repeated = if is_same && !taken.is_note { self.repeated + 1 } else { 0 };
+        self.last_said = Some(said);
         self.told_to_think |= taken.reasons.iter().any(|reason| reason.failure.slug == "thinking-missing");
         if let Some(thought) = taken.thoughts.last().filter(|thought| !thought.trim().is_empty()) {
             self.last_thought = Some(thought.trim().to_owned());

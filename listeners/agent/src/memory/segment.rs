@@ -9,13 +9,16 @@ use systole_kit::{Payload, namespaces};
 
 use super::{Answered, Happened, Overheard, Turn, is_own_failure};
 use crate::contracts::Contracts;
-use crate::dialect::{self, Allowed, Taken};
+use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Message, Part, Role};
 use crate::prompt;
 use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
-use crate::spec::Agent;
+use crate::spec::{Agent, Dialect};
+
+/// What is shown of a repair in place of its remark where the action was refused after it.
+const NOT_RUN: &str = "Your action was repaired. Its result says why it was not executed.";
 
 pub(super) fn messages(
     agent: &Agent,
@@ -99,8 +102,7 @@ impl Teller<'_> {
     /// The actions of the turn under the ordinals that their items had.
     fn act(&self, ordinal: u32) -> Option<(usize, &dialect::Act)> {
         let taken = self.taken?;
-        let note = usize::from(!taken.thoughts.is_empty() || !taken.plans.is_empty());
-        let at = usize::try_from(ordinal).ok()?.checked_sub(note)?;
+        let at = usize::try_from(ordinal).ok()?.checked_sub(usize::from(taken.has_note()))?;
         Some((at, taken.acts.get(at)?))
     }
 
@@ -202,7 +204,7 @@ impl Teller<'_> {
             words.push(self.answer(act, several, answer));
         }
         for arrival in &turn.inbox {
-            words.push(self.arrival(arrival));
+            words.push(self.arrival(arrival, turn));
         }
         words
     }
@@ -255,11 +257,14 @@ impl Teller<'_> {
     /// The core's word that nothing could be made of the turn.
     fn unusable(&self, payload: &Payload) -> String {
         let code = payload.attribute("code").unwrap_or_default();
-        let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
         let told = payload.attribute("message").unwrap_or_default();
+        let words = format!("{}\n{told}", self.first_words(&code));
+        if self.agent.dialect == Dialect::Xml {
+            return self.plain_result(&words);
+        }
+        let slug = code.strip_prefix("agent.").unwrap_or(&code).to_owned();
         let (attempt, of) = (self.unusable.to_string(), self.agent.attempts.to_string());
-        let first = self.first_words(&code);
-        let reason = escaped(&self.mark.cover(&[&first, "\n", &told].concat()));
+        let reason = escaped(&self.mark.cover(&words));
         [
             "<turn-failed attempt=\"",
             &attempt,
@@ -274,6 +279,26 @@ impl Teller<'_> {
         .concat()
     }
 
+    /// Whether an action that was repaired was refused after that, so that it did not run as the remark says.
+    fn was_refused(&self, code: &str, told: &str, turn: &Turn) -> bool {
+        let repaired =
+            |repair: &&Repair| repair.reason.code() == code && self.mark.cover(&repair.reason.told()) == told;
+        let mends = self.taken.map(|taken| taken.mends.as_slice()).unwrap_or_default();
+        let Some(at) = mends.iter().find(repaired).and_then(|repair| repair.act) else { return false };
+        let mut answers = turn.answers.iter();
+        let answer = answers.find(|answer| self.act(answer.ordinal).is_some_and(|(act, _)| act == at));
+        answer.is_some_and(|answer| {
+            let code = answer.payload.attribute("code").unwrap_or_default();
+            let ran = code.starts_with("listener.") || code.starts_with("model.");
+            answer.payload.name().is(namespaces::CORE, "system-error") && !ran
+        })
+    }
+
+    /// A result without a tool.
+    fn plain_result(&self, words: &str) -> String {
+        format!("<tool_result>{}</tool_result>", escaped(&self.mark.cover(words)))
+    }
+
     /// How a failure of the turn's own output begins.
     fn first_words(&self, code: &str) -> String {
         let reasons = self.taken.map(|taken| taken.reasons.as_slice()).unwrap_or_default();
@@ -285,21 +310,21 @@ impl Teller<'_> {
 
     /// Whether what is told of an output is no failure: it was used, and this was mended or is to be done otherwise.
     fn is_remark(&self, code: &str) -> bool {
-        let mended = |taken: &Taken| taken.mends.iter().any(|mend| mend.code() == code);
+        let mended = |taken: &Taken| taken.mends.iter().any(|repair| repair.reason.code() == code);
         self.taken.is_some_and(|taken| taken.is_usable() && (mended(taken) || crate::show::is_of_form(code)))
     }
 
     /// What came unasked. A remark of the agent about its own output is a result without a tool.
-    fn arrival(&self, payload: &Payload) -> String {
+    fn arrival(&self, payload: &Payload, turn: &Turn) -> String {
         if is_own_failure(payload) {
             let code = payload.attribute("code").unwrap_or_default();
             let told = payload.attribute("message").unwrap_or_default();
             let words = match self.is_remark(&code) {
-                true => ["Note: ", &told].concat(),
-                false => [&self.first_words(&code), "\n", &told].concat(),
+                true if self.was_refused(&code, &told, turn) => format!("Note: {NOT_RUN}"),
+                true => format!("Note: {told}"),
+                false => format!("{}\n{told}", self.first_words(&code)),
             };
-            let words = escaped(&self.mark.cover(&words));
-            return ["<tool_result>", &words, "</tool_result>"].concat();
+            return self.plain_result(&words);
         }
         block(self.mark, &core_words(payload, self.mark))
     }

@@ -3,6 +3,7 @@
 //! Contracts come in; text, or tools with JSON Schemas, go out. What a schema does not say is not said here either.
 
 use serde_json::{Value, json};
+use systole_kit::schema::ILLEGAL;
 
 use crate::contracts::{Action, Contracts, Known};
 use crate::model::Tool;
@@ -105,7 +106,7 @@ fn peers(contracts: &Contracts) -> Vec<Native> {
         for taker in &action.takers {
             let local = &*action.known.element.local;
             let name = if is_unique { local.to_owned() } else { [taker, "__", local].concat() };
-            let tool = tool(&action.known, tool_name(&name));
+            let tool = tool(&action.known, taker, tool_name(&name));
             tools.push(Native { tool, means: Means::Peer { action: at, taker: taker.clone() } });
         }
     }
@@ -118,16 +119,17 @@ fn tool_name(name: &str) -> String {
     name.chars().map(plain).take(64).collect()
 }
 
-fn tool(known: &Known, name: String) -> Tool {
+fn tool(known: &Known, taker: &str, name: String) -> Tool {
     let local = &known.element.local;
-    let about = known.model.documentation(local).unwrap_or_default().to_owned();
+    let about = known.model.documentation(local).unwrap_or_default();
+    let about = if about.is_empty() { format!("Sends <{local}> to {taker}.") } else { about.to_owned() };
     let schema = known.model.json_schema(local);
     let (parameters, open) = match schema {
         Some(schema) => (schema.schema, schema.open),
         None => (json!({"type": "object"}), Vec::new()),
     };
-    let mut lines: Vec<String> = [about].into_iter().filter(|about| !about.is_empty()).collect();
-    lines.extend(open);
+    let lines: Vec<String> =
+        std::iter::once(about).chain(open.into_iter().filter(|line| line != ILLEGAL)).collect();
     Tool { name, description: lines.join("\n"), parameters: object(parameters) }
 }
 

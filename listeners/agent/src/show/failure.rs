@@ -22,7 +22,8 @@ pub(crate) fn failure(error: &Payload) -> Failure {
     let code = told("code").unwrap_or_default();
     let element = told("element");
     let mut words = first_words(&code, element.as_deref(), told("line").as_deref());
-    words.extend(told("message").map(|message| ["\n", &message].concat()));
+    let between = if class(&code) == Class::Execution { " " } else { "\n" };
+    words.extend(told("message").map(|message| format!("{between}{message}")));
     for (name, what) in [("expected", "\nExpected: "), ("try", "\nTry: ")] {
         words.extend(error.text_of(name).filter(|text| !text.is_empty()).map(|text| [what, &text].concat()));
     }

@@ -20,7 +20,7 @@ fn with_memory(dialect: Dialect) -> Agent {
     schemas.push(systole_agent::spec::Schema { name: "memory.xsd".to_owned(), text: MEMORY_XSD.into() });
     agent.schemas = schemas.into();
     let accepts = vec![Contract { element: QName::new(MEMORY, "recall"), schema: 2 }];
-    agent.peers.push(Peer { name: "memory".to_owned(), accepts, returns: Vec::new() });
+    agent.peers.push(Peer { name: "memory".to_owned(), accepts, returns: Vec::new(), needs_approval: false });
     agent
 }
 

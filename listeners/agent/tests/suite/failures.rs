@@ -122,7 +122,7 @@ fn e8_the_table_names_each_failure_once() {
     slugs.sort_unstable();
     let all = slugs.len();
     slugs.dedup();
-    assert_eq!((slugs.len(), all), (28, 28));
+    assert_eq!((slugs.len(), all), (29, 29));
 }
 
 /// Answers in `xml` of which nothing can be made, each with what it is told as.
@@ -139,7 +139,7 @@ const UNUSABLE: &[(&str, &str, &str)] = &[
     (
         "action-in-quoted-text",
         "<thinking>x</thinking> I would write:\n```xml\n<search><query>x</query></search>\n```\nand then look.",
-        "it was not executed",
+        "was not executed",
     ),
 ];
 
@@ -150,7 +150,10 @@ async fn e8_in_xml_each_unusable_answer_is_told_with_its_reason_and_nothing_is_e
         let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
         let (told, shown) = shown(&mut stage).await;
         assert!(told.starts_with(&format!("agent.{slug}: ")), "{slug}: {told}");
-        assert!(shown.contains(&format!("<reason slug=\"{slug}\">Error: ")), "{slug}: {shown}");
+        assert!(
+            shown.starts_with("<tool_result>Error: ") && !shown.contains("turn-failed"),
+            "{slug}: {shown}"
+        );
         assert!(shown.contains(words), "{slug}: {shown}");
     }
 }
@@ -205,7 +208,7 @@ async fn e8_an_answer_with_the_mark_in_it_does_nothing() {
     let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
     let (told, shown) = shown(&mut stage).await;
     assert!(told.starts_with("agent.mark-in-output: "), "{told}");
-    assert!(shown.contains("slug=\"mark-in-output\""), "{shown}");
+    assert!(shown.starts_with("<tool_result>Error: No valid action."), "{shown}");
 }
 
 #[tokio::test]
@@ -214,6 +217,7 @@ async fn e4_what_is_mended_is_told_and_runs() {
         ("misspelt-action", "<thinking>x</thinking><Search><query>a</query></Search>"),
         ("wrapped-call", "<thinking>x</thinking><tool_call><search><query>a</query></search></tool_call>"),
         ("missing-closing-tag", "<thinking>x</thinking><search><query>a</query>"),
+        ("fenced-action", "<thinking>x</thinking>\n```xml\n<search><query>a</query></search>\n```"),
     ];
     for (slug, answer) in answers {
         let first = serde_json::json!({ "say": answer }).to_string();
@@ -225,6 +229,13 @@ async fn e4_what_is_mended_is_told_and_runs() {
             notices.iter().map(|(code, _)| code.as_str()).collect::<Vec<_>>(),
             [format!("agent.{slug}")]
         );
+        // Nothing that the model is told may make it send the same again.
+        assert!(notices[0].1.contains("executed. Do not send it again"), "{slug}: {}", notices[0].1);
+        assert!(!notices[0].1.contains("not executed"), "{slug}: {}", notices[0].1);
+        let told = notices.iter().map(|(code, words)| crate::stage::system_error(code, words)).collect();
+        stage.answer(vec![None, Some(crate::stage::found("auth.rs"))], told).await;
+        let shown = stage.shown();
+        assert!(shown.contains("<tool_result>Note: ") && shown.contains("Do not send it again"), "{shown}");
     }
 }
 
@@ -297,14 +308,15 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
         let mut stage = Stage::of(helper(Dialect::Xml), searches);
         stage.ask().await;
         stage.answer(vec![None, Some(error)], Vec::new()).await;
+        let between = if first.contains("execution") { ' ' } else { '\n' };
         let wanted = format!(
-            "<tool_result tool_name=\"search\">{first}\nwhat happened\nExpected: what may stand there\nTry: &lt;limit&gt;1&lt;/limit&gt;"
+            "<tool_result tool_name=\"search\">{first}{between}what happened\nExpected: what may stand there\nTry: &lt;limit&gt;1&lt;/limit&gt;"
         );
         assert!(stage.shown().starts_with(&wanted), "{code}: {}", stage.shown());
     }
     let mut stage = Stage::of(helper(Dialect::Xml), &script("say: It is in auth.rs."));
     let (_, shown) = shown(&mut stage).await;
-    assert!(shown.contains("<reason slug=\"prose-only\">Error: No valid action."), "{shown}");
+    assert!(shown.starts_with("<tool_result>Error: No valid action."), "{shown}");
 }
 
 /// A final that was questioned once, as steps are open, is said again with good reason.

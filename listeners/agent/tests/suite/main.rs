@@ -14,6 +14,7 @@ mod keys;
 mod mocked;
 mod models;
 mod network;
+mod notes;
 mod overheard;
 mod preparing;
 mod prompts;

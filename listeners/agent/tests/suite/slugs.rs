@@ -126,6 +126,7 @@ fn of_text() -> Vec<Case> {
         xml("thinking-missing", "an action alone", SEARCH),
         xml("misspelt-action", "mended", &think("<Search><query>a</query></Search>")),
         xml("wrapped-call", "mended", &think(&["<tool_call>", SEARCH, "</tool_call>"].concat())),
+        xml("fenced-action", "mended", &think(&["\n```xml\n", SEARCH, "\n```\n"].concat())),
         xml(
             "action-in-quoted-text",
             "in a fence",

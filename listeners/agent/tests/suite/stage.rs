@@ -61,6 +61,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
             name: "search".to_owned(),
             accepts: vec![search("search")],
             returns: vec![search("found")],
+            needs_approval: false,
         }],
         schemas: Arc::from(vec![schema("talk.xsd", TALK), schema("search.xsd", SEARCH.as_bytes())]),
     }

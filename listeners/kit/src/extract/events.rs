@@ -141,7 +141,7 @@ impl Mend {
     #[must_use]
     pub fn slug(self) -> Option<Slug> {
         match self {
-            Self::Fence => Some(Slug::ActionInQuotedText),
+            Self::Fence => Some(Slug::FencedAction),
             Self::Wrapper => Some(Slug::WrappedCall),
             Self::Namespace => None,
             Self::Name => Some(Slug::MisspeltAction),
@@ -237,6 +237,7 @@ pub enum Slug {
     ProseOnly,
     MisspeltAction,
     WrappedCall,
+    FencedAction,
     ActionInQuotedText,
 }
 
@@ -259,6 +260,7 @@ impl Slug {
             Self::ProseOnly => "prose-only",
             Self::MisspeltAction => "misspelt-action",
             Self::WrappedCall => "wrapped-call",
+            Self::FencedAction => "fenced-action",
             Self::ActionInQuotedText => "action-in-quoted-text",
         }
     }

@@ -41,6 +41,16 @@ pub(super) struct Fenced {
 }
 
 impl Extractor {
+    /// Begins with lines that are only shown. They begin here, in the line that begins there.
+    pub(super) fn begin_shown(&mut self, fence: Fence, line: usize, at: usize) -> Flow {
+        let begin = if fence.sign == b'>' { at } else { line };
+        self.prose.lists.pass(self.held.slice(line, at + 1));
+        let fencing = Fencing { fence, open: begin, content: Some(begin), probe: begin };
+        self.pos = begin;
+        self.mode = Mode::Fence(Box::new(fencing));
+        Flow::Turn
+    }
+
     pub(super) fn begin_fence(&mut self, fence: Fence, from: usize) -> Flow {
         let fencing = Fencing { fence, open: self.pos, content: None, probe: from };
         self.pos = from;
@@ -88,11 +98,13 @@ impl Extractor {
     fn code_block(&mut self, fencing: &Fencing, from: usize, to: usize, is_closed: bool) {
         self.mode = Mode::Prose;
         (self.prose.line, self.prose.is_blank) = (Some(self.pos), true);
+        self.prose.ends_paragraph = true;
         let whole = self.held.slice(fencing.open, self.pos);
         let end = fencing.open + whole.trim_ascii_end().len();
         let code = self.held.slice(from, to).to_vec();
         let lead = code.len() - code.trim_ascii_start().len();
-        let is_only = self.is_only_fence && self.fenced.is_none() && self.open.is_empty();
+        let is_only =
+            fencing.fence.is_fence() && self.is_only_fence && self.fenced.is_none() && self.open.is_empty();
         if is_only && (is_closed || self.stop == Some(Stop::End)) && self.is_one_action(&code) {
             let line = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let line = String::from_utf8_lossy(line).trim_end().to_owned();
@@ -101,9 +113,10 @@ impl Extractor {
             self.fenced = Some(Fenced { start, end, line, action, place });
             return;
         }
+        let first = fencing.open + whole.len() - whole.trim_ascii_start().len();
         let place = self.held.place(from);
-        self.note(fencing.open, end);
-        self.quoted(&code, place);
+        self.note(first, end);
+        self.quoted(&code, place, fencing.fence.what());
     }
 
     /// Whether code is one action and nothing else.
@@ -135,7 +148,7 @@ impl Extractor {
     }
 
     /// Tells of the first whole action that stands in code.
-    pub(super) fn quoted(&mut self, code: &[u8], start: Place) {
+    pub(super) fn quoted(&mut self, code: &[u8], start: Place, what: &str) {
         if !code.contains(&b'<') {
             return;
         }
@@ -162,7 +175,7 @@ impl Extractor {
             let last = ends.entry(written.clone()).or_insert_with(|| last_end(code, &written));
             if tag.empty || last.is_some_and(|last| last >= end) {
                 let place = start.after(code.get(..less).unwrap_or_default());
-                self.emit(shown(&name, place).into());
+                self.emit(shown(&name, place, what).into());
                 return;
             }
         }
@@ -174,7 +187,7 @@ impl Extractor {
             (self.prose.first, self.prose.last) = (Some(fenced.start), fenced.end);
             self.is_only_fence = false;
             let name = name_of(&fenced.action);
-            self.emit(shown(&name, fenced.place).into());
+            self.emit(shown(&name, fenced.place, "code").into());
         }
     }
 
@@ -206,10 +219,13 @@ fn name_of(markup: &[u8]) -> String {
     String::from_utf8_lossy(&name.copied().collect::<Vec<u8>>()).into_owned()
 }
 
-fn shown(name: &str, place: Place) -> Problem {
-    Problem::new(Slug::ActionInQuotedText, place, format!("<{name}> stands in code, so it is only shown"))
-        .element(name)
-        .fix("write it outside of code, without a fence or backticks, if it is to be executed")
+fn shown(name: &str, place: Place, what: &str) -> Problem {
+    let fix = match what {
+        "code" => "write it outside of code, without a fence or backticks, if it is to be executed",
+        _ => "write it at the beginning of a line if it is to be executed",
+    };
+    let message = format!("<{name}> stands in {what}, so it is only shown");
+    Problem::new(Slug::ActionInQuotedText, place, message).element(name).fix(fix)
 }
 
 /// Where the last end tag of that name begins.

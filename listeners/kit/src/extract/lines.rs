@@ -27,13 +27,19 @@ impl Lists {
         }
     }
 
+    /// Whether a line that begins so far to the right is code.
+    fn is_code(&self, columns: usize) -> bool {
+        columns >= 4 && !self.allow(columns)
+    }
+
     /// Whether a fence may stand so far to the right.
     fn allow(&self, indent: usize) -> bool {
         indent <= 3 || self.columns.iter().any(|column| (*column..=*column + 3).contains(&indent))
     }
 }
 
-/// An open fence.
+/// An open fence, or lines that are shown without one: a quotation, whose sign is `>`, or indented code, whose sign is a
+/// blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     pub(super) sign: u8,
@@ -61,6 +67,38 @@ pub(super) fn before_fence(prefix: &[u8], lists: &Lists) -> Option<usize> {
     }
 }
 
+/// What a line is that begins with these blanks and then this sign, if nothing in it is executed: a quotation, or code
+/// where a paragraph does not go on.
+pub(super) fn shown(lead: &[u8], sign: u8, lists: &Lists, ends_paragraph: bool) -> Option<Fence> {
+    let columns = columns(lead);
+    let is_quotation = sign == b'>' && lists.allow(columns);
+    let is_code = ends_paragraph && lists.is_code(columns);
+    (is_quotation || is_code).then(|| Fence::of_lines(if is_quotation { b'>' } else { b' ' }))
+}
+
+/// Where a quotation begins that stands in a list on this line.
+pub(super) fn quotation(line: &[u8]) -> Option<usize> {
+    let mut at = blanks(line);
+    loop {
+        let rest = line.get(at..)?;
+        if rest.first() == Some(&b'>') {
+            return Some(at);
+        }
+        at += marker(rest)?;
+        at += blanks(line.get(at..)?);
+    }
+}
+
+/// Whether a line is a heading, which is a paragraph of its own.
+pub(super) fn is_heading(line: &[u8]) -> bool {
+    line.get(blanks(line)) == Some(&b'#') && ends_paragraph(line, &Lists::default())
+}
+
+/// How far to the right blanks lead. A tab goes on to the next fourth column.
+fn columns(blanks: &[u8]) -> usize {
+    blanks.iter().fold(0, |columns, blank| if *blank == b'\t' { columns / 4 * 4 + 4 } else { columns + 1 })
+}
+
 /// What a line is to a fence that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line {
@@ -71,7 +109,35 @@ pub(super) enum Line {
 }
 
 impl Fence {
+    /// Lines that are shown because each of them begins with this.
+    pub(super) fn of_lines(sign: u8) -> Self {
+        Self { sign, length: 0, quotes: 0 }
+    }
+
+    /// Whether it stands around its content, so that it can be taken away.
+    pub(super) fn is_fence(&self) -> bool {
+        self.length > 0
+    }
+
+    /// What its content stands in.
+    pub(super) fn what(&self) -> &'static str {
+        match self.sign {
+            b'>' => "a quotation",
+            b' ' => "indented code",
+            _ => "code",
+        }
+    }
+
     pub(super) fn line(&self, line: &[u8], lists: &Lists) -> Line {
+        if !self.is_fence() {
+            let lead = line.get(..blanks(line)).unwrap_or_default();
+            let goes_on = match line.get(lead.len()) {
+                Some(b'>') if self.sign == b'>' => true,
+                None | Some(b'\r') => self.sign == b' ',
+                Some(_) => self.sign == b' ' && lists.is_code(columns(lead)),
+            };
+            return if goes_on { Line::Inside } else { Line::Outside };
+        }
         let mut rest = line;
         for _ in 0..self.quotes {
             let indent = blanks(rest);
@@ -124,7 +190,7 @@ fn marker(text: &[u8]) -> Option<usize> {
     (after > 0).then_some(width + after.min(4))
 }
 
-/// Blanks at the beginning; a tab counts as four.
+/// Blanks at the beginning.
 fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::schema::nearest;
-use crate::{characters, namespaces};
+use crate::{Payload, characters, namespaces};
 
 /// What an element is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Known {
     pub qualified: bool,
     /// Whether its schema has an attribute `to` of its own, which then names no peer.
     pub has_to: bool,
+    /// Whether a person must approve it. Then only its exact name means it.
+    pub needs_approval: bool,
 }
 
 impl Known {
@@ -54,7 +56,8 @@ impl Known {
     #[must_use]
     pub fn new(role: Role, ns: &str, local: &str) -> Self {
         let (ns, local) = (ns.to_owned(), local.to_owned());
-        Self { role, ns, local, takers: Vec::new(), qualified: true, has_to: false }
+        let takers = Vec::new();
+        Self { role, ns, local, takers, qualified: true, has_to: false, needs_approval: false }
     }
 
     /// Says that a peer takes it.
@@ -75,6 +78,13 @@ impl Known {
     #[must_use]
     pub fn with_own_to(mut self) -> Self {
         self.has_to = true;
+        self
+    }
+
+    /// Says that a person must approve it.
+    #[must_use]
+    pub fn approved(mut self) -> Self {
+        self.needs_approval = true;
         self
     }
 }
@@ -202,7 +212,10 @@ impl Names {
         }
         let group = self.groups.entry(local).or_default();
         match group.iter_mut().find(|other| other.ns == known.ns && other.role == known.role) {
-            Some(same) => same.takers.extend(known.takers),
+            Some(same) => {
+                same.takers.extend(known.takers);
+                same.needs_approval |= known.needs_approval;
+            }
             None => group.push(known),
         }
         self
@@ -211,6 +224,17 @@ impl Names {
     /// The elements of that local name.
     pub(super) fn group(&self, local: &str) -> &[Known] {
         self.groups.get(local).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether a person must approve a payload, or what a new thread begins with inside it.
+    pub(super) fn needs_approval(&self, payload: &Payload) -> bool {
+        let name = payload.name();
+        if name.is(namespaces::CORE, "spawn-thread") {
+            let initial = payload.child().and_then(|around| around.child());
+            return initial.is_ok_and(|initial| self.needs_approval(&initial));
+        }
+        let is_it = |known: &Known| known.ns == *name.ns && known.needs_approval;
+        payload.is_marked("is_dangerous") || self.group(&name.local).iter().any(is_it)
     }
 
     /// The role that the elements of that local name begin with.

@@ -5,7 +5,7 @@
 //! next block, or at the end of what has come, when this is done.
 
 use super::events::{Event, Problem, Slug, Span, Stop};
-use super::lines::{Fence, Lists, before_fence};
+use super::lines::{self, Fence, Lists, before_fence};
 use super::names::{Meant, Role, VOID, WRAPPERS};
 use super::runs::{Other, Runs};
 use super::tag::{Scan, Tag, local, mark};
@@ -22,6 +22,8 @@ pub(super) struct Prose {
     pub(super) line: Option<usize>,
     /// Whether nothing but white space stands on the line so far.
     pub(super) is_blank: bool,
+    /// Whether no paragraph goes on in this line.
+    pub(super) ends_paragraph: bool,
     /// The first character of this run of prose that is not white space.
     pub(super) first: Option<Place>,
     /// Where its last such character ends.
@@ -40,6 +42,7 @@ impl Prose {
         Self {
             line: Some(0),
             is_blank: true,
+            ends_paragraph: true,
             first: None,
             last: 0,
             lists: Lists::default(),
@@ -79,7 +82,12 @@ impl Extractor {
             let (mut at, mut special) = (self.pos, None);
             let mut blank = self.prose.is_blank;
             let (mut first, mut last) = (None, None);
+            let mut shown = None;
             for byte in self.held.from(self.pos) {
+                shown = if blank { self.shown_line(at, *byte) } else { None };
+                if shown.is_some() {
+                    break;
+                }
                 match byte {
                     b'<' | b'`' | b'\n' => special = Some(*byte),
                     b'~' => special = Some(*byte),
@@ -100,6 +108,9 @@ impl Extractor {
                 self.note(first, last);
             }
             (self.pos, self.prose.is_blank) = (at, blank);
+            if let Some((fence, line)) = shown {
+                return self.begin_shown(fence, line, at);
+            }
             let flow = match special {
                 None => return Flow::More,
                 Some(b'\n') => self.line_end(),
@@ -111,6 +122,14 @@ impl Extractor {
                 return flow;
             }
         }
+    }
+
+    /// Whether the line is only shown that this byte is the first of which is no blank, and where it begins.
+    fn shown_line(&self, at: usize, byte: u8) -> Option<(Fence, usize)> {
+        let line = self.prose.line.filter(|_| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))?;
+        let lead = self.held.slice(line, at);
+        let fence = lines::shown(lead, byte, &self.prose.lists, self.prose.ends_paragraph)?;
+        Some((fence, line))
     }
 
     /// Takes note of text that is not white space.
@@ -134,9 +153,12 @@ impl Extractor {
     }
 
     fn line_end(&mut self) -> Flow {
+        self.prose.ends_paragraph = self.prose.is_blank;
         if let Some(line) = self.prose.line.filter(|_| !self.prose.is_blank) {
             let end = self.pos.min(line + LINE_START);
-            self.prose.lists.pass(self.held.slice(line, end));
+            let text = self.held.slice(line, end);
+            self.prose.ends_paragraph = lines::is_heading(text);
+            self.prose.lists.pass(text);
         }
         self.pos += 1;
         self.prose.line = Some(self.pos);
@@ -208,7 +230,7 @@ impl Extractor {
                 let had_lines = code.iter().rposition(|byte| *byte == b'\n').map(|at| end + at + 1);
                 self.pass(close);
                 self.prose.line = had_lines.or(self.prose.line);
-                self.quoted(&code, place);
+                self.quoted(&code, place, "code");
                 Flow::On
             }
         }
@@ -230,6 +252,9 @@ impl Extractor {
         let mut tag = match self.prose.tag.take() {
             Some(tag) => tag,
             None => {
+                if let Some((line, at)) = self.in_quotation() {
+                    return self.begin_shown(Fence::of_lines(b'>'), line, at);
+                }
                 if self.held.get(self.pos + 1) == Some(b'!') {
                     return self.declaration();
                 }
@@ -264,6 +289,12 @@ impl Extractor {
                 Scan::Whole(end) => return self.start_tag(&tag, end),
             }
         }
+    }
+
+    /// Whether a quotation stands around this, in a list, and where that and its line begin.
+    fn in_quotation(&self) -> Option<(usize, usize)> {
+        let line = self.prose.line.filter(|line| self.pos - line <= LINE_START && !self.prose.is_blank)?;
+        Some((line, line + lines::quotation(self.held.slice(line, self.pos))?))
     }
 
     /// What the name of a tag means. Part of a word, as in `Vec<Search>`, it means what it says or nothing.

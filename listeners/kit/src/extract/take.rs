@@ -9,7 +9,7 @@ use super::events::{Action, Completion, Event, Mend, Mended, Problem, Slug, Span
 use super::graft::{Graft, Scope};
 use super::names::{Known, Meant, Names, Role};
 use super::outline::{Head, Part, inside, parts};
-use super::words::{ambiguous, malformed, unknown_action};
+use super::words::{ambiguous, inexact, malformed, unknown_action};
 use crate::gate::{self, Gate, Step};
 use crate::place::Ruler;
 use crate::{Limits, Payload, Place, characters, namespaces};
@@ -91,11 +91,24 @@ impl<'n> Taking<'n> {
                 self.action(piece, head, known, slip, addressed)
             }
         };
-        if let Err(problem) = taken {
+        if let Err(problem) = taken.and_then(|()| self.exactly(before, slip.is_some(), known.role)) {
             // What was mended on the way to a problem was for nothing.
             self.events.truncate(before);
             self.problem(*problem);
         }
+    }
+
+    /// Refuses what a person must approve, where a name on the way to it was corrected.
+    fn exactly(&self, from: usize, is_slip: bool, role: Role) -> Result<(), Box<Problem>> {
+        let taken = self.events.get(from..).unwrap_or_default();
+        let slip = taken.iter().find_map(|event| match event {
+            Event::Mend(mended) if mended.mend == Mend::Name => Some(mended),
+            _ => None,
+        });
+        // What stands beside one another in the own tag was looked at one by one.
+        let Some(slip) = slip.filter(|_| is_slip || role == Role::Primitive) else { return Ok(()) };
+        let needs = |event: &Event| matches!(event, Event::Action(action) if self.names.needs_approval(&action.payload));
+        if taken.iter().any(needs) { Err(Box::new(inexact(slip))) } else { Ok(()) }
     }
 
     fn mended(&mut self, mend: Mend, place: Place, written: &str, meant: &str) {
@@ -267,14 +280,16 @@ impl<'n> Taking<'n> {
         };
         let scope = piece.scope.inside(head).without_default();
         let mut ruler = Ruler::new(piece.raw.as_bytes());
+        let before = self.events.len();
         for part in parts {
             match part {
                 Part::Text(range) => {
                     let raw = piece.raw.get(range.clone()).unwrap_or_default();
                     let lead = raw.len() - raw.trim_start_matches(characters::is_white).len();
                     let start = beyond(piece.start, ruler.place(range.start + lead));
-                    let end = start.offset + raw.trim_matches(characters::is_white).len();
-                    self.events.push(Event::Prose(Span { start, end }));
+                    let raw = raw.trim_matches(characters::is_white);
+                    let span = Span { start, end: start.offset + raw.len() };
+                    self.events.push(Event::Thought(Box::new(Thought { span, text: decoded(raw) })));
                 }
                 Part::Element(range) => {
                     let start = beyond(piece.start, ruler.place(range.start));
@@ -283,6 +298,11 @@ impl<'n> Taking<'n> {
                     self.element(&child, &Addressed::default(), depth + 1);
                 }
             }
+        }
+        // The own tag is a note, even if there is nothing in it to keep.
+        if self.events.iter().skip(before).all(|event| matches!(event, Event::Thinking(_))) {
+            let span = Span { start: piece.start, end: piece.start.offset };
+            self.events.push(Event::Thought(Box::new(Thought { span, text: String::new() })));
         }
         Ok(())
     }

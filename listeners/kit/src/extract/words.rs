@@ -2,7 +2,7 @@
 //!
 //! Never decides. What was found and its place come in; a problem goes out.
 
-use super::events::{Problem, Slug};
+use super::events::{Mended, Problem, Slug};
 use super::names::{Known, Names};
 use super::outline::Head;
 use super::take::Piece;
@@ -33,6 +33,17 @@ pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Prob
         None => problem.fix("write one of these, or put the markup into backticks if it is only shown"),
     };
     problem.near(near)
+}
+
+/// A name that was corrected, of something that a person must approve: only its exact name will do.
+pub(super) fn inexact(mended: &Mended) -> Problem {
+    let Mended { written, meant, place, .. } = mended;
+    let message = format!("<{written}> is not exactly <{meant}>, and what it asks for needs approval");
+    Problem::new(Slug::UnknownAction, *place, message)
+        .element(written)
+        .expected(format!("<{meant}>"))
+        .fix(format!("write <{meant}> if that was meant"))
+        .near(vec![meant.clone()])
 }
 
 pub(super) fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known]) -> Problem {

@@ -17,6 +17,9 @@ use super::{spelling, unfold};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
+/// What every JSON Schema leaves open.
+pub const ILLEGAL: &str = "text: characters that XML cannot carry, as U+0000";
+
 /// A JSON Schema, and what it leaves open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonSchema {
@@ -46,7 +49,7 @@ pub(super) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     if !parts.is_empty() {
         drawn.insert("$defs".to_owned(), Value::Object(parts));
     }
-    open.push("text: characters that XML cannot carry, as U+0000".to_owned());
+    open.push(ILLEGAL.to_owned());
     JsonSchema { schema: Value::Object(drawn), open }
 }
 

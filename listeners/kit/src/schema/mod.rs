@@ -55,7 +55,7 @@ mod word;
 mod wording;
 
 pub use given::Slip;
-pub use json_schema::JsonSchema;
+pub use json_schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
 
 /// A construct that the profile leaves out, or that is wrong in itself.

@@ -28,7 +28,15 @@ fn started() -> Started {
 
 fn outcome(of: u64, text: &str) -> Outcome {
     let (stop, text) = ("end".into(), text.into());
-    Outcome { of, stop, tokens_in: Some(900), tokens_out: Some(7), money: Money::parse("0.002 USD"), text }
+    Outcome {
+        of,
+        stop,
+        tokens_in: Some(900),
+        tokens_out: Some(7),
+        money: Money::parse("0.002 USD"),
+        text,
+        blobs: Vec::new(),
+    }
 }
 
 fn read(document: &str) -> Word {
@@ -358,7 +366,7 @@ pub(crate) fn entry() -> impl Strategy<Value = Entry> {
         ),
         (any::<u64>(), word, number(), number(), money(), crate::reply::words()).prop_map(
             |(of, stop, tokens_in, tokens_out, money, text)| {
-                Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text })
+                Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() })
             }
         ),
     ]

@@ -47,5 +47,5 @@ fn ends(of: u64, dice: &mut Dice) -> Entry {
     let tokens_in = known.then(|| dice.between(1, 50));
     let money = Money::parse("0.002 USD").filter(|_| known);
     let (stop, text) = ("end".to_owned(), "so".to_owned());
-    Entry::Result(Outcome { of, stop, tokens_in, tokens_out: tokens_in, money, text })
+    Entry::Result(Outcome { of, stop, tokens_in, tokens_out: tokens_in, money, text, blobs: Vec::new() })
 }

@@ -90,3 +90,35 @@ fn e4_an_answer_from_which_nothing_is_taken_says_why() {
         }
     }
 }
+
+#[test]
+fn e3_indented_code_and_quotations_are_shown_and_not_executed() {
+    let action = "<search><query>x</query></search>";
+    for shown in [
+        format!("So:\n\n    {action}\n"),
+        format!("So:\n\n\t{action}\n"),
+        format!("# So\n    {action}\n"),
+        format!("    {action}"),
+        format!("So:\n> {action}\n"),
+        format!(">{action}"),
+        format!("> I would write {action} here.\n"),
+        format!("- > {action}\n"),
+        format!("> {}\n", action.replace("<query>", "\n> <query>")),
+        format!("So:\n\n    > {action}\n"),
+    ] {
+        let (mends, problems, taken) = counted(&shown);
+        assert_eq!((mends, taken), (vec![], 0), "{shown}");
+        assert!(problems.contains(&Slug::ActionInQuotedText), "{shown}: {problems:?}");
+    }
+    // These are no code and no quotation.
+    for run in [
+        format!("So:\n    {action}\n"),
+        format!("- So:\n\n  {action}\n"),
+        format!("1. So:\n\n    {action}\n"),
+        format!("> quoted\n\n{action}"),
+        format!("if a > b then\n{action}"),
+        format!("   {action}"),
+    ] {
+        assert_eq!(counted(&run), (vec![], vec![], 1), "{run}");
+    }
+}

@@ -125,6 +125,7 @@ pub(super) fn entry(id: u64, written: &Written) -> Said {
             tokens_out: tokens.map(|(_, wrote)| wrote),
             money: cost.as_ref().map(money),
             text: "so".to_owned(),
+            blobs: Vec::new(),
         }),
     };
     Said::Journal { id, entry: Ok(entry) }
