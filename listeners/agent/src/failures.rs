@@ -89,6 +89,11 @@ pub const FAILURES: &[Failure] = &[
         "Your action stood in a wrapper, which was taken off. Write it alone.",
     ),
     row(
+        "verbatim-text",
+        Weight::Normal,
+        "The text of your action held an unescaped < or &. It was executed with the text as you wrote it.",
+    ),
+    row(
         "action-in-quoted-text",
         Weight::Normal,
         "Your answer held an action inside quoted text or code; it was not executed. Write it as an element of its own.",

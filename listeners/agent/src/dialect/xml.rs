@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole_kit::extract::{
     Action, Completion, Event, Extractor, Known, Mend, Mended, Names, Problem, Role, Stop,
 };
+use systole_kit::schema::Texts;
 use systole_kit::{Payload, namespaces};
 
 use super::{Act, Taken, final_in_words, report};
@@ -74,10 +75,15 @@ fn is_ending(action: &Action) -> bool {
 fn names(agent: &Agent, contracts: &Contracts) -> Names {
     let own = ["https://xml-pipeline.org/ns/", &agent.name, "/v1"].concat();
     let mut names = Names::new().with(Known::new(Role::Own, &own, &agent.name));
-    names = names.with(Known::new(Role::Primitive, namespaces::CORE, "final-report"));
+    if contracts.text_final().is_some() || contracts.finals.is_empty() {
+        names = names.with_text_result();
+    }
+    let report = Known::new(Role::Primitive, namespaces::CORE, "final-report");
+    names = names.with(report.with_texts(Some(Texts::text())));
     // A plan is known to every extractor.
     for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
-        names = names.with(Known::new(Role::Primitive, primitive.namespace, primitive.local));
+        let known = Known::new(Role::Primitive, primitive.namespace, primitive.local);
+        names = names.with(known.with_texts(primitive.texts()));
     }
     for known in &contracts.finals {
         names = names.with(of(Role::Returns, known));
@@ -104,6 +110,7 @@ fn fits(contracts: &Contracts, event: &Event) -> bool {
 
 fn of(role: Role, known: &crate::contracts::Known) -> Known {
     let made = Known::new(role, &known.element.ns, &known.element.local);
+    let made = made.with_texts(known.model.texts(&known.element.local));
     let made = if known.is_qualified() { made } else { made.unqualified() };
     if known.has_attribute("to") { made.with_own_to() } else { made }
 }
@@ -217,6 +224,9 @@ fn own_report(payload: Payload) -> Option<Payload> {
 fn mend_told(mended: &Mended) -> String {
     match mended.mend {
         Mend::EndTag => [&mended.meant, " was added at its end."].concat(),
+        Mend::Verbatim => {
+            format!("It is the text of <{}> at line {}.", mended.written, mended.place.line)
+        }
         _ => ["It was written <", &mended.written, ">, and taken for <", &mended.meant, ">."].concat(),
     }
 }
