@@ -76,9 +76,8 @@ impl Contracts {
     /// Whether a schema has judged every element of a payload: none came in by a wildcard.
     pub(crate) fn have_judged(&self, payload: &systole_kit::Payload) -> bool {
         let known = self.judged.iter().filter(|known| known.element == *payload.name());
-        let judges = |model: &Model| {
-            model.explain(payload.bytes()).is_none() && model.declares_all(payload.bytes())
-        };
+        let judges =
+            |model: &Model| model.explain(payload.bytes()).is_none() && model.declares_all(payload.bytes());
         known.into_iter().any(|known| judges(&known.model))
     }
 

@@ -26,8 +26,7 @@ pub(super) fn messages(
 ) -> Vec<Message> {
     match happened {
         Happened::Request { from, payload } => {
-            let (from, inside) =
-                (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
+            let (from, inside) = (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
         }

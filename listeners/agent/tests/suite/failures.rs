@@ -122,7 +122,7 @@ fn e8_the_table_names_each_failure_once() {
     slugs.sort_unstable();
     let all = slugs.len();
     slugs.dedup();
-    assert_eq!((slugs.len(), all), (28, 28));
+    assert_eq!((slugs.len(), all), (29, 29));
 }
 
 /// Answers in `xml` of which nothing can be made, each with what it is told as.
@@ -134,7 +134,7 @@ const UNUSABLE: &[(&str, &str, &str)] = &[
         "Your answer held reasoning and no action.",
     ),
     ("prose-only", "It is in auth.rs.", "Text outside of the tags reaches nobody."),
-    ("malformed", "<thinking>x</thinking><search><query>a < b</query></search>", "Malformed XML"),
+    ("malformed", "<thinking>x</thinking><search><query>a < b &amp; c</query></search>", "Malformed XML"),
     ("unknown-action", "<thinking>x</thinking>\n<fetch><url>u</url></fetch>", "Unknown tool"),
     (
         "action-in-quoted-text",

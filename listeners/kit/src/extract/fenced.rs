@@ -130,8 +130,7 @@ impl Extractor {
                 !matches!(self.names.role(&local), Some(Role::Thinking | Role::Thought))
             }
         };
-        let last =
-            if tag.empty { Some(end) } else { self.last_of(name, end, &held) };
+        let last = if tag.empty { Some(end) } else { self.last_of(name, end, &held) };
         is_action && last == Some(code.len())
     }
 

@@ -89,7 +89,9 @@ impl Origin {
     /// A part of the markup as it was written.
     pub(super) fn written(&self, span: Span) -> &str {
         let from = self.start.offset;
-        self.raw.get(span.start.offset.saturating_sub(from)..span.end.saturating_sub(from)).unwrap_or_default()
+        self.raw
+            .get(span.start.offset.saturating_sub(from)..span.end.saturating_sub(from))
+            .unwrap_or_default()
     }
 
     /// The way back of an element inside the edited markup, through these edits as well.
@@ -99,14 +101,12 @@ impl Origin {
         let base = inner.start.offset - self.start.offset;
         let at = |edited: usize| self.of_edited(base + edited).offset - span.start.offset;
         let own = self.edits.iter().filter(|edit| edit.part.start >= from && edit.part.end <= to);
-        let own = own.map(|edit| Edit {
-            part: edit.part.start - from..edit.part.end - from,
-            with: edit.with.clone(),
-        });
-        let inside = inner.edits.iter().map(|edit| Edit {
-            part: at(edit.part.start)..at(edit.part.end),
-            with: edit.with.clone(),
-        });
+        let own = own
+            .map(|edit| Edit { part: edit.part.start - from..edit.part.end - from, with: edit.with.clone() });
+        let inside = inner
+            .edits
+            .iter()
+            .map(|edit| Edit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
         let mut edits: Vec<Edit> = own.chain(inside).collect();
         edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
         let raw = Arc::from(self.written(span));

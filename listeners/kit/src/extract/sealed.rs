@@ -4,12 +4,12 @@
 //! Never sends an action whose end may have been text. A block with its text comes in; events wait until the answer
 //! has ended, and go out then.
 
+use super::Extractor;
 use super::events::{Event, Mend, Mended, Problem, Slug, Stop};
 use super::graft::Scope;
 use super::origin::Origin;
 use super::take::{Piece, Taking};
 use super::verbatim::{self, Element, FIX, Taken};
-use super::Extractor;
 use crate::Place;
 
 /// A block after which nothing is executed.
@@ -54,7 +54,11 @@ impl Extractor {
             _ => None,
         });
         if let (Some(repair), Some(element)) = (repair, elements.first()) {
-            let what = if repair == Mend::Wrapper { "the element stands in a wrapper" } else { "a name is misspelt" };
+            let what = if repair == Mend::Wrapper {
+                "the element stands in a wrapper"
+            } else {
+                "a name is misspelt"
+            };
             let problem = verbatim::combined(&element.name, piece.at(element.raw), what);
             return self.emit(problem.into());
         }
@@ -65,7 +69,8 @@ impl Extractor {
         for event in events {
             let (start, stop) = extent(&event);
             let is_last = is_over && is_act(&event);
-            while let Some((name, place)) = told.next_if(|(_, place)| is_kept(&event) && place.offset < stop) {
+            while let Some((name, place)) = told.next_if(|(_, place)| is_kept(&event) && place.offset < stop)
+            {
                 let (written, meant) = ((*name).to_owned(), "text".to_owned());
                 let mended = Mended { mend: Mend::Verbatim, place: *place, written, meant };
                 self.emit(Event::Mend(Box::new(mended)));
@@ -97,9 +102,9 @@ impl Extractor {
         for event in std::mem::take(&mut self.late) {
             let start = extent(&event).0;
             let is_over = start.offset >= last;
-            let of = doubts.iter().find(|(_, sealed)| {
-                (sealed.start.offset..sealed.end).contains(&start.offset) && !is_over
-            });
+            let of = doubts
+                .iter()
+                .find(|(_, sealed)| (sealed.start.offset..sealed.end).contains(&start.offset) && !is_over);
             match (event, of) {
                 (Event::Mend(_), _) if is_over => {}
                 (event, _) if is_over && is_act(&event) => self.deliver(not_executed(start)),
@@ -120,7 +125,8 @@ impl Extractor {
         for element in &sealed.elements {
             let name = &element.name;
             let (slug, place, message) = if stop != Stop::End {
-                let message = format!("the answer was cut off, so where the text of <{name}> ends is not certain");
+                let message =
+                    format!("the answer was cut off, so where the text of <{name}> ends is not certain");
                 (Slug::TruncatedStructure, sealed.start, message)
             } else if let Some(at) = verbatim::unmatched(&self.held, element.end, name) {
                 let line = self.held.place(at).line;

@@ -78,7 +78,9 @@ pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
 /// Text that is not escaped, beside something else that would have to be repaired.
 pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
     let message = format!("the text of <{element}> holds an unescaped < or &, and {what}");
-    Problem::new(Slug::Malformed, place, message).element(element).fix(format!("{FIX}, and correct the other"))
+    Problem::new(Slug::Malformed, place, message)
+        .element(element)
+        .fix(format!("{FIX}, and correct the other"))
 }
 
 /// The first end tag of an element that has no start tag from `from` on.
@@ -132,7 +134,9 @@ impl Walk<'_> {
     fn block(&mut self) -> Result<(), Stopped> {
         let mut at = 0;
         while let Some(less) = self.held.find(at, |byte| byte == b'<') {
-            if let Some(end) = self.aside(less, "<!--", "-->").or_else(|| self.aside(less, "<![CDATA[", "]]>")) {
+            if let Some(end) =
+                self.aside(less, "<!--", "-->").or_else(|| self.aside(less, "<![CDATA[", "]]>"))
+            {
                 at = end;
                 continue;
             }
@@ -186,7 +190,9 @@ impl Walk<'_> {
                 None if self.raw.get(less..).is_some_and(|rest| rest.starts_with("<![CDATA[")) => {
                     return Err(Stopped::Open(name.to_owned()));
                 }
-                Some((tag, end)) if tag.closes && tag.name(&self.held) == name.as_bytes() => break (less, end),
+                Some((tag, end)) if tag.closes && tag.name(&self.held) == name.as_bytes() => {
+                    break (less, end);
+                }
                 _ => {}
             }
         };
@@ -205,7 +211,8 @@ impl Walk<'_> {
             return Err(Stopped::Refused(Box::new(self.refused(name, from + first, message).fix(fix))));
         }
         if let Some((at, tag)) = self.tag_in(name, from, to) {
-            let message = format!("<{tag}> stands in the text of <{name}>, so where that text ends is not certain");
+            let message =
+                format!("<{tag}> stands in the text of <{name}>, so where that text ends is not certain");
             return Err(Stopped::Refused(Box::new(self.refused(name, at, message).fix(FIX))));
         }
         let signs = content.match_indices(['<', '>', '&', '\r']);

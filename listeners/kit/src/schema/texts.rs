@@ -48,7 +48,8 @@ impl Texts {
     /// An element that holds one kind of child element.
     #[must_use]
     pub fn holding(name: &str, child: Self) -> Self {
-        let root = Node { kind: Kind::Other, children: BTreeMap::from([(name.to_owned(), (Arc::from(""), 1))]) };
+        let root =
+            Node { kind: Kind::Other, children: BTreeMap::from([(name.to_owned(), (Arc::from(""), 1))]) };
         let moved = child.nodes.into_iter().map(|mut node| {
             node.children.values_mut().for_each(|(_, at)| *at += 1);
             node

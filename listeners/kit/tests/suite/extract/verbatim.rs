@@ -55,7 +55,8 @@ fn e21_each_text_of_an_action_is_taken_and_each_is_recorded() {
     let (actions, mends, _) =
         found("<str_replace path='a'><old_str>a && b</old_str><new_str>b < a</new_str></str_replace>");
     assert_eq!((actions.len(), mends), (1, vec![Mend::Verbatim, Mend::Verbatim]));
-    let (actions, ..) = found("<todo-until condition='x'><step done='false'>make && test</step></todo-until>");
+    let (actions, ..) =
+        found("<todo-until condition='x'><step done='false'>make && test</step></todo-until>");
     assert_eq!(actions.len(), 1);
     for around in [
         "<researcher><thought>a && b</thought><shell>a && b</shell></researcher>",
@@ -69,7 +70,8 @@ fn e21_each_text_of_an_action_is_taken_and_each_is_recorded() {
 
 #[test]
 fn e21_a_result_is_taken_as_written() {
-    let events = whole("<attempt_completion><result>Run a && b, then <b>c</b>.</result></attempt_completion>");
+    let events =
+        whole("<attempt_completion><result>Run a && b, then <b>c</b>.</result></attempt_completion>");
     let text = events.iter().find_map(|event| match event {
         Event::Completion(it) => it.text.clone(),
         _ => None,
@@ -77,7 +79,11 @@ fn e21_a_result_is_taken_as_written() {
     assert_eq!(text.as_deref(), Some("Run a && b, then <b>c</b>."));
     // Markup that can be read is the text as it stands.
     let events = whole("<attempt_completion><result>Fish &amp; <b>c</b></result></attempt_completion>");
-    assert!(events.iter().any(|event| matches!(event, Event::Completion(it) if it.markup == "Fish &amp; <b>c</b>")));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(event, Event::Completion(it) if it.markup == "Fish &amp; <b>c</b>"))
+    );
 }
 
 #[test]
@@ -113,7 +119,10 @@ fn e21_what_leaves_the_end_of_a_text_open_is_refused() {
         "<create_file path=\"a&b\">x</create_file>",
     ] {
         let (actions, mends, problems) = found(answer);
-        assert!(actions.is_empty() && mends.is_empty() && !problems.is_empty(), "{answer}: {actions:?} {mends:?}");
+        assert!(
+            actions.is_empty() && mends.is_empty() && !problems.is_empty(),
+            "{answer}: {actions:?} {mends:?}"
+        );
     }
 }
 
@@ -131,7 +140,11 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
     ] {
         let (actions, mends, problems) = found(&answer);
         assert_eq!((actions.len(), &*actions[0].written), (1, "shell"), "{answer}");
-        assert_eq!((mends, problems.contains(&Slug::TooManyActions)), (vec![Mend::Verbatim], true), "{answer}");
+        assert_eq!(
+            (mends, problems.contains(&Slug::TooManyActions)),
+            (vec![Mend::Verbatim], true),
+            "{answer}"
+        );
     }
     for answer in [
         format!("<shell>a && </shell>{pay}</shell>"),
@@ -157,7 +170,10 @@ fn e21_nothing_runs_before_the_stream_ends_and_nothing_of_a_cut_one() {
     for stop in [Stop::Length, Stop::Broken] {
         for at in 0..=answer.len() {
             let events = settled(extracted([&answer.as_bytes()[..at]], stop).0);
-            assert!(!events.iter().any(|event| matches!(event, Event::Action(_) | Event::Mend(_))), "{events:?}");
+            assert!(
+                !events.iter().any(|event| matches!(event, Event::Action(_) | Event::Mend(_))),
+                "{events:?}"
+            );
         }
     }
     let mut extractor = systole_kit::extract::Extractor::new(super::names(), systole_kit::Limits::default());
@@ -170,14 +186,17 @@ fn e21_nothing_runs_before_the_stream_ends_and_nothing_of_a_cut_one() {
 
 #[test]
 fn e21_places_of_a_refusal_point_into_the_text_of_the_model() {
-    let answer = "So:\n<str_replace path=\"a\"><old_str>a && b\n< c</old_str> <new_str>&& d</new_str></str_replace>";
+    let answer =
+        "So:\n<str_replace path=\"a\"><old_str>a && b\n< c</old_str> <new_str>&& d</new_str></str_replace>";
     let (actions, ..) = found(answer);
     let [action] = actions.as_slice() else { panic!("one action: {:?}", whole(answer)) };
     let place = action.origin.place_of("/str_replace/new_str").expect("a place");
     assert_eq!((place.line, place.column), (3, 15));
     assert_eq!(&answer[place.offset..place.offset + 9], "<new_str>");
     let payload = std::str::from_utf8(action.payload.bytes()).expect("text").to_owned();
-    for (what, of) in [("&amp; d", "& d<"), ("&lt; c", "< c"), ("</old_str>", "</old_str>"), ("amp; b", "& b")] {
+    for (what, of) in
+        [("&amp; d", "& d<"), ("&lt; c", "< c"), ("</old_str>", "</old_str>"), ("amp; b", "& b")]
+    {
         let place = action.origin.place(payload.find(what).expect("it is there"));
         assert!(answer[place.offset..].starts_with(of), "{what}: {place:?} {payload}");
     }
@@ -201,7 +220,7 @@ fn naive(answer: &str) -> Naive {
         if let Some(after) = rest.strip_prefix("</shell>") {
             break after;
         }
-        let Some(next) = rest.chars().next() else { return Naive::Refused };
+        let Some(next) = rest.chars().next() else { return if raw { Naive::Refused } else { Naive::Plain } };
         let mut length = next.len_utf8();
         if let Some(inside) = rest.strip_prefix("<![CDATA[") {
             let Some(end) = inside.find("]]>") else { return Naive::Plain };
@@ -216,7 +235,9 @@ fn naive(answer: &str) -> Naive {
         rest = &rest[length..];
     };
     let known = ["shell", "search", "ask", "thinking"];
-    let tags = |name: &str| [format!("<{name}>"), format!("</{name}>"), format!("<{name}/>"), format!("<{name} x=\"1\">")];
+    let tags = |name: &str| {
+        [format!("<{name}>"), format!("</{name}>"), format!("<{name}/>"), format!("<{name} x=\"1\">")]
+    };
     let has_tag = known.iter().flat_map(|name| tags(name)).any(|tag| value.contains(&tag));
     let mut depth = 0;
     for at in 0..after.len() {
@@ -238,10 +259,52 @@ fn naive(answer: &str) -> Naive {
 }
 
 const PARTS: &[&str] = &[
-    "&", "&&", "<", " < ", ">", "<b>", "</b>", "<b", "<br/>", "</", "/>", "<shell>", "</shell>", "<shell x=\"1\">",
-    "<shell/>", "<search>", "</search>", "<query>", "</query>", "<thinking>", "</thinking>", "<ask>", "</ask>", "&amp;",
-    "&lt;", "&#65;", "&#x41;", "&nbsp;", "&amp", "<![CDATA[", "]]>", "<!--", "-->", "<!DOCTYPE x>", "<?php", "?>", "=\"",
-    "\"", "'", "\n", " ", "a", "\u{e9}", "limit", ";", "#",
+    "&",
+    "&&",
+    "<",
+    " < ",
+    ">",
+    "<b>",
+    "</b>",
+    "<b",
+    "<br/>",
+    "</",
+    "/>",
+    "<shell>",
+    "</shell>",
+    "<shell x=\"1\">",
+    "<shell/>",
+    "<search>",
+    "</search>",
+    "<query>",
+    "</query>",
+    "<thinking>",
+    "</thinking>",
+    "<ask>",
+    "</ask>",
+    "&amp;",
+    "&lt;",
+    "&#65;",
+    "&#x41;",
+    "&nbsp;",
+    "&amp",
+    "<![CDATA[",
+    "]]>",
+    "<!--",
+    "-->",
+    "<!DOCTYPE x>",
+    "<?php",
+    "?>",
+    "=\"",
+    "\"",
+    "'",
+    "\n",
+    " ",
+    "a",
+    "\u{e9}",
+    "limit",
+    ";",
+    "#",
 ];
 
 proptest! {
