@@ -312,8 +312,12 @@ fn no_key_is_accepted_and_ignored() {
         let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
         // A payload may be a value, a map or a list; a list needs a type.
         let is_payload = key.path == "payloads.NAME";
+        // A section of a prompt may be any of the three; the entries of its list are texts.
+        let is_section = key.path == "agents.NAME.prompt.NAME";
         let wrong = if is_payload {
             "[]"
+        } else if is_section {
+            "[{wrong: kind}]"
         } else if is_map {
             "[wrong]"
         } else {

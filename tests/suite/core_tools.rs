@@ -52,8 +52,8 @@ fn shown(folder: &Path, command: &str) -> String {
 
 /// The lines of the section about core tools: a line and an example each.
 fn section(prompt: &str) -> Vec<(String, String)> {
-    let section = prompt.split("# Core tools\n\n").nth(1).expect("it stands in the prompt");
-    let lines: Vec<&str> = section.split("\n\n").next().unwrap().lines().collect();
+    let section = prompt.split("<core_tools>\n").nth(1).expect("it stands in the prompt");
+    let lines: Vec<&str> = section.split("\n</core_tools>").next().unwrap().lines().collect();
     let pair = |pair: &[&str]| {
         let name = pair[0].strip_prefix("- <").and_then(|line| line.split_once(">: ")).unwrap().0;
         (name.to_owned(), pair[1].strip_prefix("  Example: ").unwrap().to_owned())

@@ -89,6 +89,7 @@ mod permissions;
 mod plain_words;
 mod program;
 mod promises;
+mod prompt_files;
 mod proxy;
 mod pump;
 mod pumps;

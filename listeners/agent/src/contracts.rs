@@ -35,6 +35,8 @@ pub(crate) struct Contracts {
     pub(crate) actions: Vec<Action>,
     /// What answers a call.
     pub(crate) finals: Vec<Known>,
+    /// What reaches the agent only after a schema has judged it: its requests, and what its peers answer.
+    judged: Vec<Known>,
 }
 
 /// A schema that cannot be read, though the organism's file was checked.
@@ -50,8 +52,10 @@ pub struct Unreadable {
 impl Contracts {
     pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
         let shelf = Shelf::new(agent);
-        let mut contracts = Self { actions: Vec::new(), finals: shelf.all(&agent.returns)? };
+        let judged = shelf.all(&agent.accepts)?;
+        let mut contracts = Self { actions: Vec::new(), finals: shelf.all(&agent.returns)?, judged };
         for peer in &agent.peers {
+            contracts.judged.extend(shelf.all(&peer.returns)?);
             for taken in &peer.accepts {
                 let same = |action: &&mut Action| action.known.element == taken.element;
                 if let Some(action) = contracts.actions.iter_mut().find(same) {
@@ -72,6 +76,14 @@ impl Contracts {
     pub(crate) fn has(&self, local: &str) -> bool {
         let actions = self.actions.iter().map(|action| &action.known);
         actions.chain(&self.finals).any(|known| &*known.element.local == local)
+    }
+
+    /// Whether a schema has judged every element of a payload: none came in by a wildcard.
+    pub(crate) fn have_judged(&self, payload: &systole_kit::Payload) -> bool {
+        let known = self.judged.iter().filter(|known| known.element == *payload.name());
+        let judges =
+            |model: &Model| model.explain(payload.bytes()).is_none() && model.declares_all(payload.bytes());
+        known.into_iter().any(|known| judges(&known.model))
     }
 
     /// The answers whose content is only text, so that a result in words fills them.

@@ -98,6 +98,11 @@ pub const FAILURES: &[Failure] = &[
         "The code fence around your action was removed, and the action was executed. Do not send it again; write later ones without a fence.",
     ),
     row(
+        "verbatim-text",
+        Weight::Normal,
+        "The text of your action held an unescaped < or &. It was executed with the text as you wrote it.",
+    ),
+    row(
         "action-in-quoted-text",
         Weight::Normal,
         "An action inside quoted text or code was not executed. If you meant it, write it as an element outside of them.",

@@ -25,3 +25,4 @@ mod viewing;
 pub use agent::Agent;
 pub use contracts::Unreadable;
 pub use guard::{Measured, measure};
+pub use prompt::sections;

@@ -44,6 +44,12 @@ fn described(key: &Key) -> Value {
     schema
 }
 
+/// A text, or several; what stands in a list is read as text as well.
+fn lines() -> Value {
+    json!({"type": ["string", "number", "boolean", "null", "array"],
+           "items": {"type": ["string", "number", "boolean", "null"]}})
+}
+
 fn form(key: &Key) -> Value {
     // A plain number or `true` is a text to the loader, and to an editor is not.
     let text = json!({"type": ["string", "number", "boolean"], "minLength": 1});
@@ -68,9 +74,8 @@ fn form(key: &Key) -> Value {
         Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),
         Form::Name(pattern) => json!({"type": ["string", "boolean"], "pattern": pattern}),
         Form::Amount(pattern) => json!({"type": ["string", "number"], "pattern": pattern, "minimum": 0}),
-        // A text, or several; what stands in a list is read as text as well.
-        Form::Lines => json!({"type": ["string", "number", "boolean", "null", "array"],
-                              "items": {"type": ["string", "number", "boolean", "null"]}}),
+        Form::Lines => lines(),
+        Form::LinesOrMap => json!({"anyOf": [lines(), map(key.path)]}),
         Form::Anything => json!({}),
         Form::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
     }

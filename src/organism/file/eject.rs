@@ -212,6 +212,10 @@ impl Shelf for With<'_> {
         self.shelf.read(name)
     }
 
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        self.shelf.prompt(name)
+    }
+
     fn house(&self) -> [Schema; 2] {
         self.shelf.house()
     }

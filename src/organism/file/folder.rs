@@ -60,6 +60,14 @@ impl Shelf for Folder {
         read.map(Some).map_err(|unread| Absent { why: [name, ": ", &unread.why].concat(), mend: None })
     }
 
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        let read = bounded(&self.path.join(name)).map_err(|unread| Absent {
+            why: format!("{name}: {}", unread.why),
+            mend: unread.is_large.then(|| format!("a text of {} bytes at most", limits::CONFIG_FILE_BYTES)),
+        });
+        read.map(Into::into)
+    }
+
     fn shown(&self, name: &str) -> String {
         self.as_typed.join(name).display().to_string()
     }

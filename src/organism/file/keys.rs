@@ -58,6 +58,8 @@ pub enum Form {
     Amount(&'static str),
     /// One value or a list of values, any of which may be empty.
     Lines,
+    /// The same, or a map.
+    LinesOrMap,
     /// Anything that YAML has.
     Anything,
 }
@@ -248,7 +250,8 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.output.format", "text", "`json`, `markdown` or `text`").of(Form::Words(&["json", "markdown", "text"])),
     key("agents.NAME.output.schema", "none", "a JSON Schema that a final in `json` must follow, a path from this file's folder").of(TEXT),
     key("agents.NAME.prompt", "none", "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other").of(Form::Names("^[a-z][a-z0-9_-]{0,62}$")),
-    key("agents.NAME.prompt.NAME", "none", "a section: a text, or a list of texts").of(Form::Lines),
+    key("agents.NAME.prompt.NAME", "none", "a section: a text, a list of texts, or a file").of(Form::LinesOrMap),
+    key("agents.NAME.prompt.NAME.file", "required", "a file with the text in UTF-8, a path from this file's folder; its text is part of the configuration").of(TEXT),
     key("agents.NAME.schema", "none", "an XSD that declares its payloads, as for a listener").of(TEXT),
     key("agents.NAME.accepts", "[ask] of talk", "payloads that it takes as requests, by local name").of(SET),
     key("agents.NAME.returns", "[answer] of talk", "payloads that answer a call to it, by local name").of(SET),

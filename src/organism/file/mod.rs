@@ -198,7 +198,8 @@ fn check(
     if root.is_empty() && desk.is_clean() {
         return Err(empty(file));
     }
-    let Some(declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
+    let Some(mut declared) = declared::read(&mut desk, &root) else { return Err(desk.refused()) };
+    let prompts = prompt::fetch(&mut desk, &mut declared, shelf);
     let composed = compose::compose(&mut desk, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut desk, &declared, &composed.collected, lies, directory);
@@ -208,13 +209,14 @@ fn check(
     let thinking = minds::resolve(&mut desk, &declared, &composed, shelf);
     // What was taken once is read back as it is.
     if !is_stored && desk.is_clean() {
+        prompt::check(&mut desk, &declared, &thinking.agents);
         windows::check(&mut desk, &declared, &thinking);
     }
     let (Some(organism), true) = (declared.name.clone(), desk.is_clean()) else {
         return Err(desk.refused());
     };
     let warnings = meaning::warnings(&desk, &declared, &composed, thinking.warnings);
-    let source = source::write(&text, settings, &composed.collected.schemas);
+    let source = source::write(&text, settings, &[&composed.collected.schemas, &prompts]);
     let composition = Composition {
         organism,
         hash: Digest::of(&source),

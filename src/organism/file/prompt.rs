@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
+use systole_agent::sections;
 use systole_agent::spec::{self, Dialect};
 use systole_kit::schema::{is_slip, nearest};
 use systole_kit::writer::visible;
@@ -14,10 +16,13 @@ use super::agents::Mind;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::diagnostic::Diagnostic;
+use super::schemas::{Absent, Shelf};
+use super::source::PROMPTS;
 use super::stretch;
-use super::value::{self, At, joined};
+use super::value::{self, At, fields, joined};
 use super::yaml::{Entry, Node, Span, Value};
 use crate::words::codes::Code;
+use crate::words::composition::Schema;
 
 /// A section as it stands in the file.
 #[derive(Clone)]
@@ -27,6 +32,8 @@ pub(super) struct Section {
     /// One text, or the entries of a list.
     lines: Vec<At<String>>,
     is_list: bool,
+    /// The file that holds the text.
+    file: Option<At<String>>,
 }
 
 /// Sections that an agent makes itself, under every name that people give them.
@@ -64,11 +71,20 @@ fn section(desk: &mut Desk, entry: &Entry, path: &str) -> Option<Section> {
     }
     let path = joined(path, key);
     let is_list = matches!(entry.value.value, Value::List(_));
+    if let Value::Map(entries) = &entry.value.value
+        && entries.iter().any(|entry| entry.key == "file")
+    {
+        let own = fields(desk, &entry.value, entry.at, "agents.NAME.prompt.NAME", &path)?;
+        let file = own.need(desk, "file", "file: PATH, from this file's folder");
+        let file = file.and_then(|(node, path)| value::text(desk, node, &path));
+        let key = At { at: entry.at, value: entry.key.clone() };
+        return Some(Section { key, lines: Vec::new(), is_list, file });
+    }
     let lines = match &entry.value.value {
         Value::List(items) => items.iter().filter_map(|item| line(desk, item, &path)).collect(),
         _ => line(desk, &entry.value, &path).into_iter().collect(),
     };
-    Some(Section { key: At { at: entry.at, value: entry.key.clone() }, lines, is_list })
+    Some(Section { key: At { at: entry.at, value: entry.key.clone() }, lines, is_list, file: None })
 }
 
 /// A text of a section, which may be empty: that is warned of and hinders nothing.
@@ -78,14 +94,89 @@ fn line(desk: &mut Desk, node: &Node, path: &str) -> Option<At<String>> {
         Value::Nothing => Some(At { at: node.span, value: String::new() }),
         Value::Told => None,
         Value::List(_) | Value::Map(_) => {
-            let mend = "a text or a list of texts; quotes around one that has `: ` or begins with [ or {";
+            let mend = "a text, a list of texts, or {file: PATH}; quotes around one that has `: ` or begins with [ or {";
             value::wrong_kind(desk, node, path, "a text", mend);
             None
         }
     }
 }
 
+/// Reads the files that sections name, and gives each once, as the configuration keeps it.
+pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf) -> Vec<Schema> {
+    let mut kept: Vec<Schema> = Vec::new();
+    for party in &mut declared.parties {
+        let path = format!("{}.prompt", party.path());
+        for section in party.mind.iter_mut().flat_map(|mind| &mut mind.prompt) {
+            let Some(file) = section.file.clone() else { continue };
+            let name = format!("{PROMPTS}{}", file.value);
+            let known = kept.iter().find(|text| text.name == name).map(|text| Ok(Arc::clone(&text.text)));
+            let read = known.unwrap_or_else(|| shelf.prompt(&file.value)).and_then(|bytes| {
+                let text =
+                    std::str::from_utf8(&bytes).map(|text| text.trim_start_matches('\u{feff}').to_owned());
+                let why = |_| Absent { why: format!("{}: it is not UTF-8", file.value), mend: None };
+                text.map(|text| (bytes, text)).map_err(why)
+            });
+            match read {
+                Ok((bytes, text)) => {
+                    section.lines = vec![At { at: file.at, value: text }];
+                    if !kept.iter().any(|text| text.name == name) {
+                        kept.push(Schema { name, text: bytes });
+                    }
+                }
+                Err(Absent { why, mend }) => {
+                    let told = format!("{path}.{}.file: {why}", section.key.value);
+                    let mend = mend
+                        .unwrap_or_else(|| "the path of a text in UTF-8, from this file's folder".to_owned());
+                    desk.tell(Code::ConfigUnreadable, file.at, &told, Some(&mend));
+                }
+            }
+        }
+    }
+    kept
+}
+
+/// Refuses sections that a model would take for something else, or that do not end where they seem to.
+pub(super) fn check(desk: &mut Desk, declared: &Declared, agents: &[spec::Agent]) {
+    for party in &declared.parties {
+        let Some(mind) = &party.mind else { continue };
+        let Some(agent) = agents.iter().find(|agent| agent.name == party.key.value) else { continue };
+        for section in &mind.prompt {
+            let path = format!("{}.prompt.{}", party.path(), section.key.value);
+            if sections::is_taken(agent, &section.key.value) {
+                let told = format!(
+                    "{path}: `{}` is the name of an element that means something else",
+                    section.key.value
+                );
+                desk.tell(Code::ConfigValue, section.key.at, &told, Some("another name for the section"));
+            }
+            for line in &section.lines {
+                if let Some(part) = sections::end_tag(agent, &line.value) {
+                    let tag = line.value.get(part.clone()).unwrap_or_default();
+                    let told = format!(
+                        "{path}: {}`{tag}` ends a section of the prompt",
+                        section.place(&line.value, part.start)
+                    );
+                    // For a text of another file this is the name of the file.
+                    let at = stretch::within(&desk.text(), line.at, &line.value, &part);
+                    desk.tell(
+                        Code::ConfigValue,
+                        at,
+                        &told,
+                        Some("the text without the tag, or another name for the section"),
+                    );
+                }
+            }
+        }
+    }
+}
+
 impl Section {
+    /// Where an offset of the text is, if that comes from a file.
+    fn place(&self, text: &str, at: usize) -> String {
+        let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        self.file.as_ref().map(|file| format!("{}, line {line}: ", file.value)).unwrap_or_default()
+    }
+
     fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.value.trim().is_empty())
     }
@@ -151,7 +242,10 @@ impl Lint<'_> {
                     let words = [&path, ": an entry is empty, so that it is left out"].concat();
                     self.warn(line.at, &words, "a text, or leave the entry out");
                 }
-                self.text(line, &path, markup(mind.dialect));
+                match &section.file {
+                    None => self.text(line, &path, markup(mind.dialect)),
+                    Some(file) => self.text(line, &format!("{path}: {}", file.value), markup(mind.dialect)),
+                }
             }
         }
         let has = |name: &str| mind.prompt.iter().any(|section| section.key.value == name);

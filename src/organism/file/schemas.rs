@@ -59,6 +59,8 @@ pub(super) trait Shelf {
     fn find(&self, name: &str) -> Result<PathBuf, Absent>;
     /// The text of a file that the pump knows nothing of; none where only what the pump runs is wanted.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent>;
+    /// The text of a file with a section of a prompt.
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
     /// A schema's name as people find it.
     fn shown(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.

@@ -12,8 +12,8 @@
 //! `file` is the organism's file as it was read, without a byte order mark. The schemas follow in the
 //! order of `Composition::schemas`: the core's, the envelope's, what was made of `payloads:`, those that
 //! the file names, then the vocabularies of the house that it uses and what was made for the notes of agents; so that an old configuration is judged by
-//! the schemas of its own time. What no file holds has a name that ends in a slash. The text of a folder, of a program
-//! or of what only an agent reads is never part of it.
+//! the schemas of its own time. Files with prompt text come last, each as `prompt:` and its path. What no file holds has a name that ends in a slash. The text of a folder, of a program,
+//! of a script's answers or of a JSON Schema of an output is never part of it.
 //!
 //! The number in the first field says which defaults hold for what the file leaves out. Under `v1`, which
 //! is read and no longer written, a message from outside had no budgets.
@@ -29,6 +29,9 @@ const FORMAT: &[u8] = b"systole configuration v2";
 const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v2 with settings";
 const FORMAT_WITHOUT_BUDGETS: &[u8] = b"systole configuration v1";
 
+/// What stands before the names of files with prompt text, so that none is taken for a schema.
+pub(super) const PROMPTS: &str = "prompt:";
+
 /// Which defaults hold for what a file leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Era {
@@ -42,14 +45,14 @@ impl Era {
 }
 
 /// Writes a source.
-pub(super) fn write(file: &str, settings: &[String], schemas: &[Schema]) -> Vec<u8> {
+pub(super) fn write(file: &str, settings: &[String], texts: &[&[Schema]]) -> Vec<u8> {
     let mut out = Vec::new();
     field(&mut out, if settings.is_empty() { FORMAT } else { FORMAT_WITH_SETTINGS });
     field(&mut out, file.as_bytes());
     if !settings.is_empty() {
         field(&mut out, settings.join("\n").as_bytes());
     }
-    for schema in schemas {
+    for schema in texts.iter().copied().flatten() {
         field(&mut out, schema.name.as_bytes());
         field(&mut out, &schema.text);
     }
@@ -145,6 +148,10 @@ impl Shelf for Stored {
 
     fn read(&self, _name: &str) -> Result<Option<Vec<u8>>, Absent> {
         Ok(None)
+    }
+
+    fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
+        self.take(&format!("{PROMPTS}{name}"))
     }
 
     fn shown(&self, name: &str) -> String {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole_kit::extract::{
     Action, Completion, Event, Extractor, Known, Mend, Mended, Names, Problem, Role, Stop,
 };
+use systole_kit::schema::Texts;
 use systole_kit::{Payload, namespaces};
 
 use super::{Act, Repair, Taken, final_in_words, report};
@@ -86,10 +87,15 @@ fn is_ending(action: &Action) -> bool {
 /// The names that mean something in the agent's text.
 fn names(agent: &Agent, contracts: &Contracts) -> Names {
     let mut names = Names::new().with(own(agent));
-    names = names.with(Known::new(Role::Primitive, namespaces::CORE, "final-report"));
+    if contracts.text_final().is_some() || contracts.finals.is_empty() {
+        names = names.with_text_result();
+    }
+    let report = Known::new(Role::Primitive, namespaces::CORE, "final-report");
+    names = names.with(report.with_texts(Some(Texts::text())));
     // A plan is known to every extractor.
     for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
-        names = names.with(Known::new(Role::Primitive, primitive.namespace, primitive.local));
+        let known = Known::new(Role::Primitive, primitive.namespace, primitive.local);
+        names = names.with(known.with_texts(primitive.texts()));
     }
     for known in &contracts.finals {
         names = names.with(of(Role::Returns, known));
@@ -122,6 +128,7 @@ fn fits(contracts: &Contracts, event: &Event) -> bool {
 
 fn of(role: Role, known: &crate::contracts::Known) -> Known {
     let made = Known::new(role, &known.element.ns, &known.element.local);
+    let made = made.with_texts(known.model.texts(&known.element.local));
     let made = if known.is_qualified() { made } else { made.unqualified() };
     if known.has_attribute("to") { made.with_own_to() } else { made }
 }
@@ -272,6 +279,9 @@ fn mend_told(mended: &Mended) -> String {
             format!("{} was added, and the element was executed. Do not send it again.", mended.meant)
         }
         Mend::Fence => format!("It is <{}>.", mended.meant),
+        Mend::Verbatim => {
+            format!("It is the text of <{}> at line {}.", mended.written, mended.place.line)
+        }
         _ => format!("You wrote <{}>; it was read as <{}>.", mended.written, mended.meant),
     }
 }

@@ -14,7 +14,7 @@ use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Message, Part, Role};
 use crate::prompt;
-use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown, words_of};
+use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown_judged, words_of};
 use crate::spec::{Agent, Dialect};
 
 /// What is shown of a repair in place of its remark where the action was refused after it.
@@ -29,9 +29,8 @@ pub(super) fn messages(
 ) -> Vec<Message> {
     match happened {
         Happened::Request { from, payload } => {
-            let words =
-                ["<message from=\"", &quoted(&mark.cover(from)), "\">", &shown(payload, mark), "</message>"]
-                    .concat();
+            let (from, inside) = (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
+            let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
         }
         Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, unusable),
@@ -219,8 +218,13 @@ impl Teller<'_> {
         if is_core && !is_error {
             return block(self.mark, &core_words(payload, self.mark));
         }
-        let (text, is_failure) = self.told(answer);
-        let text = self.placed(act, payload, text, is_failure);
+        let text = match is_error || self.in_part(payload, None).is_some() {
+            true => {
+                let (text, is_failure) = self.told(answer);
+                escaped(&self.placed(act, payload, text, is_failure))
+            }
+            false => shown_judged(payload, self.mark, self.agent, self.contracts),
+        };
         let mut tag = "<tool_result".to_owned();
         if let Some((at, act)) = act {
             tag.extend([" tool_name=\"", &quoted(&self.mark.cover(&act.name)), "\""]);
@@ -228,7 +232,7 @@ impl Teller<'_> {
                 tag.extend([" call=\"", &(at + 1).to_string(), "\""]);
             }
         }
-        [&tag, ">", &escaped(&text), "</tool_result>"].concat()
+        [&tag, ">", &text, "</tool_result>"].concat()
     }
 
     /// A refusal of an action in text names the place in that text.

@@ -9,6 +9,7 @@ mod tools;
 pub(crate) use tools::{arguments, build, tool};
 
 use systole_kit::namespaces;
+use systole_kit::schema::Texts;
 
 use crate::contracts::{Action, Contracts};
 use crate::spec::Agent;
@@ -46,6 +47,20 @@ const fn question(local: &'static str, about: &'static str, example: &'static st
     Primitive { local, namespace: namespaces::META, tool: None, alone: false, about, example }
 }
 
+impl Primitive {
+    /// Which of its elements hold only text.
+    pub(crate) fn texts(&self) -> Option<Texts> {
+        match self.local {
+            SPAWN => Some(Texts::holding("initial-payload", Texts::payload())),
+            TIMER => Some(Texts::text()),
+            _ => None,
+        }
+    }
+}
+
+/// The local name of what sets a timer, whose content is a text.
+const TIMER: &str = "set-timer";
+
 /// The local name of what opens a thread, which holds another payload.
 pub(crate) const SPAWN: &str = "spawn-thread";
 
@@ -76,7 +91,7 @@ const ALL: [Primitive; 10] = [
         "<cancel-thread id=\"sess-0123456789ab.first\"/>",
     ),
     row(
-        "set-timer",
+        TIMER,
         "set_timer",
         "Tells you its text after a time, or every so often (every for after): 1s or longer, in s, m, h or d.",
         "<set-timer id=\"look\" after=\"10m\">Look again.</set-timer>",

@@ -18,7 +18,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
         lines.push(["- <", primitive.local, ">: ", primitive.about].concat());
         lines.extend(example(primitive, contracts).map(|example| ["  Example: ", &example].concat()));
     }
-    (!lines.is_empty()).then(|| titled("core_tools", &lines.join("\n")))
+    (!lines.is_empty()).then(|| titled(agent, "core_tools", &lines.join("\n")))
 }
 
 /// How an agent reads on behind that many characters of a message of its view; none where a peer has the name.

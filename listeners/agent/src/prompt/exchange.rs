@@ -3,7 +3,7 @@
 //! Contracts come in, a section goes out. Every payload in it is valid by its schema, so a model that imitates it is right.
 
 use crate::contracts::Contracts;
-use crate::show::{escaped, markup, only_text};
+use crate::show::{Mark, shown_judged};
 use crate::spec::{Agent, Dialect, Thinking};
 
 use super::{protocol, titled, tools};
@@ -19,7 +19,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
     let given = first.given.first().and_then(|known| known.example());
     let result = given.map_or_else(
         || "done".to_owned(),
-        |payload| escaped(&only_text(&payload).unwrap_or_else(|| markup(&payload))),
+        |payload| shown_judged(&payload, &Mark(String::new()), agent, contracts),
     );
     let local = &*first.known.element.local;
     let lines = [
@@ -37,5 +37,5 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
         },
         &protocol::ending(contracts),
     ];
-    Some(titled("one_exchange", &lines.concat()))
+    Some(titled(agent, "one_exchange", &lines.concat()))
 }

@@ -6,6 +6,7 @@
 mod core;
 mod exchange;
 mod protocol;
+pub mod sections;
 mod tools;
 
 use crate::contracts::{Contracts, Unreadable};
@@ -30,7 +31,7 @@ pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String 
     let rank = |section: &Section| FIRST.iter().position(|name| *name == section.name).unwrap_or(FIRST.len());
     let mut sections: Vec<&Section> = agent.prompt.iter().collect();
     sections.sort_by_key(|section| rank(section));
-    parts.extend(sections.into_iter().map(section));
+    parts.extend(sections.into_iter().map(|written| section(agent, written)));
     if agent.dialect != Dialect::Plain {
         parts.extend(tools::section(agent, contracts));
         parts.extend(core::section(agent, contracts));
@@ -38,9 +39,9 @@ pub(crate) fn base(agent: &Agent, contracts: &Contracts, began: &str) -> String 
         parts.extend(exchange::section(agent, contracts));
     }
     if agent.sees_thread {
-        parts.push(titled("thread", OTHERS));
+        parts.push(titled(agent, "thread", OTHERS));
     }
-    parts.push(titled("environment", &["Date: ", began].concat()));
+    parts.push(titled(agent, "environment", &["Date: ", began].concat()));
     parts.join("\n\n")
 }
 
@@ -58,18 +59,21 @@ pub(crate) fn tools(agent: &Agent, contracts: &Contracts) -> Result<Vec<Tool>, U
     }
 }
 
-fn section(section: &Section) -> String {
+fn section(agent: &Agent, section: &Section) -> String {
     let lines: Vec<String> = match section.is_list {
         true => section.lines.iter().map(|line| ["- ", line.trim()].concat()).collect(),
         false => section.lines.iter().map(|line| line.trim().to_owned()).collect(),
     };
-    titled(&section.name, &lines.join("\n"))
+    titled(agent, &section.name, &lines.join("\n"))
 }
 
-/// A section under its name, as a person would write it.
-fn titled(name: &str, text: &str) -> String {
+/// A section: an element of its name where the dialect is XML, a heading elsewhere.
+fn titled(agent: &Agent, name: &str, text: &str) -> String {
+    if matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal) {
+        return format!("<{name}>\n{text}\n</{name}>");
+    }
     let spaced = name.replace(['_', '-'], " ");
     let mut letters = spaced.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    ["# ", &first, letters.as_str(), "\n\n", text].concat()
+    format!("# {first}{}\n\n{text}", letters.as_str())
 }

@@ -16,7 +16,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> String {
         Dialect::Plain => Vec::new(),
     };
     let lines: Vec<String> = lines.iter().map(|line| ["- ", line].concat()).collect();
-    titled("response_protocol", &lines.join("\n"))
+    titled(agent, "response_protocol", &lines.join("\n"))
 }
 
 fn xml(agent: &Agent, contracts: &Contracts) -> Vec<String> {

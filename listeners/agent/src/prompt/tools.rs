@@ -34,7 +34,7 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
             lines.push(["  Example: ", &example].concat());
         }
     }
-    Some(titled("tools", &lines.join("\n")))
+    Some(titled(agent, "tools", &lines.join("\n")))
 }
 
 /// A smallest valid call of it, as the model may write it.

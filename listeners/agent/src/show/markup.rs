@@ -85,6 +85,19 @@ pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
     }
 }
 
+/// The local names of all elements of a payload. None where it cannot be read.
+pub(super) fn elements(payload: &Payload) -> Option<Vec<String>> {
+    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let mut names = Vec::new();
+    loop {
+        match gate.step().ok()? {
+            Step::Open(tag) => names.push(tag.local.to_owned()),
+            Step::Text(_) | Step::Close | Step::Instruction => {}
+            Step::Done => return Some(names),
+        }
+    }
+}
+
 /// Ends the start tag that was written last, if nothing stands behind it yet.
 fn close_start(out: &mut String, open: &[(String, usize)]) {
     if open.last().is_some_and(|(_, at)| *at == out.len()) {

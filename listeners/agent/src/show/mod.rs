@@ -13,6 +13,9 @@ pub(crate) use markup::{markup, only_text};
 
 use systole_kit::Payload;
 
+use crate::contracts::Contracts;
+use crate::spec::Agent;
+
 /// The mark of a call: only its own prompt has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(crate) String);
@@ -69,7 +72,25 @@ pub(crate) fn words_of(payload: &Payload) -> String {
     only_text(payload).unwrap_or_else(|| markup(payload))
 }
 
-/// The same where markup is read.
+/// The same where markup is read: with its markup, if a schema has judged all of it and nothing in it is named like a
+/// part of the prompt.
+pub(crate) fn shown_judged(payload: &Payload, mark: &Mark, agent: &Agent, contracts: &Contracts) -> String {
+    let has_markup = only_text(payload).is_none() && contracts.have_judged(payload);
+    let is_part = |name: &String| is_prompt_part(agent, name);
+    match markup::elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {
+        Some(_) => mark.cover(&markup(payload)),
+        None => shown(payload, mark),
+    }
+}
+
+/// Whether an element of that name would be taken for a part of the prompt.
+fn is_prompt_part(agent: &Agent, name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_block = matches!(name.as_str(), "tool_result" | "message" | "turn-failed");
+    is_block || name.starts_with("core-") || crate::prompt::sections::is_one(agent, &name)
+}
+
+/// The same as escaped XML.
 pub(crate) fn shown(payload: &Payload, mark: &Mark) -> String {
     escaped(&mark.cover(&words_of(payload)))
 }

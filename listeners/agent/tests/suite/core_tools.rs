@@ -102,7 +102,7 @@ async fn e12_an_agent_that_can_act_on_nobody_has_no_tools_at_all() {
     let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
     stage.ask().await;
     let (system, ..) = stage.prompt();
-    let section = system.split("# Core tools\n\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let section = system.split("<core_tools>\n").nth(1).unwrap().split("</core_tools>").next().unwrap();
     let told: Vec<&str> =
         section.lines().filter_map(|line| line.strip_prefix("- <")?.split('>').next()).collect();
     assert_eq!(told, ["recall", "todo-until"]);

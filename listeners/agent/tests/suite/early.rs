@@ -160,3 +160,24 @@ fn e2_an_answer_that_nobody_listens_to_is_read_to_its_end() {
         assert_eq!((answer.stop, answer.parts), (Stop::End, vec![Part::Text("<a></a> and on".into())]));
     }
 }
+
+/// Where text that was not escaped ends is certain only when the answer has ended.
+#[tokio::test]
+async fn e21_text_as_it_was_written_waits_for_the_end_of_the_answer_even_where_that_may_be_cut() {
+    let action = "<thinking>Where?</thinking>\n<search><query>a && b</query></search>";
+    for (behind, is_taken) in [
+        ("", true),
+        ("\nThat is all.", true),
+        ("\n<search><query>second</query></search>", true),
+        ("\n</query></search>", false),
+        ("\n<search><query>second</query></search></query>", false),
+    ] {
+        let mut stage = Stage::of(early(), &script(&[action, behind].concat(), ", chunk: 3"));
+        let said = stage.ask().await;
+        let acts = if let Said::Items(_) = &said { acts(&said) } else { Vec::new() };
+        let expected =
+            "<search xmlns=\"https://xml-pipeline.org/ns/search/v1\"><query>a &amp;&amp; b</query></search>";
+        assert_eq!(acts, if is_taken { vec![expected] } else { Vec::new() }, "{behind}: {said:?}");
+        assert_eq!(stage.outcome().stop, "end", "{behind}");
+    }
+}

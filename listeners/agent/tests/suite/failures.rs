@@ -134,7 +134,7 @@ const UNUSABLE: &[(&str, &str, &str)] = &[
         "Your answer held reasoning and no action.",
     ),
     ("prose-only", "It is in auth.rs.", "Text outside of the tags reaches nobody."),
-    ("malformed", "<thinking>x</thinking><search><query>a < b</query></search>", "Malformed XML"),
+    ("malformed", "<thinking>x</thinking><search><query>a < b &amp; c</query></search>", "Malformed XML"),
     ("unknown-action", "<thinking>x</thinking>\n<fetch><url>u</url></fetch>", "Unknown tool"),
     (
         "action-in-quoted-text",

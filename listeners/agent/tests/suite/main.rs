@@ -10,6 +10,7 @@ mod failures;
 mod faults;
 mod hijacked;
 mod injections;
+mod judged;
 mod keys;
 mod mocked;
 mod models;

@@ -67,7 +67,7 @@ async fn b2_what_others_said_is_shown_in_its_order_with_who_spoke_to_whom() {
     stage.heard.lock().unwrap().before = before.to_vec();
     stage.ask().await;
     let (system, segments, _) = stage.prompt();
-    assert!(system.contains("# Thread\n\nWhat others said to one another in this thread"), "{system}");
+    assert!(system.contains("<thread>\nWhat others said to one another in this thread"), "{system}");
     assert_eq!(
         segments.concat().lines().collect::<Vec<_>>(),
         [
@@ -118,7 +118,7 @@ async fn b2_an_agent_that_sees_its_call_alone_asks_for_nothing_while_it_is_remem
     stage.ask().await;
     stage.answer(vec![None, Some(found("line 7"))], Vec::new()).await;
     assert_eq!(stage.heard.lock().unwrap().asked, [0]);
-    assert!(!stage.prompt().0.contains("# Thread"));
+    assert!(!stage.prompt().0.contains("<thread>"));
 }
 
 #[tokio::test]

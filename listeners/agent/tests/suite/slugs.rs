@@ -103,10 +103,12 @@ fn of_text() -> Vec<Case> {
         case
     };
     let crowd = xml("too-many-actions", "65 in a text", &think(&SEARCH.repeat(65)));
+    let verbatim = think(&format!("<search><query>a && b</query></search>{SEARCH}"));
+    let verbatim = xml("too-many-actions", "one after text without escaping", &verbatim);
     vec![
         xml("empty-response", "in a text", ""),
         xml("reasoning-only", "in a text", "<thinking>Where could it be?</thinking>"),
-        xml("malformed", "in a text", &think("<search><query>a < b</query></search>")),
+        xml("malformed", "in a text", &think("<search><query>a < b &amp; c</query></search>")),
         xml("missing-closing-tag", "mended", &think("<search><query>a</query>")),
         at_length("truncated-structure", "cut in an action", &think("<search><query>log")),
         at_length("truncated-structure", "cut in a thought", "<thinking>I look for"),
@@ -124,6 +126,8 @@ fn of_text() -> Vec<Case> {
         xml("second-action", "two actions", &think(&SEARCH.repeat(2))),
         Case { agent: many(crowd.agent.clone()), ..crowd },
         xml("thinking-missing", "an action alone", SEARCH),
+        Case { agent: many(verbatim.agent.clone()), ..verbatim },
+        xml("verbatim-text", "taken as written", &think("<search><query>a && b</query></search>")),
         xml("misspelt-action", "mended", &think("<Search><query>a</query></Search>")),
         xml("wrapped-call", "mended", &think(&["<tool_call>", SEARCH, "</tool_call>"].concat())),
         xml("fenced-action", "mended", &think(&["\n```xml\n", SEARCH, "\n```\n"].concat())),

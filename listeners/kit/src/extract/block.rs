@@ -5,10 +5,13 @@
 
 use super::events::{Event, Live, Problem, Slug, Span};
 use super::graft::Scope;
+use super::ground::Ground;
 use super::names::Role;
 use super::scan::Scanner;
+use super::sealed::Sealed;
 use super::tag::Tag;
 use super::take::{Piece, Taking};
+use super::verbatim::{self, Verbatim};
 use super::{Extractor, Flow, Mode};
 use crate::Place;
 
@@ -85,7 +88,9 @@ impl Extractor {
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let is_plain = matches!(role, Some(Role::Thinking | Role::Thought));
-        let scanner = Scanner::new(tag.name(&self.held), end, is_plain);
+        let markup = std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
+        let ground = if is_plain { Ground::Unknown } else { Ground::of(&self.names, markup) };
+        let scanner = Scanner::new(tag.name(&self.held), end, is_plain, ground);
         let inside = self.held.place(end);
         if role == Some(Role::Thinking) {
             self.events.push(Event::Live(Live::Begun(end)));
@@ -97,7 +102,7 @@ impl Extractor {
 
     /// Reads a block.
     pub(super) fn block(&mut self, mut block: Box<Block>) -> Flow {
-        let end = block.scanner.read(&self.held, self.stop);
+        let end = block.scanner.read(&self.held, self.stop, &self.names);
         let is_thinking = block.is_thinking();
         let Some(end) = end else {
             if is_thinking {
@@ -115,6 +120,10 @@ impl Extractor {
             self.emit(Event::Thinking(Span { start: block.inside, end: tag }));
         } else if let Some(at) = block.quoted() {
             let problem = self.quoted_end(&block, at);
+            let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
+            if !matches!(verbatim::look(&self.names, &self.limits, raw, block.start), Verbatim::None) {
+                self.sealed.push(Sealed::after(block.start, end, None));
+            }
             self.emit(problem.into());
         } else {
             self.take(block.start, end);
@@ -152,8 +161,24 @@ impl Extractor {
             self.not_utf8(&raw, start);
             return;
         };
+        let found = verbatim::look(&self.names, &self.limits, raw, start);
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        taking.block(&Piece { raw, start, scope: Scope::default() });
+        let piece = Piece { raw, start, scope: Scope::default() };
+        match found {
+            Verbatim::None => taking.block(&piece),
+            Verbatim::Taken(taken) => {
+                let raw = raw.to_owned();
+                return self.take_verbatim(&Piece { raw: &raw, start, scope: Scope::default() }, taken);
+            }
+            Verbatim::Open(name) => {
+                taking.block(&piece);
+                self.sealed.push(Sealed::after(start, end, Some(name)));
+            }
+            Verbatim::Refused(problem) => {
+                taking.events.push(Event::Problem(problem));
+                self.sealed.push(Sealed::after(start, end, None));
+            }
+        }
         let events = taking.events;
         events.into_iter().for_each(|event| self.emit(event));
     }

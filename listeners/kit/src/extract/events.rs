@@ -102,7 +102,7 @@ pub struct Completion {
     pub span: Span,
     /// Where the content of the result stands.
     pub inside: Span,
-    /// That content as the model wrote it: well-formed markup.
+    /// That content as the model wrote it: well-formed markup, or text that was not escaped.
     pub markup: String,
     /// Its text, entities decoded, where it holds no elements.
     pub text: Option<String>,
@@ -134,6 +134,8 @@ pub enum Mend {
     Name,
     /// The end tag of the outermost element was added.
     EndTag,
+    /// Text that was not escaped was taken as written.
+    Verbatim,
 }
 
 impl Mend {
@@ -146,6 +148,7 @@ impl Mend {
             Self::Namespace => None,
             Self::Name => Some(Slug::MisspeltAction),
             Self::EndTag => Some(Slug::MissingClosingTag),
+            Self::Verbatim => Some(Slug::VerbatimText),
         }
     }
 }
@@ -239,6 +242,8 @@ pub enum Slug {
     WrappedCall,
     FencedAction,
     ActionInQuotedText,
+    TooManyActions,
+    VerbatimText,
 }
 
 impl Slug {
@@ -262,6 +267,8 @@ impl Slug {
             Self::WrappedCall => "wrapped-call",
             Self::FencedAction => "fenced-action",
             Self::ActionInQuotedText => "action-in-quoted-text",
+            Self::TooManyActions => "too-many-actions",
+            Self::VerbatimText => "verbatim-text",
         }
     }
 }

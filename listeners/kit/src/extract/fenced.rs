@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::events::{Event, Mend, Mended, Problem, Slug, Stop};
 use super::graft::Scope;
+use super::ground::Ground;
 use super::held::Held;
 use super::lines::{Fence, Line};
 use super::names::{Meant, Role};
@@ -142,9 +143,15 @@ impl Extractor {
                 !matches!(self.names.role(&local), Some(Role::Thinking | Role::Thought))
             }
         };
-        let last =
-            if tag.empty { Some(end) } else { Scanner::new(name, end, false).read(&held, Some(Stop::End)) };
+        let last = if tag.empty { Some(end) } else { self.last_of(name, end, &held) };
         is_action && last == Some(code.len())
+    }
+
+    /// Where an element ends that begins a code block.
+    fn last_of(&self, name: &[u8], from: usize, held: &Held) -> Option<usize> {
+        let tag = std::str::from_utf8(held.slice(0, from)).unwrap_or_default();
+        let ground = Ground::of(&self.names, tag);
+        Scanner::new(name, from, false, ground).read(held, Some(Stop::End), &self.names)
     }
 
     /// Tells of the first whole action that stands in code.
@@ -204,6 +211,9 @@ impl Extractor {
             self.not_utf8(&fenced.action, fenced.place);
             return;
         };
+        if let Some(problem) = self.unescaped(raw, fenced.place, "the element stands in a fence") {
+            return self.emit((*problem).into());
+        }
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
         taking.block(&Piece { raw, start: fenced.place, scope: Scope::default() });
         let events = taking.events;

@@ -9,6 +9,7 @@ use super::graft::Scope;
 use super::names::Role;
 use super::outline::{Part, parts};
 use super::take::{Piece, Taking};
+use super::verbatim::{self, Verbatim};
 use super::{Extractor, Mode, Tally};
 use crate::{Place, codes, gate};
 
@@ -37,6 +38,7 @@ impl Extractor {
         for event in std::mem::take(&mut self.waiting) {
             self.deliver(event);
         }
+        self.unseal(stop);
         self.lacking(stop);
         let end = self.held.end();
         std::mem::swap(&mut self.events, events);
@@ -62,6 +64,9 @@ impl Extractor {
         let raw = self.held.slice(block.start.offset, end).to_vec();
         let Ok(raw) = String::from_utf8(raw.clone()) else { return self.not_utf8(&raw, block.start) };
         let closed = format!("{raw}</{}>", block.name);
+        if let Some(problem) = self.unescaped(&closed, block.start, "its end tag is missing") {
+            return if block.begins { self.emit((*problem).into()) } else { self.open_ended(&block) };
+        }
         let Some(parts) = parts(&closed) else { return self.beyond_mending(&block, &raw) };
         // In the middle of a line with text after it the tag is rather talked about.
         if !block.begins && parts.iter().any(|part| matches!(part, Part::Text(_))) {
@@ -90,6 +95,19 @@ impl Extractor {
         self.emit(Event::Mend(Box::new(Mended { mend: Mend::EndTag, place, written, meant })));
         taken.iter_mut().for_each(|event| without_end_tag(event, end));
         taken.into_iter().for_each(|event| self.emit(event));
+    }
+
+    /// Why markup that needs another repair cannot be taken: its text is not escaped.
+    pub(super) fn unescaped(&self, raw: &str, start: Place, what: &str) -> Option<Box<Problem>> {
+        match verbatim::look(&self.names, &self.limits, raw, start) {
+            Verbatim::Taken(taken) => {
+                let element = taken.elements.first()?;
+                let place = start.after(raw.as_bytes().get(..element.raw).unwrap_or_default());
+                Some(Box::new(verbatim::combined(&element.name, place, what)))
+            }
+            Verbatim::Refused(problem) => Some(problem),
+            Verbatim::None | Verbatim::Open(_) => None,
+        }
     }
 
     /// What more than an end tag is missing of, or what is not well-formed.

@@ -29,6 +29,7 @@ mod events;
 mod fenced;
 mod finish;
 mod graft;
+mod ground;
 mod held;
 mod lines;
 mod names;
@@ -37,9 +38,11 @@ mod outline;
 mod prose;
 mod runs;
 mod scan;
+mod sealed;
 mod shield;
 mod tag;
 mod take;
+mod verbatim;
 mod words;
 
 use std::collections::BTreeMap;
@@ -55,6 +58,7 @@ use self::fenced::{Fenced, Fencing};
 use self::held::Held;
 use self::names::Meant;
 use self::prose::{Open, Prose};
+use self::sealed::Sealed;
 use crate::{Limits, Place};
 
 /// What is being read.
@@ -123,6 +127,9 @@ pub struct Extractor {
     open: Vec<Open>,
     waiting: Vec<Event>,
     events: Vec<Event>,
+    /// Blocks after which nothing is executed, and the events since the first.
+    sealed: Vec<Sealed>,
+    late: Vec<Event>,
     fenced: Option<Fenced>,
     /// Whether nothing but thinking and thoughts has come.
     is_only_fence: bool,
@@ -147,6 +154,8 @@ impl Extractor {
             open: Vec::new(),
             waiting: Vec::new(),
             events: Vec::new(),
+            sealed: Vec::new(),
+            late: Vec::new(),
             fenced: None,
             is_only_fence: true,
             stop: None,
@@ -226,7 +235,7 @@ impl Extractor {
 
     /// Up to where the held text is settled.
     fn needed(&self) -> usize {
-        match &self.mode {
+        let needed = match &self.mode {
             Mode::Prose => {
                 let line = self.prose.line.filter(|line| self.pos.saturating_sub(*line) <= 1 << 10);
                 line.unwrap_or(self.pos).min(self.pos.saturating_sub(1))
@@ -234,7 +243,8 @@ impl Extractor {
             Mode::Fence(fencing) => fencing.open,
             Mode::Aside(_) => self.pos,
             Mode::Block(block) => block.needed(),
-        }
+        };
+        needed.min(self.unsealed())
     }
 
     /// Adds an event, or lets it wait for whether an element around it closes.
@@ -243,6 +253,9 @@ impl Extractor {
     }
 
     fn deliver(&mut self, event: Event) {
+        if !self.sealed.is_empty() {
+            return self.late.push(event);
+        }
         match &event {
             Event::Thinking(_) => self.tally.thinking = true,
             Event::Prose(_) => self.tally.prose = true,

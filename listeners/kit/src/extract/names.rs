@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::schema::nearest;
+use crate::schema::{Texts, nearest};
 use crate::{Payload, characters, namespaces};
 
 /// What an element is for.
@@ -49,6 +49,8 @@ pub struct Known {
     pub has_to: bool,
     /// Whether a person must approve it. Then only its exact name means it.
     pub needs_approval: bool,
+    /// Which of its elements hold only text, where that is known.
+    pub texts: Option<Arc<Texts>>,
 }
 
 impl Known {
@@ -57,13 +59,21 @@ impl Known {
     pub fn new(role: Role, ns: &str, local: &str) -> Self {
         let (ns, local) = (ns.to_owned(), local.to_owned());
         let takers = Vec::new();
-        Self { role, ns, local, takers, qualified: true, has_to: false, needs_approval: false }
+        let (qualified, has_to, needs_approval) = (true, false, false);
+        Self { role, ns, local, takers, qualified, has_to, needs_approval, texts: None }
     }
 
     /// Says that a peer takes it.
     #[must_use]
     pub fn taken_by(mut self, peer: &str) -> Self {
         self.takers.push(peer.to_owned());
+        self
+    }
+
+    /// Says which of its elements hold only text, as its schema has them.
+    #[must_use]
+    pub fn with_texts(mut self, texts: Option<Texts>) -> Self {
+        self.texts = texts.map(Arc::new);
         self
     }
 
@@ -195,12 +205,22 @@ impl Names {
     /// The names that every agent knows: `thinking`, `thought`, `todo-until`, `attempt_completion` and `message`.
     #[must_use]
     pub fn new() -> Self {
+        let plan = Texts::holding("step", Texts::text());
         Self::default()
             .with(Known::new(Role::Thinking, "", "thinking"))
             .with(Known::new(Role::Thought, "", "thought"))
-            .with(Known::new(Role::Plan, namespaces::CORE, "todo-until"))
+            .with(Known::new(Role::Plan, namespaces::CORE, "todo-until").with_texts(Some(plan)))
             .with(Known::new(Role::Completion, "", "attempt_completion"))
             .with(Known::new(Role::Message, namespaces::ENVELOPE, "message"))
+    }
+
+    /// Says that the result of an `attempt_completion` is only text.
+    #[must_use]
+    pub fn with_text_result(mut self) -> Self {
+        let texts = Arc::new(Texts::holding("result", Texts::text()));
+        let known = self.groups.get_mut("attempt_completion").into_iter().flatten();
+        known.for_each(|known| known.texts = Some(texts.clone()));
+        self
     }
 
     /// Adds an element. One that is there already, by namespace and name, gains the takers.

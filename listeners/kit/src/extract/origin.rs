@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::events::Span;
 use crate::gate::{Gate, Step};
 use crate::{Limits, Payload, Place};
 
@@ -72,6 +73,44 @@ impl Origin {
             shift = Shift { edited: shift.edited + kept + edit.with.len(), raw: edit.part.end };
         }
         self.of_raw(shift.raw + (offset - shift.edited))
+    }
+
+    /// The place of one in the edited markup, where that stands in the text as the markup did.
+    pub(super) fn through(&self, place: Place) -> Place {
+        self.of_edited(place.offset.saturating_sub(self.start.offset))
+    }
+
+    /// The same for a part.
+    pub(super) fn span(&self, span: Span) -> Span {
+        let end = span.end.saturating_sub(self.start.offset);
+        Span { start: self.through(span.start), end: self.of_edited(end).offset }
+    }
+
+    /// A part of the markup as it was written.
+    pub(super) fn written(&self, span: Span) -> &str {
+        let from = self.start.offset;
+        self.raw
+            .get(span.start.offset.saturating_sub(from)..span.end.saturating_sub(from))
+            .unwrap_or_default()
+    }
+
+    /// The way back of an element inside the edited markup, through these edits as well.
+    pub(super) fn around(&self, inner: &Self) -> Self {
+        let span = self.span(Span { start: inner.start, end: inner.start.offset + inner.raw.len() });
+        let (from, to) = (span.start.offset - self.start.offset, span.end - self.start.offset);
+        let base = inner.start.offset - self.start.offset;
+        let at = |edited: usize| self.of_edited(base + edited).offset - span.start.offset;
+        let own = self.edits.iter().filter(|edit| edit.part.start >= from && edit.part.end <= to);
+        let own = own
+            .map(|edit| Edit { part: edit.part.start - from..edit.part.end - from, with: edit.with.clone() });
+        let inside = inner
+            .edits
+            .iter()
+            .map(|edit| Edit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
+        let mut edits: Vec<Edit> = own.chain(inside).collect();
+        edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
+        let raw = Arc::from(self.written(span));
+        Self { raw, start: span.start, edits, payload: inner.payload.clone() }
     }
 
     fn of_raw(&self, offset: usize) -> Place {

@@ -431,7 +431,8 @@ impl Extractor {
             self.emit(problem.into());
         }
         if self.open.is_empty() {
-            self.events.append(&mut self.waiting);
+            let events = if self.sealed.is_empty() { &mut self.events } else { &mut self.late };
+            events.append(&mut self.waiting);
         }
         Flow::On
     }

@@ -5,7 +5,9 @@
 //! Bytes come in, each once; where the block ends goes out.
 
 use super::events::Stop;
+use super::ground::Ground;
 use super::held::Held;
+use super::names::Names;
 use super::shield::Shield;
 use super::tag::{Scan, Tag, mark};
 
@@ -31,8 +33,8 @@ enum State {
 pub(super) struct Scanner {
     pos: usize,
     state: State,
-    /// The marks of the names of the open elements, that of the block itself first.
-    open: Vec<u64>,
+    /// The marks of the names of the open elements, that of the block itself first, and what is known of each.
+    open: Vec<(u64, Ground)>,
     shield: Shield,
     /// Where its first end tag stands that did not count because it is in code.
     quoted: Option<usize>,
@@ -42,8 +44,8 @@ pub(super) struct Scanner {
 
 impl Scanner {
     /// A search that begins after the start tag of an element of that name.
-    pub(super) fn new(name: &[u8], from: usize, plain: bool) -> Self {
-        let open = vec![name_mark(name, plain)];
+    pub(super) fn new(name: &[u8], from: usize, plain: bool, ground: Ground) -> Self {
+        let open = vec![(name_mark(name, plain), ground)];
         Self { pos: from, state: State::Text, open, shield: Shield::new(), quoted: None, plain }
     }
 
@@ -74,7 +76,7 @@ impl Scanner {
     }
 
     /// Reads on, and gives where the block has ended. `stop` says that no more text comes.
-    pub(super) fn read(&mut self, held: &Held, stop: Option<Stop>) -> Option<usize> {
+    pub(super) fn read(&mut self, held: &Held, stop: Option<Stop>, names: &Names) -> Option<usize> {
         loop {
             match std::mem::replace(&mut self.state, State::Text) {
                 State::Text => {
@@ -83,7 +85,7 @@ impl Scanner {
                     }
                 }
                 State::Tag(tag) => {
-                    if let Some(end) = self.tag(tag, held)? {
+                    if let Some(end) = self.tag(tag, held, names)? {
                         return Some(end);
                     }
                 }
@@ -124,9 +126,9 @@ impl Scanner {
             let ahead = held.slice(self.pos, self.pos + 9);
             if ahead == b"<![CDATA[" {
                 self.pass(b"]]>", 9);
-            } else if ahead.starts_with(b"<!--") && !self.plain {
+            } else if ahead.starts_with(b"<!--") && !self.is_text() {
                 self.pass(b"-->", 4);
-            } else if b"<![CDATA[".starts_with(ahead) || (b"<!--".starts_with(ahead) && !self.plain) {
+            } else if b"<![CDATA[".starts_with(ahead) || (b"<!--".starts_with(ahead) && !self.is_text()) {
                 return false;
             } else {
                 self.literal();
@@ -172,7 +174,7 @@ impl Scanner {
     }
 
     /// Reads a tag: `None` where the chunk ends first, the end of the block where this is it.
-    fn tag(&mut self, mut tag: Tag, held: &Held) -> Option<Option<usize>> {
+    fn tag(&mut self, mut tag: Tag, held: &Held, names: &Names) -> Option<Option<usize>> {
         loop {
             match tag.read(held) {
                 Scan::More => {
@@ -184,7 +186,7 @@ impl Scanner {
                 }
                 Scan::Named => {}
                 Scan::Broken(at) => return self.back_to_text(&tag, at, held),
-                Scan::Whole(end) => return self.whole(&tag, end, held),
+                Scan::Whole(end) => return self.whole(&tag, end, held, names),
             }
         }
     }
@@ -200,14 +202,14 @@ impl Scanner {
     }
 
     fn own(&self) -> Option<u64> {
-        self.open.first().copied()
+        self.open.first().map(|(mark, _)| *mark)
     }
 
     fn mark_of(&self, tag: &Tag, held: &Held) -> Option<u64> {
         Some(name_mark(tag.name(held), self.plain))
     }
 
-    fn whole(&mut self, tag: &Tag, end: usize, held: &Held) -> Option<Option<usize>> {
+    fn whole(&mut self, tag: &Tag, end: usize, held: &Held, names: &Names) -> Option<Option<usize>> {
         let name = self.mark_of(tag, held);
         let was_at_edge = self.shield.is_at_edge();
         self.shield.before_tag();
@@ -228,16 +230,39 @@ impl Scanner {
             }
         } else if !tag.empty && (!self.plain || was_at_edge) {
             // In plain text only a tag that begins a line opens another one; elsewhere it is talked about.
-            self.open.extend(name);
+            self.opened(tag, end, held, names);
         }
         self.shield.after_tag(self.open.len());
         Some(None)
     }
 
+    /// An element begins. In one that holds only text a tag is text, but for one that is named like what is open.
+    fn opened(&mut self, tag: &Tag, end: usize, held: &Held, names: &Names) {
+        let Some(mark) = self.mark_of(tag, held) else { return };
+        let ground = match self.open.last() {
+            Some((_, around)) if around.is_text() => {
+                if self.matching(Some(mark)).is_none() {
+                    return;
+                }
+                around.clone()
+            }
+            Some((_, around)) => {
+                around.inside(names, std::str::from_utf8(held.slice(tag.at, end)).unwrap_or_default())
+            }
+            None => Ground::Unknown,
+        };
+        self.open.push((mark, ground));
+    }
+
+    /// Whether the innermost open element holds only text, in which a comment is text as well.
+    fn is_text(&self) -> bool {
+        self.plain || self.open.last().is_some_and(|(_, ground)| ground.is_text())
+    }
+
     /// Which of the open elements an end tag closes.
     fn matching(&self, name: Option<u64>) -> Option<usize> {
         let reach = self.open.len().saturating_sub(REACH);
-        let near = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| Some(**open) == name);
+        let near = self.open.iter().enumerate().skip(reach).rev().find(|(_, (open, _))| Some(*open) == name);
         near.map(|(depth, _)| depth).or_else(|| (self.own() == name).then_some(0))
     }
 

@@ -47,6 +47,7 @@ mod read_variety;
 mod shape;
 mod sketch;
 mod spelling;
+mod texts;
 mod tree;
 mod unfold;
 mod uri;
@@ -57,6 +58,7 @@ mod wording;
 pub use given::Slip;
 pub use json_schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
+pub use texts::Texts;
 
 /// A construct that the profile leaves out, or that is wrong in itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,6 +181,16 @@ impl Model {
     /// Whether the elements inside a global element are in a namespace, as `elementFormDefault` says.
     pub fn is_qualified(&self, element: &str) -> bool {
         inside::is_qualified(&self.schema, element)
+    }
+
+    /// Which elements of a global element's payloads hold only text.
+    pub fn texts(&self, element: &str) -> Option<Texts> {
+        texts::of(&self.schema, element)
+    }
+
+    /// Whether every element of a valid payload is declared where it is; one that only a wildcard admits is not.
+    pub fn declares_all(&self, payload: &[u8]) -> bool {
+        texts::declares_all(&self.schema, payload)
     }
 
     /// A global element in one line of prompt text: what it is for, and its parameters with all that is inside them.

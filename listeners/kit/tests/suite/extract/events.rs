@@ -53,7 +53,7 @@ fn e3_a_place_in_a_payload_leads_back_to_the_model_s_text() {
 fn e3_what_stands_in_a_later_block_has_the_place_that_it_has_in_the_whole_text() {
     // Far enough for what is settled to have been forgotten.
     let filler = "Prose without end, ä and ö.\n".repeat(20_000);
-    let text = format!("{filler}<search><query>x</query></search>\n{filler}  <shell>a < b</shell>\n");
+    let text = format!("{filler}<search><query>x</query></search>\n{filler}  <shell>a < b &amp; c</shell>\n");
     let (events, _) = extracted(text.as_bytes().chunks(1000), Stop::End);
     let problem = events.iter().find_map(|event| match event {
         Event::Problem(problem) => Some(problem),

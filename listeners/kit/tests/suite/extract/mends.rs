@@ -29,6 +29,7 @@ fn e4_each_mend_is_made_and_recorded() {
         (action.replace("search", "Search"), Mend::Name),
         (action.replace("search", "serch"), Mend::Name),
         (action.replace("</search>", ""), Mend::EndTag),
+        (action.replace('x', "a && b"), Mend::Verbatim),
     ] {
         assert_eq!(counted(&answer), (vec![mend], vec![], 1), "{answer}");
     }
@@ -58,7 +59,7 @@ fn e4_what_is_near_a_mend_and_is_none_is_feedback() {
         (action.replace("</query></search>", ""), Slug::MissingClosingTag),
         (action.replace("x</query></search>", "a < b</query>"), Slug::Malformed),
         ("<search><limit>1</limit>".to_owned(), Slug::MissingClosingTag),
-        (action.replace('x', "a & b"), Slug::Malformed),
+        (action.replace('x', "a & b &amp; c"), Slug::Malformed),
         (action.replace("search", "lookup"), Slug::AmbiguousAction),
         ("<ask>who?</ask>".to_owned(), Slug::AmbiguousAction),
         ("<attempt_completion>done</attempt_completion>".to_owned(), Slug::ContentMissing),

@@ -7,13 +7,14 @@ mod long;
 mod mends;
 mod page;
 mod splits;
+mod verbatim;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use systole_kit::extract::{Action, Event, Extractor, Known, Left, Live, Names, Role, Span, Stop};
-use systole_kit::schema::Model;
+use systole_kit::schema::{Model, Texts};
 use systole_kit::{Limits, Place};
 
 const SEARCH: &str = "https://xml-pipeline.org/ns/search/v1";
@@ -25,8 +26,19 @@ const OWN: &str = "https://xml-pipeline.org/ns/researcher/v1";
 /// What the agent of the corpus may write: it is called `researcher` and answers with `<answer>`.
 fn names() -> Arc<Names> {
     static NAMES: LazyLock<Arc<Names>> = LazyLock::new(|| {
-        let peer = |ns: &str, local: &str, peer: &str| Known::new(Role::Peer, ns, local).taken_by(peer);
-        let primitive = |local: &str| Known::new(Role::Primitive, CORE, local);
+        let texts = |ns: &str, local: &str| {
+            MODELS.iter().find(|model| model.declares(ns, local)).and_then(|model| model.texts(local))
+        };
+        let peer = |ns: &str, local: &str, peer: &str| {
+            Known::new(Role::Peer, ns, local).taken_by(peer).with_texts(texts(ns, local))
+        };
+        let primitive = |local: &str| {
+            let texts = match local {
+                "set-timer" => Texts::text(),
+                _ => Texts::holding("initial-payload", Texts::payload()),
+            };
+            Known::new(Role::Primitive, CORE, local).with_texts(Some(texts))
+        };
         Names::new()
             .with(Known::new(Role::Own, OWN, "researcher"))
             .with(peer(SEARCH, "search", "finder"))
@@ -39,24 +51,26 @@ fn names() -> Arc<Names> {
             .with(peer("urn:words", "lookup", "dictionary"))
             .with(peer("urn:mail", "send-mail", "post").with_own_to())
             .with(peer("urn:old", "old-order", "shop").unqualified())
-            .with(Known::new(Role::Returns, TALK, "answer"))
+            .with(Known::new(Role::Returns, TALK, "answer").with_texts(texts(TALK, "answer")))
             .with(primitive("spawn-thread"))
             .with(primitive("set-timer"))
+            .with_text_result()
             .into()
     });
     NAMES.clone()
 }
 
-/// The schemas by which a mend of an end tag is judged.
+/// The schemas of the elements, by which a missing end tag is judged as well.
+static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+    ["search", "talk", "commands"]
+        .map(|name| {
+            let path = folder().join("schemas").join(name).with_extension("xsd");
+            Model::read(&std::fs::read(path).expect("the schema is there")).expect("the schema is fit")
+        })
+        .into()
+});
+
 fn is_valid(event: &Event) -> bool {
-    static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
-        ["search", "talk", "commands"]
-            .map(|name| {
-                let path = folder().join("schemas").join(name).with_extension("xsd");
-                Model::read(&std::fs::read(path).expect("the schema is there")).expect("the schema is fit")
-            })
-            .into()
-    });
     let payload = match event {
         Event::Action(action) | Event::Plan(action) => &action.payload,
         Event::Completion(completion) => return completion.text.is_some(),

@@ -70,6 +70,8 @@ fn e4_the_page_names_every_slug_of_the_extractor() {
         Slug::MisspeltAction,
         Slug::WrappedCall,
         Slug::ActionInQuotedText,
+        Slug::TooManyActions,
+        Slug::VerbatimText,
     ] {
         assert!(page.contains(&format!("`{slug}`")), "{slug}");
     }

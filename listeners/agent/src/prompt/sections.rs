@@ -1,0 +1,61 @@
+//! The names that a section of a prompt may have, and what its text may not hold, so that every section ends where it
+//! seems to.
+//!
+//! An agent and the words of a section come in; what is wrong with them goes out. It changes no text.
+
+use std::ops::Range;
+
+use crate::contracts::Contracts;
+use crate::primitives;
+use crate::spec::{Agent, Dialect};
+
+/// The sections that a prompt may have, whatever the file says.
+const USUAL: [&str; 9] = [
+    "identity",
+    "capabilities",
+    "rules",
+    "tools",
+    "core_tools",
+    "response_protocol",
+    "one_exchange",
+    "thread",
+    "environment",
+];
+
+/// Elements that mean something in the text of every agent.
+const KNOWN: [&str; 7] =
+    ["thinking", "thought", "todo-until", "attempt_completion", "message", "final-report", "tool_result"];
+
+/// Whether a section of that name may be part of the prompt.
+pub(crate) fn is_one(agent: &Agent, name: &str) -> bool {
+    USUAL.contains(&name) || agent.prompt.iter().any(|section| section.name == name)
+}
+
+/// Whether the sections of the agent's prompt are elements.
+fn are_elements(agent: &Agent) -> bool {
+    matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal)
+}
+
+/// Whether a section of that name would be taken for something else that has it: an action, a final, a part of a
+/// conversation.
+#[must_use]
+pub fn is_taken(agent: &Agent, name: &str) -> bool {
+    let elements = agent.accepts.iter().chain(&agent.returns);
+    let elements = elements.chain(agent.peers.iter().flat_map(|peer| &peer.accepts));
+    let is_element = elements.into_iter().any(|known| &*known.element.local == name);
+    let is_block = KNOWN.contains(&name) || name == "turn-failed" || name.starts_with("core-");
+    let is_primitive =
+        || primitives::named(agent, &Contracts::default()).any(|primitive| primitive.local == name);
+    are_elements(agent) && (is_element || is_block || name == agent.name || is_primitive())
+}
+
+/// The first end tag of a section in a text.
+#[must_use]
+pub fn end_tag(agent: &Agent, text: &str) -> Option<Range<usize>> {
+    let mut found = text.match_indices("</").filter(|_| are_elements(agent)).filter_map(|(at, begins)| {
+        let (name, _) = text.get(at + begins.len()..)?.split_once('>')?;
+        let end = at + begins.len() + name.len() + 1;
+        is_one(agent, &name.trim_end().to_ascii_lowercase()).then_some(at..end)
+    });
+    found.next()
+}

@@ -1,0 +1,76 @@
+//! What is known of the content of an open element: whether it holds only text, or which elements it holds.
+//!
+//! Names and the start tag of an element come in; what its schema says of its content goes out. Never judges.
+
+use std::sync::Arc;
+
+use super::names::{Known, Meant, Names, Role};
+use super::outline::Head;
+use crate::schema::Texts;
+
+/// The content of an open element.
+#[derive(Debug, Clone)]
+pub(super) enum Ground {
+    /// Nothing is known of it.
+    Unknown,
+    /// Elements that are known by their names: in the own tag, in a wrapper, in a message.
+    Names,
+    /// Text that is never executed: thinking and thoughts inside another element.
+    Spoken,
+    /// What a schema says, by the place of the element in it.
+    Schema(Arc<Texts>, usize),
+}
+
+impl Ground {
+    /// The content of an element that stands where any known element may.
+    pub(super) fn of(names: &Names, tag: &str) -> Self {
+        let Some(head) = Head::read(tag) else { return Self::Unknown };
+        let local = match names.meant(head.local) {
+            Meant::Wrapper => return Self::Names,
+            Meant::Unknown => return Self::Unknown,
+            Meant::Group { local, .. } => local,
+        };
+        let group = names.group(&local);
+        let (ns, to) = (head.namespace(), head.attribute("to"));
+        let is_meant = |known: &&Known| {
+            let is_right = known.ns.is_empty() || ns.as_ref().is_none_or(|ns| *ns == known.ns);
+            let takes = |to: &String| known.has_to || known.takers.contains(to);
+            is_right && (group.len() == 1 || to.as_ref().is_none_or(takes))
+        };
+        let mut meant = group.iter().filter(is_meant);
+        let (Some(known), None) = (meant.next(), meant.next()) else { return Self::Unknown };
+        match (known.role, &known.texts) {
+            (Role::Own | Role::Message, _) => Self::Names,
+            (Role::Thinking | Role::Thought, _) => Self::Spoken,
+            (_, Some(texts)) => Self::Schema(texts.clone(), texts.root()),
+            (_, None) => Self::Unknown,
+        }
+    }
+
+    /// The content of an element inside it.
+    pub(super) fn inside(&self, names: &Names, tag: &str) -> Self {
+        match self {
+            Self::Names => Self::of(names, tag),
+            Self::Schema(texts, at) if texts.is_payload(*at) => Self::of(names, tag),
+            Self::Schema(texts, at) => {
+                let child = Head::read(tag).and_then(|head| texts.child(*at, head.local));
+                child.map_or(Self::Unknown, |child| Self::Schema(texts.clone(), child))
+            }
+            Self::Unknown | Self::Spoken => Self::Unknown,
+        }
+    }
+
+    /// Whether the element holds only text.
+    pub(super) fn is_text(&self) -> bool {
+        match self {
+            Self::Spoken => true,
+            Self::Schema(texts, at) => texts.is_text(*at),
+            Self::Unknown | Self::Names => false,
+        }
+    }
+
+    /// Whether its schema allows a child element of that local name.
+    pub(super) fn allows(&self, local: &str) -> bool {
+        matches!(self, Self::Schema(texts, at) if texts.allows(*at, local))
+    }
+}

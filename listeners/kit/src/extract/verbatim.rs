@@ -1,0 +1,292 @@
+//! Text that a model wrote without escaping it, in an element whose schema allows no child elements.
+//!
+//! Raw is every `&` that begins none of the five entities and no character reference, and every `<` that begins no
+//! CDATA section. Content with raw characters and without entities and CDATA is taken as written. Never guesses where
+//! text ends: content that mixes both, or that holds a tag which may end it, is refused. The markup of a block comes
+//! in; the edits that escape it, or a problem, go out.
+
+use super::events::{Problem, Slug};
+use super::ground::Ground;
+use super::held::Held;
+use super::names::{Meant, Names, Role};
+use super::origin::Edit;
+use super::outline::Head;
+use super::tag::{Scan, Tag, local};
+use crate::{Limits, Place, gate, writer};
+
+/// What a block holds of it.
+#[derive(Debug)]
+pub(super) enum Verbatim {
+    /// Nothing.
+    None,
+    /// An element of this name that holds only text has no end tag in the block.
+    Open(String),
+    /// Text that is taken as written.
+    Taken(Taken),
+    /// Text that cannot be taken.
+    Refused(Box<Problem>),
+}
+
+/// Text that is taken as written.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// What escapes it, in the order of the markup.
+    pub(super) edits: Vec<Edit>,
+    /// The elements that hold it.
+    pub(super) elements: Vec<Element>,
+}
+
+/// An element whose text is taken as written.
+#[derive(Debug, Clone)]
+pub(super) struct Element {
+    /// Its name as written.
+    pub(super) name: String,
+    /// Its first raw character, in bytes of the markup.
+    pub(super) raw: usize,
+    /// Where it has ended, in bytes of the markup.
+    pub(super) end: usize,
+}
+
+/// Looks for raw characters in the text of a whole block.
+pub(super) fn look(names: &Names, limits: &Limits, raw: &str, start: Place) -> Verbatim {
+    let role = Head::read(raw).and_then(|head| match names.meant(head.local) {
+        Meant::Group { local, .. } => names.role(&local),
+        Meant::Wrapper | Meant::Unknown => None,
+    });
+    let is_plain = match role {
+        Some(Role::Thinking | Role::Thought) => true,
+        // The markup in a result is its text, as far as it can be read.
+        Some(Role::Completion) => gate::check(raw.as_bytes(), limits).is_ok(),
+        _ => !raw.bytes().skip(1).any(|byte| matches!(byte, b'<' | b'&')),
+    };
+    if is_plain {
+        return Verbatim::None;
+    }
+    let held = Held::of(raw.as_bytes(), Place::START);
+    let mut walk = Walk { names, raw, start, held, open: Vec::new(), taken: Taken::default() };
+    match walk.block() {
+        Ok(()) if walk.taken.edits.is_empty() => Verbatim::None,
+        Ok(()) => Verbatim::Taken(walk.taken),
+        Err(Stopped::Open(name)) => Verbatim::Open(name),
+        Err(Stopped::Refused(problem)) => Verbatim::Refused(problem),
+    }
+}
+
+/// What to write instead of text that cannot be taken.
+pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
+
+/// Text that is not escaped, beside something else that would have to be repaired.
+pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
+    let message = format!("the text of <{element}> holds an unescaped < or &, and {what}");
+    Problem::new(Slug::Malformed, place, message)
+        .element(element)
+        .fix(format!("{FIX}, and correct the other"))
+}
+
+/// The first end tag of an element that has no start tag from `from` on.
+pub(super) fn unmatched(held: &Held, from: usize, name: &str) -> Option<usize> {
+    let (name, mut at, mut open) = (local(name.as_bytes()), from, 0_usize);
+    while let Some(less) = held.find(at, |byte| byte == b'<') {
+        at = less + 1;
+        let Some((tag, end)) = whole(held, less).filter(|(tag, _)| local(tag.name(held)) == name) else {
+            continue;
+        };
+        at = end;
+        match (tag.closes, tag.empty) {
+            (true, _) if open == 0 => return Some(less),
+            (true, _) => open -= 1,
+            (false, true) => {}
+            (false, false) => open += 1,
+        }
+    }
+    None
+}
+
+/// The tag that begins at a `<`, and where it ends.
+fn whole(held: &Held, at: usize) -> Option<(Tag, usize)> {
+    let mut tag = Tag::begin(held, at).ok()??;
+    loop {
+        match tag.read(held) {
+            Scan::Named => {}
+            Scan::Whole(end) => return Some((tag, end)),
+            Scan::More | Scan::Broken(_) => return None,
+        }
+    }
+}
+
+struct Walk<'n> {
+    names: &'n Names,
+    raw: &'n str,
+    start: Place,
+    held: Held,
+    /// The open elements with their names as written.
+    open: Vec<(String, Ground)>,
+    taken: Taken,
+}
+
+/// Why the markup is read no further.
+enum Stopped {
+    Open(String),
+    Refused(Box<Problem>),
+}
+
+impl Walk<'_> {
+    fn block(&mut self) -> Result<(), Stopped> {
+        let mut at = 0;
+        while let Some(less) = self.held.find(at, |byte| byte == b'<') {
+            if let Some(end) =
+                self.aside(less, "<!--", "-->").or_else(|| self.aside(less, "<![CDATA[", "]]>"))
+            {
+                at = end;
+                continue;
+            }
+            let Some((tag, end)) = whole(&self.held, less) else {
+                at = less + 1;
+                continue;
+            };
+            at = end;
+            let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+            if tag.closes {
+                if let Some(depth) = self.open.iter().rposition(|(open, _)| *open == name) {
+                    self.open.truncate(depth);
+                }
+            } else if !tag.empty {
+                let markup = self.raw.get(less..end).unwrap_or_default();
+                let ground = match self.open.last() {
+                    Some((_, around)) => around.inside(self.names, markup),
+                    None => Ground::of(self.names, markup),
+                };
+                if ground.is_text() {
+                    at = self.text(&name, end, &ground)?;
+                } else {
+                    self.open.push((name, ground));
+                }
+            }
+            if self.open.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a comment or a CDATA section ends that begins here.
+    fn aside(&self, at: usize, begins: &str, ends: &str) -> Option<usize> {
+        let inside = self.raw.get(at..)?.strip_prefix(begins)?;
+        Some(at + begins.len() + inside.find(ends)? + ends.len())
+    }
+
+    /// Reads the text of an element from `from` on, and says where the element has ended.
+    fn text(&mut self, name: &str, from: usize, ground: &Ground) -> Result<usize, Stopped> {
+        let (mut at, mut has_cdata) = (from, false);
+        let (to, end) = loop {
+            let less = self.held.find(at, |byte| byte == b'<');
+            let less = less.ok_or_else(|| Stopped::Open(name.to_owned()))?;
+            at = less + 1;
+            if let Some(end) = self.aside(less, "<![CDATA[", "]]>") {
+                (at, has_cdata) = (end, true);
+                continue;
+            }
+            match whole(&self.held, less) {
+                None if self.raw.get(less..).is_some_and(|rest| rest.starts_with("<![CDATA[")) => {
+                    return Err(Stopped::Open(name.to_owned()));
+                }
+                Some((tag, end)) if tag.closes && tag.name(&self.held) == name.as_bytes() => {
+                    break (less, end);
+                }
+                _ => {}
+            }
+        };
+        let content = self.raw.get(from..to).unwrap_or_default();
+        let signs = Signs::of(content);
+        let Some(first) = signs.raw.first().copied() else { return Ok(end) };
+        if matches!(ground, Ground::Spoken) {
+            let raw = signs.raw.iter().map(|at| escaping(content, *at, from));
+            self.taken.edits.extend(raw);
+            return Ok(end);
+        }
+        if has_cdata || signs.entity {
+            let with = if has_cdata { "a CDATA section" } else { "entities" };
+            let message = format!("the text of <{name}> mixes an unescaped < or & with {with}");
+            let fix = "put the whole text into one <![CDATA[…]]>";
+            return Err(Stopped::Refused(Box::new(self.refused(name, from + first, message).fix(fix))));
+        }
+        if let Some((at, tag)) = self.tag_in(name, from, to) {
+            let message =
+                format!("<{tag}> stands in the text of <{name}>, so where that text ends is not certain");
+            return Err(Stopped::Refused(Box::new(self.refused(name, at, message).fix(FIX))));
+        }
+        let signs = content.match_indices(['<', '>', '&', '\r']);
+        self.taken.edits.extend(signs.map(|(at, _)| escaping(content, at, from)));
+        self.taken.elements.push(Element { name: name.to_owned(), raw: from + first, end });
+        Ok(end)
+    }
+
+    fn refused(&self, name: &str, at: usize, message: String) -> Problem {
+        let place = self.start.after(self.raw.as_bytes().get(..at).unwrap_or_default());
+        Problem::new(Slug::Malformed, place, message).element(name)
+    }
+
+    /// A tag in the text that is named like the element itself, a sibling, an ancestor or anything known.
+    fn tag_in(&self, name: &str, from: usize, to: usize) -> Option<(usize, String)> {
+        let content = Held::of(self.held.slice(from, to), Place::START);
+        let mut at = 0;
+        while let Some(less) = content.find(at, |byte| byte == b'<') {
+            at = less + 1;
+            let Some((tag, _)) = whole(&content, less) else { continue };
+            let written = String::from_utf8_lossy(local(tag.name(&content))).into_owned();
+            let is_open = |open: &str| local(open.as_bytes()) == written.as_bytes();
+            let is_sibling = self.open.last().is_some_and(|(_, around)| around.allows(&written));
+            let is_around = is_open(name) || self.open.iter().any(|(open, _)| is_open(open));
+            if is_sibling || is_around || !self.names.group(&written).is_empty() {
+                let slash = if tag.closes { "/" } else { "" };
+                return Some((from + less, format!("{slash}{written}")));
+            }
+        }
+        None
+    }
+}
+
+/// The signs that a content holds outside of CDATA sections.
+#[derive(Debug, Default)]
+struct Signs {
+    /// The raw characters.
+    raw: Vec<usize>,
+    entity: bool,
+}
+
+impl Signs {
+    fn of(content: &str) -> Self {
+        let (mut signs, mut at) = (Self::default(), 0);
+        while let Some(found) = content.get(at..).and_then(|rest| rest.find(['<', '&'])) {
+            let here = at + found;
+            let rest = content.get(here..).unwrap_or_default();
+            at = here + 1;
+            let cdata = rest.strip_prefix("<![CDATA[").and_then(|inside| inside.find("]]>"));
+            match cdata {
+                Some(length) => at = here + "<![CDATA[".len() + length,
+                None if is_entity(rest) => signs.entity = true,
+                None => signs.raw.push(here),
+            }
+        }
+        signs
+    }
+}
+
+/// Whether text begins with one of the five entities or a character reference.
+fn is_entity(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix('&') else { return false };
+    if ["amp;", "lt;", "gt;", "quot;", "apos;"].iter().any(|name| inside.starts_with(name)) {
+        return true;
+    }
+    let Some(number) = inside.strip_prefix('#') else { return false };
+    let (digits, radix) = number.strip_prefix('x').map_or((number, 10), |hex| (hex, 16));
+    let rest = digits.trim_start_matches(|sign: char| sign.is_digit(radix));
+    rest.len() < digits.len() && rest.starts_with(';')
+}
+
+/// The edit that escapes the sign at an offset of content that begins at `from`.
+fn escaping(content: &str, at: usize, from: usize) -> Edit {
+    let mut with = Vec::new();
+    writer::escape(&mut with, content.get(at..at + 1).unwrap_or_default(), false);
+    Edit { part: from + at..from + at + 1, with: String::from_utf8_lossy(&with).into_owned() }
+}

@@ -1,0 +1,146 @@
+//! Which elements of a payload hold only text, so that their content needs no escaping when a model writes it.
+//!
+//! A schema comes in, a small graph of element names goes out. It judges no payload and knows no namespaces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::shape::{Content, Declaration, Schema, Term, Type};
+use super::tree::{self, Element};
+
+/// Which elements of a payload hold only text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texts {
+    /// The root element is the first.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Node {
+    kind: Kind,
+    /// The elements that it allows, by local name, with their namespaces.
+    children: BTreeMap<String, (Arc<str>, usize)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    /// Text, and no child elements.
+    Text,
+    /// A payload of its own: any element.
+    Payload,
+    #[default]
+    Other,
+}
+
+impl Texts {
+    /// An element that holds only text.
+    #[must_use]
+    pub fn text() -> Self {
+        Self { nodes: vec![Node { kind: Kind::Text, children: BTreeMap::new() }] }
+    }
+
+    /// An element that holds another payload.
+    #[must_use]
+    pub fn payload() -> Self {
+        Self { nodes: vec![Node { kind: Kind::Payload, children: BTreeMap::new() }] }
+    }
+
+    /// An element that holds one kind of child element.
+    #[must_use]
+    pub fn holding(name: &str, child: Self) -> Self {
+        let root =
+            Node { kind: Kind::Other, children: BTreeMap::from([(name.to_owned(), (Arc::from(""), 1))]) };
+        let moved = child.nodes.into_iter().map(|mut node| {
+            node.children.values_mut().for_each(|(_, at)| *at += 1);
+            node
+        });
+        Self { nodes: std::iter::once(root).chain(moved).collect() }
+    }
+
+    /// The root element.
+    #[must_use]
+    pub(crate) fn root(&self) -> usize {
+        0
+    }
+
+    pub(crate) fn is_text(&self, at: usize) -> bool {
+        self.nodes.get(at).is_some_and(|node| node.kind == Kind::Text)
+    }
+
+    pub(crate) fn is_payload(&self, at: usize) -> bool {
+        self.nodes.get(at).is_some_and(|node| node.kind == Kind::Payload)
+    }
+
+    /// The child element of that local name.
+    pub(crate) fn child(&self, at: usize, local: &str) -> Option<usize> {
+        Some(self.nodes.get(at)?.children.get(local)?.1)
+    }
+
+    /// Whether an element allows a child element of that local name.
+    pub(crate) fn allows(&self, at: usize, local: &str) -> bool {
+        self.child(at, local).is_some()
+    }
+}
+
+/// Whether every element of a payload is declared where it is, so that none came in by a wildcard.
+pub(super) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
+    let Ok(root) = tree::read(payload) else { return false };
+    let is_own = *root.name.namespace == *schema.namespace;
+    is_own && of(schema, &root.name.local).is_some_and(|texts| texts.declare(0, &root))
+}
+
+impl Texts {
+    /// The tree is never deeper than its reader allows.
+    fn declare(&self, at: usize, element: &Element) -> bool {
+        element.children().all(|child| {
+            let known = self.nodes.get(at).and_then(|node| node.children.get(&*child.name.local));
+            known.is_some_and(|(ns, inside)| **ns == *child.name.namespace && self.declare(*inside, child))
+        })
+    }
+}
+
+/// The elements inside a global element.
+pub(super) fn of(schema: &Schema, element: &str) -> Option<Texts> {
+    let root = schema.global(element)?.of.0;
+    let (mut numbers, mut waiting) = (BTreeMap::from([(root, 0)]), vec![root]);
+    let mut nodes = BTreeMap::new();
+    while let Some(id) = waiting.pop() {
+        let (kind, declared) = node(schema, id);
+        let mut children = BTreeMap::new();
+        for child in declared {
+            let next = numbers.len();
+            let number = *numbers.entry(child.of.0).or_insert_with(|| {
+                waiting.push(child.of.0);
+                next
+            });
+            children.insert(child.name.clone(), (child.namespace.clone(), number));
+        }
+        nodes.insert(numbers.get(&id).copied()?, Node { kind, children });
+    }
+    Some(Texts { nodes: nodes.into_values().collect() })
+}
+
+fn node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {
+    let mut found = Vec::new();
+    let kind = match schema.of(super::shape::TypeId(id)) {
+        Type::Simple(_) => Kind::Text,
+        Type::Anything => Kind::Other,
+        Type::Complex(complex) => match &complex.content {
+            Content::Text(_) | Content::Free => Kind::Text,
+            Content::Empty => Kind::Other,
+            Content::Children(particle) => {
+                elements(&particle.term, &mut found);
+                Kind::Other
+            }
+        },
+    };
+    (kind, found)
+}
+
+/// The elements of a term. Of two with one name and different types none is known.
+fn elements<'m>(term: &'m Term, found: &mut Vec<&'m Declaration>) {
+    let mut all = Vec::new();
+    term.elements(&mut all);
+    let is_clear = |one: &&Declaration| all.iter().all(|other| other.name != one.name || other.of == one.of);
+    found.extend(all.iter().copied().filter(|one| is_clear(one)));
+}
