@@ -215,9 +215,16 @@ fn c15_a_rotten_row_is_named_by_doctor_and_breaks_no_chain() {
     assert_eq!(ill.code, Some(7), "{ill:?}");
     assert!(ill.stdout.contains("has a wrong checksum") && ill.stdout.contains("systole run"), "{ill:?}");
     // The thread goes on as if nothing had been, and so does the next one.
-    for arguments in [&["ask", "two", "--thread", "@last"][..], &["ask", "three"]] {
+    for (arguments, is_noted) in
+        [(&["ask", "two", "--thread", "@last"][..], true), (&["ask", "three"], false)]
+    {
         let ran = systole(folder.path(), arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{ran:?}");
+        assert_eq!(
+            ran.stderr.contains("corrupt rows in its cache (the table fold): 1;"),
+            is_noted,
+            "{ran:?}"
+        );
     }
     assert!(sqlite::verify_all(&log).is_ok());
     assert_eq!(doctor().code, Some(0), "{:?}", doctor());

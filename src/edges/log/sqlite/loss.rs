@@ -140,8 +140,9 @@ fn missing(
     };
     if wal == Wal::Corrupt {
         let gone = GivenUp { first: next, last: named.map_or(next, |end| end.position.max(next)) };
+        let told = named.map_or_else(String::new, |end| format!("; {tip} says {}", end.position.0));
         let why = format!(
-            "the header of {log} is corrupt: the commits in it, after position {}, cannot be read",
+            "the header of {log} is corrupt: the commits in it, after position {}, cannot be read{told}",
             last.0
         );
         return Ok(Some(Gone(gone, why)));

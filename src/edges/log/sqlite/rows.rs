@@ -150,10 +150,16 @@ pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result
 pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let marks = Marks::read(connection)?;
     let found = marks.map(|marks| working(connection, marks)).transpose()?;
-    match found.filter(|working| working.is_complete) {
-        Some(Working { corrupt: 0, .. }) => Ok(None),
-        Some(Working { corrupt, .. }) => Ok(Some(format!(
-            "{corrupt} rows of its cache (the table fold) were corrupt; their threads are folded again from their records"
+    // A start reads the row of `sys` too.
+    let sys = connection
+        .prepare_cached(rows_where!("WHERE t.text = 'sys'"))?
+        .query_row([], |row| Ok(matches!(checked(row), Checked::Corrupt(..))))
+        .optional()?;
+    let corrupt_sys = usize::from(sys == Some(true));
+    match found.filter(|working| working.is_complete).map(|working| working.corrupt + corrupt_sys) {
+        Some(0) => Ok(None),
+        Some(corrupt) => Ok(Some(format!(
+            "corrupt rows in its cache (the table fold): {corrupt}; their threads are folded again from their records"
         ))),
         None => {
             connection.execute_batch("BEGIN IMMEDIATE")?;
