@@ -16,7 +16,7 @@ use crate::rules::{approval_payload, core_payload};
 use crate::words::approval::{ApprovalId, Decided, Request, Ruling, Says};
 use crate::words::client;
 use crate::words::codes::Code;
-use crate::words::composition::ApprovalRule;
+use crate::words::composition::{ApprovalRule, Listener};
 use crate::words::flow::{Admitted, Failing, Refused, What};
 use crate::words::ids::{CallPath, Digest, Name, ThreadId};
 use crate::words::record::{Approving, Kind, Mark, Record, Role};
@@ -164,9 +164,12 @@ fn rule(
                 .mended_by("look at what waits now"),
         ));
     }
-    if !matches!(says, Says::Reject)
-        && let Some(refusal) = unserved(d, &listener, &approval)
-    {
+    let goes_out = match &says {
+        Says::Reject => None,
+        Says::Approve => Some(approval.element.as_str()),
+        Says::Amend(amendment) => Some(amendment.as_ref().as_ref().map_or("", Admitted::element)),
+    };
+    if let Some(refusal) = goes_out.and_then(|element| unserved(d, (thread, path), &approval, element)) {
         return Err(bare(refusal));
     }
     match says {
@@ -195,18 +198,26 @@ fn rule(
     Ok(())
 }
 
-/// Why what waits cannot be let go: the organism runs from a file in which nobody takes it any more. The call
-/// keeps the configuration it began with, but a listener's program is the one of the file as it is now.
-fn unserved(d: &Draft<'_>, listener: &Name, approval: &Approval) -> Option<Refusal> {
-    let (id, element) = (approval.id, &approval.element);
-    let words = match d.page(d.current_config())?.listener(listener) {
-        None => format!("approval {id} waits for {listener}, which the organism's file no longer has"),
-        Some(now) if !now.accepts.iter().any(|taken| *taken.name.local == **element) => {
-            format!("approval {id} waits for {listener}, which no longer takes <{element}>")
+/// Why an element cannot be let go: the organism runs from a file in which nobody takes it any more. The call keeps
+/// the configuration it began with, but a listener's program is the one of the file as it is now.
+fn unserved(
+    d: &Draft<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    approval: &Approval,
+    element: &str,
+) -> Option<Refusal> {
+    let call = d.call(thread, path)?;
+    let (id, name) = (approval.id, &call.listener);
+    let takes = |one: &Listener| one.accepts.iter().any(|taken| *taken.name.local == *element);
+    let words = match d.page(d.current_config())?.listener(name) {
+        None => format!("approval {id} waits for {name}, which the organism's file no longer has"),
+        // What the core sends is in nobody's list, then and now.
+        Some(now) if !takes(now) && d.listener(call.config, name).is_some_and(takes) => {
+            format!("approval {id} waits for {name}, which no longer takes <{element}>")
         }
         Some(_) => return None,
     };
-    let mend = format!("put {listener} back into the file as it was, or systole reject {id} --note WHY");
+    let mend = format!("put {name} back into the file as it was, or systole reject {id} --note WHY");
     Some(Refusal::new(Code::Unavailable, words).mended_by(mend))
 }
 

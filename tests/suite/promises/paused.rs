@@ -51,7 +51,7 @@ fn shows_its_own(at: &Path) {
         (&json!("paused"), &json!("operator")),
         "{told:#}"
     );
-    assert_eq!((&thread["paused"]["thread"], &told["paused"]), (&thread["thread"], &Value::Null), "{told:#}");
+    assert_eq!(thread["paused"]["thread"], thread["thread"], "{told:#}");
 }
 
 #[test]
@@ -62,10 +62,11 @@ fn f4_a_pause_is_seen_with_who_since_when_and_why() {
     assert_eq!(send(at, &["--key", "k"]).code, Some(0));
     says(&systole(at, &["pause", "@last", "--note", "lunch"]), &["is paused"]);
     shows_its_own(at);
+    assert_eq!(json_of(at, &["ps"])["paused"], Value::Null);
     // The next message waits, and so does whoever sent it.
     let sent = send(at, &["--thread", "@last", "--key", "k2"]);
     assert_eq!(sent.code, Some(6), "{sent:?}");
-    says(&systole(at, &["ps"]), &["paused", "by operator: lunch; echo: waits while thread sess-"]);
+    says(&systole(at, &["ps"]), &["paused", "by operator: lunch; echo: waits"]);
     says(
         &systole(at, &["why", "@last"]),
         &["is paused since ", "echo waits while thread sess-", "next: systole resume sess-"],
@@ -81,6 +82,7 @@ fn resuming_one_is_honest(at: &Path) {
     says(&systole(at, &["pause", "--all", "--note", "moving house"]), &["everything is paused"]);
     says(&systole(at, &["pause", "@last", "--note", "lunch"]), &["is paused"]);
     shows_its_own(at);
+    assert_eq!(json_of(at, &["ps"])["paused"]["note"], "moving house");
     let everything =
         ["everything is paused since ", "by operator: moving house; end it with: systole resume --all"];
     says(&systole(at, &["ps"]), &everything);
