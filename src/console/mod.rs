@@ -12,4 +12,5 @@ mod inbound;
 mod knocks;
 mod steering;
 pub mod told;
+mod waiting;
 pub mod wire;

@@ -148,6 +148,11 @@ fn told(
     if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
         note(lines, "program:", &plain(&program.run.join(" ")));
     }
+    if let Cause::Person { fields, .. } = &reason.cause
+        && !fields.is_empty()
+    {
+        note(lines, "payload:", fields);
+    }
     if matches!(reason.cause, Cause::Out { .. }) {
         note(lines, "since:", &columns::moment(reason.since, now));
     }

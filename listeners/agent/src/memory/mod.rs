@@ -13,7 +13,7 @@ use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed};
 use crate::failures::failure;
 use crate::heard::Heard;
-use crate::model::Message;
+use crate::model::{Message, Part};
 use crate::show::Mark;
 use crate::spec::Agent;
 
@@ -105,6 +105,8 @@ pub(crate) struct Conversation {
     pub(crate) repeated: u32,
     /// Whether it was told that it must reason before it acts: it is told once.
     pub(crate) told_to_think: bool,
+    /// What the model said in each turn of the call; none where there was no answer.
+    pub(crate) said: Vec<Option<Vec<Part>>>,
     /// Links that were put down for this prompt.
     pub(crate) put: usize,
 }
@@ -124,6 +126,7 @@ impl Conversation {
             last_said: None,
             repeated: 0,
             told_to_think: false,
+            said: Vec::new(),
             put: 0,
         }
     }
@@ -155,7 +158,10 @@ impl Conversation {
         match happened {
             Happened::Turn(turn) => self.note(agent, contracts, turn),
             // A call begins.
-            Happened::Request { .. } => (self.unusable, self.repeated, self.last_said) = (0, 0, None),
+            Happened::Request { .. } => {
+                (self.unusable, self.repeated, self.last_said) = (0, 0, None);
+                self.said.clear();
+            }
             Happened::Overheard(_) => {}
         }
         segment::messages(agent, contracts, &self.mark, happened, self.unusable)
@@ -175,6 +181,7 @@ impl Conversation {
     fn note(&mut self, agent: &Agent, contracts: &Contracts, turn: &Turn) {
         let was_unusable = turn.answers.iter().any(|answer| is_own_failure(&answer.payload));
         self.unusable = if was_unusable { self.unusable + 1 } else { 0 };
+        self.said.push(turn.heard.as_ref().map(|heard| heard.parts.clone()));
         let Some(heard) = &turn.heard else { return };
         let said =
             [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]
