@@ -58,7 +58,7 @@ pub fn cut(text: &str, columns: usize) -> String {
 }
 
 /// The longest beginning that fits.
-fn beginning(text: &str, columns: usize) -> &str {
+pub(super) fn beginning(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, c)| {
         taken += columns_of(*c);
@@ -125,14 +125,19 @@ fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<Stri
     lines
 }
 
-/// At most so many lines of them, the last one saying that there was more.
+/// At most so many lines of them; the last one says how much more there was.
 pub fn at_most(lines: usize, mut all: Vec<String>) -> Vec<String> {
-    if all.len() > lines {
-        all.truncate(lines);
-        if let Some(last) = all.last_mut() {
-            let kept = cut(last, COLUMNS - 2);
-            *last = [kept.trim_end_matches(['…', ' ']), " …"].concat();
-        }
+    if all.len() <= lines {
+        return all;
+    }
+    let characters = |line: &String| line.trim().chars().count();
+    let mut lost: usize = all.drain(lines..).map(|line| characters(&line)).sum();
+    if let Some(last) = all.last_mut() {
+        // Room for the words behind it, with a number as large as a payload can need.
+        let kept = cut(last, COLUMNS - 27);
+        let kept = kept.trim_end_matches(['…', ' ']);
+        lost += characters(last).saturating_sub(kept.trim().chars().count());
+        *last = format!("{kept} … {lost} more characters");
     }
     all
 }

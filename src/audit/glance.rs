@@ -1,17 +1,23 @@
-//! What can be said of a stored payload at a glance: its element, and its words on one line.
+//! A stored payload at a glance: its element, and its fields and attributes on one line.
 //!
-//! It never judges a payload and never shows a byte of it as it stands. Stored bytes come in, which may
-//! be anybody's; text that is safe to print goes out, also for bytes that are no payload at all.
+//! Fields are named as `systole send` takes them: `quantity=30 address.city=Berlin`. What is cut says how much was
+//! cut. It never judges a payload and never shows a byte of it as it stands. Stored bytes come in, which may be
+//! anybody's; text that is safe to print goes out, also for bytes that are no payload at all.
 
-use systole_kit::gate::{Gate, Step};
+use systole_kit::gate::{Gate, Step, Tag};
 use systole_kit::{Limits, namespaces};
 
-use super::columns::{cut, plain};
+use super::columns::{cut, plain, width};
 
 /// Columns of words kept of one payload: a few lines of a terminal.
 const WORDS: usize = 400;
 /// Columns kept of an element's name.
 const ELEMENT: usize = 40;
+/// Bytes kept of one value, and how many fields are kept. Of the rest only the size is known.
+const VALUE: usize = 4 * WORDS;
+const FIELDS: usize = 64;
+/// Columns below which no value is cut while whole fields can be left out.
+const SHORT: usize = 16;
 
 /// Attributes of core payloads that say nothing to people: hashes, and what the record says anyway.
 const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "parent_id"];
@@ -21,62 +27,219 @@ const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "p
 pub struct Glance {
     /// The local name of its root element; `?` where the bytes do not begin with one.
     pub element: String,
-    /// Its text, on one line.
+    /// Its fields, on one line.
     pub words: String,
+    fields: Vec<Field>,
+    /// Fields that were not kept, and their characters.
+    more: (usize, usize),
+}
+
+/// An attribute, an element's text, or words about a todo list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Field {
+    /// Where it stands inside the payload; empty for the text of the root, or for words.
+    name: String,
+    /// Its text on one line; none for an empty element.
+    value: Option<String>,
+    /// Whether the value stands in quotes where it has blanks.
+    is_quoted: bool,
+    /// Characters that were not kept.
+    lost: usize,
+}
+
+/// An element that is being read.
+struct Open {
+    name: String,
+    text: String,
+    lost: usize,
+    is_empty: bool,
+    /// What stands before the text of a step of a todo list.
+    step: Option<&'static str>,
 }
 
 /// Looks at a payload.
 pub fn glance(body: &[u8]) -> Glance {
-    let unknown = || {
-        let words = [&body.len().to_string(), " bytes that are no payload"].concat();
-        Glance { element: "?".to_owned(), words }
-    };
-    let mut element = None;
-    let mut text = String::new();
-    let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return unknown() };
+    let mut seen = read(body).unwrap_or_else(|| {
+        let words = format!("{} bytes that are no payload", body.len());
+        let words = Field { name: String::new(), value: Some(words), is_quoted: false, lost: 0 };
+        Glance { element: "?".to_owned(), words: String::new(), fields: vec![words], more: (0, 0) }
+    });
+    seen.words = seen.line(WORDS);
+    seen
+}
+
+fn read(body: &[u8]) -> Option<Glance> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut seen = Glance { element: String::new(), words: String::new(), fields: Vec::new(), more: (0, 0) };
+    let mut open: Vec<Open> = Vec::new();
+    let mut piece = String::new();
     while let Ok(step) = gate.step() {
         match step {
-            Step::Open(tag) if element.is_none() => {
-                element = Some(cut(&plain(tag.local), ELEMENT));
-                if gate.ns(&tag) == Some(namespaces::CORE) {
-                    for attribute in gate.attributes().iter().filter(|a| !UNSAID.contains(&a.local)) {
-                        text.push_str(attribute.local);
-                        text.push('=');
-                        text.push_str(&attribute.value());
-                        text.push(' ');
-                    }
-                }
-            }
             Step::Open(tag) => {
-                text.push(' ');
-                if gate.ns(&tag) == Some(namespaces::CORE) {
-                    plan(&gate, tag.local, &mut text);
+                let name = match open.last_mut() {
+                    None => {
+                        seen.element = cut(&plain(tag.local), ELEMENT);
+                        String::new()
+                    }
+                    Some(above) => {
+                        above.is_empty = false;
+                        inward(&above.name, tag.local)
+                    }
+                };
+                let element = seen.open(&gate, &tag, name);
+                open.push(element);
+            }
+            Step::Text(text) => {
+                let Some(element) = open.last_mut() else { continue };
+                piece.clear();
+                text.append_to(&mut piece);
+                if element.text.len() < VALUE {
+                    element.text.push_str(&piece);
+                } else {
+                    element.lost += piece.chars().count();
                 }
             }
-            Step::Text(piece) => piece.append_to(&mut text),
+            Step::Close => {
+                let Some(element) = open.pop() else { continue };
+                seen.close(element);
+            }
             Step::Done => break,
-            Step::Close | Step::Instruction => {}
-        }
-        // What is not shown need not be read: a payload may be a megabyte.
-        if text.len() > 8 * WORDS {
-            break;
+            Step::Instruction => {}
         }
     }
-    match element {
-        Some(element) => Glance { element, words: cut(&plain(&text), WORDS) },
-        None => unknown(),
+    // Of a document that breaks off, what came before is shown.
+    while let Some(element) = open.pop() {
+        seen.close(element);
+    }
+    (!seen.element.is_empty()).then_some(seen)
+}
+
+/// The name of what is inside an element of that name.
+fn inward(above: &str, local: &str) -> String {
+    let local = plain(local);
+    if above.is_empty() { local } else { format!("{above}.{local}") }
+}
+
+impl Glance {
+    fn open(&mut self, gate: &Gate<'_>, tag: &Tag<'_>, name: String) -> Open {
+        let mut element = Open { name, text: String::new(), lost: 0, is_empty: true, step: None };
+        let is_core = gate.ns(tag) == Some(namespaces::CORE);
+        let told = |name: &str| gate.attribute(name).unwrap_or_default();
+        match tag.local {
+            "todo-until" if is_core => {
+                self.add(String::new(), format!("until {}:", told("condition")), 0, false);
+                element.is_empty = false;
+                return element;
+            }
+            "step" if is_core => {
+                element.step = Some(if told("done") == "true" { "[x] " } else { "[ ] " });
+                return element;
+            }
+            _ => {}
+        }
+        for attribute in gate.attributes() {
+            if !(is_core && UNSAID.contains(&attribute.local)) {
+                self.add(inward(&element.name, attribute.local), attribute.value().into_owned(), 0, true);
+            }
+            element.is_empty = false;
+        }
+        element
+    }
+
+    fn close(&mut self, element: Open) {
+        let Open { name, text, lost, is_empty, step } = element;
+        match step {
+            Some(step) => self.add(String::new(), format!("{step}{text}"), lost, false),
+            None if !text.trim().is_empty() => {
+                // The text of a root that has nothing else needs neither name nor quotes.
+                let is_quoted = !name.is_empty() || !self.fields.is_empty();
+                self.add(name, text, lost, is_quoted);
+            }
+            None if is_empty && !name.is_empty() => {
+                self.keep(Field { name, value: None, is_quoted: true, lost: 0 });
+            }
+            None => {}
+        }
+    }
+
+    fn add(&mut self, name: String, text: String, lost: usize, is_quoted: bool) {
+        let kept = cut_bytes(&text, VALUE);
+        let lost = lost + text.get(kept.len()..).unwrap_or_default().chars().count();
+        self.keep(Field { name, value: Some(plain(kept)), is_quoted, lost });
+    }
+
+    fn keep(&mut self, field: Field) {
+        if self.fields.len() < FIELDS {
+            return self.fields.push(field);
+        }
+        self.more.0 += 1;
+        self.more.1 += field.characters();
+    }
+
+    /// Its fields in at most so many columns. A long value is cut before a later field is left out, and whatever is
+    /// cut says how much it was.
+    pub fn line(&self, columns: usize) -> String {
+        let all = self.fields.len();
+        let whole = self.joined(all, usize::MAX);
+        if width(&whole) <= columns {
+            return whole;
+        }
+        let fits = |cap: usize| width(&self.joined(all, cap)) <= columns;
+        if fits(SHORT) {
+            let (mut least, mut most) = (SHORT, columns.max(SHORT));
+            while least < most {
+                let middle = (least + most).div_ceil(2);
+                if fits(middle) { least = middle } else { most = middle - 1 }
+            }
+            return self.joined(all, least);
+        }
+        let few = (0..all).rev().map(|few| self.joined(few, SHORT)).find(|line| width(line) <= columns);
+        few.unwrap_or_else(|| self.joined(0, SHORT))
+    }
+
+    /// The first fields, no value longer than so many columns, and how much is left out behind them.
+    fn joined(&self, few: usize, cap: usize) -> String {
+        let shown = self.fields.iter().take(few).map(|field| field.told(cap));
+        let left = self.fields.iter().skip(few);
+        let fields = left.clone().count() + self.more.0;
+        let characters = left.map(Field::characters).sum::<usize>() + self.more.1;
+        let more = match fields {
+            0 => None,
+            1 => Some(format!("… 1 more field, {characters} characters")),
+            _ => Some(format!("… {fields} more fields, {characters} characters")),
+        };
+        shown.chain(more).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What of a plan in a note stands in attributes: what its steps are for, and which of them are done.
-fn plan(gate: &Gate<'_>, local: &str, text: &mut String) {
-    let told = |name: &str| gate.attribute(name).unwrap_or_default();
-    match local {
-        "todo-until" => text.extend(["until ", &told("condition"), ":"]),
-        "step" if told("done") == "true" => text.push_str("[x] "),
-        "step" => text.push_str("[ ] "),
-        _ => {}
+impl Field {
+    fn characters(&self) -> usize {
+        self.name.chars().count() + self.value.as_ref().map_or(0, |value| value.chars().count()) + self.lost
     }
+
+    fn told(&self, cap: usize) -> String {
+        let Some(value) = &self.value else { return self.name.clone() };
+        let shown = cut(value, cap);
+        let lost = match shown.strip_suffix('…').filter(|_| shown != *value) {
+            Some(kept) => self.lost + value.chars().count() - kept.chars().count(),
+            None => self.lost,
+        };
+        let is_bare =
+            !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '='));
+        let shown = match self.is_quoted && !is_bare {
+            true => format!("\"{}\"", shown.replace('"', "&quot;")),
+            false => shown,
+        };
+        let equals = if self.name.is_empty() { "" } else { "=" };
+        let more = if lost > 0 { format!(" ({lost} more)") } else { String::new() };
+        format!("{}{equals}{shown}{more}", self.name)
+    }
+}
+
+/// The longest beginning of at most so many bytes.
+fn cut_bytes(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 /// What a `<system-error>` tells, as a person reads it.
@@ -159,14 +322,14 @@ mod tests {
     fn a_payload_is_its_element_and_its_words() {
         let seen = glance(b"<q xmlns='urn:t'><a>one</a><b>two\n\xe2\x80\xaethree</b></q>");
         assert_eq!(seen.element, "q");
-        assert_eq!(seen.words, "one two \\u{202e}three");
+        assert_eq!(seen.words, "a=one b=\"two \\u{202e}three\"");
     }
 
     #[test]
     fn the_steps_of_a_plan_are_told_apart() {
         let body = b"<boss xmlns='urn:boss'><thought>I plan.</thought><todo-until condition='it stands' \
             xmlns='https://xml-pipeline.org/ns/core/v1'><step done='true'>dig</step><step done='false'>build</step></todo-until></boss>";
-        assert_eq!(glance(body).words, "I plan. until it stands: [x] dig [ ] build");
+        assert_eq!(glance(body).words, "thought=\"I plan.\" until it stands: [x] dig [ ] build");
     }
 
     #[test]
@@ -176,9 +339,58 @@ mod tests {
     }
 
     #[test]
+    fn attributes_and_fields_have_names_and_cannot_be_faked_by_a_text() {
+        for (body, words) in [
+            (
+                "<grant xmlns='urn:t' who='mallory' role='ADMIN'><why>new</why></grant>",
+                "who=mallory role=ADMIN why=new",
+            ),
+            (
+                "<create_file xmlns='urn:t' path='/etc/passwd'>root::0:0</create_file>",
+                "path=/etc/passwd root::0:0",
+            ),
+            (
+                "<pay xmlns='urn:t'><note>x amount=1</note><amount>9</amount></pay>",
+                "note=\"x amount=1\" amount=9",
+            ),
+            (
+                "<pay xmlns='urn:t'><to><who kind='a b'>m</who></to><urgent/></pay>",
+                "to.who.kind=\"a b\" to.who=m urgent",
+            ),
+            ("<ask xmlns='urn:t'>What is a=b?</ask>", "What is a=b?"),
+            ("<q xmlns='urn:t'><a>say &quot;yes&quot;</a></q>", "a=\"say &quot;yes&quot;\""),
+        ] {
+            assert_eq!(glance(body.as_bytes()).words, words, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_long_field_is_cut_before_a_later_one_is_left_out_and_says_how_much() {
+        let body =
+            format!("<pay xmlns='urn:t'><note>{}</note><amount>999999</amount></pay>", "word ".repeat(200));
+        let line = glance(body.as_bytes()).line(60);
+        assert!(line.starts_with("note=\"word") && line.ends_with(" more) amount=999999"), "{line}");
+        let shown = line.matches("word").count() * 5;
+        let lost: usize = line.split(['(', ' ']).find_map(|word| word.parse().ok()).unwrap();
+        assert!((995..=1005).contains(&(shown + lost)), "{line}");
+        assert!(width(&line) <= 60);
+    }
+
+    #[test]
+    fn fields_that_do_not_fit_are_counted() {
+        let many: String = (0..200).map(|n| format!("<f{n}>{}</f{n}>", "value ".repeat(9))).collect();
+        let body = format!("<q xmlns='urn:t'>{many}</q>");
+        let line = glance(body.as_bytes()).line(120);
+        assert!(line.starts_with("f0=\"value") && line.contains(" more fields, "), "{line}");
+        assert!(width(&line) <= 120);
+    }
+
+    #[test]
     fn what_is_long_is_cut() {
         let body = ["<q xmlns='urn:t'>", &"word ".repeat(100_000), "</q>"].concat();
-        assert!(super::super::columns::width(&glance(body.as_bytes()).words) <= WORDS);
+        let seen = glance(body.as_bytes());
+        assert!(width(&seen.words) <= WORDS + 20, "{}", seen.words);
+        assert!(seen.words.ends_with(" more)"), "{}", seen.words);
     }
 
     #[test]

@@ -18,7 +18,9 @@ const ID_COLUMNS: usize = 20;
 /// Columns that a name takes at most.
 const NAME_COLUMNS: usize = 24;
 /// Lines that the words of one record take at most.
-const WORD_LINES: usize = 2;
+const WORD_LINES: usize = 3;
+/// Columns that the fields of a payload take at most: two lines as a rule, since some room is lost where they are broken.
+const FIELD_COLUMNS: usize = 140;
 /// Lines that each part of a refusal takes at most.
 const PART_LINES: usize = 3;
 /// How far continued lines are indented: below the names.
@@ -109,7 +111,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         head.extend(["  ", sense, " ", &path]);
     }
     head.extend(["  ", &element(&seen)]);
-    with_words(lead, &head, &seen.words)
+    with_words(lead, &head, &seen.line(FIELD_COLUMNS))
 }
 
 /// A model call that a listener begins, or what came of one, with the model's words behind it.
@@ -137,7 +139,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             let stop = name(&plain(&outcome.stop));
             let head = [&head, "  the model stopped: ", &stop, &attempt, &used].concat();
             let words = match outcome.blobs.len() {
-                0 => glance(&record.body).words,
+                0 => glance(&record.body).line(FIELD_COLUMNS),
                 count => format!("its words are in {count} documents: {}", outcome.blobs.join(" ")),
             };
             with_words(lead, &head, &words)
@@ -168,7 +170,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let Some(told) = told(&record.body) else {
         let seen = glance(&record.body);
         let head = [" answered", &whom, ": ", code, &item, "  ", &element(&seen)].concat();
-        return with_words(lead, &head, &seen.words);
+        return with_words(lead, &head, &seen.line(FIELD_COLUMNS));
     };
     // A listener's own code stands in the body alone.
     let own = if told.code == code { String::new() } else { [" (", &told.code, ")"].concat() };
@@ -203,12 +205,13 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::DeadLetter) => {
             let whom = h.to.as_ref().map_or("", |to| to.as_str());
             let head = [" dead letter of ", &name(whom), "  call ", &path].concat();
-            with_words(lead, &head, &glance(&record.body).words)
+            with_words(lead, &head, &glance(&record.body).line(FIELD_COLUMNS))
         }
         code => {
             let code = code.map_or("", Mark::as_str);
             let head = [&parties(h), "  call ", &path, " failed: ", code].concat();
-            let words = told(&record.body).map_or_else(|| glance(&record.body).words, |told| told.message);
+            let words = told(&record.body)
+                .map_or_else(|| glance(&record.body).line(FIELD_COLUMNS), |told| told.message);
             with_words(lead, &head, &words)
         }
     }
@@ -227,7 +230,7 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
     let Some(decided) = approval_payload::read_decided(&record.body) else {
         let seen = glance(&record.body);
         let head = [&parties(h), "  puts in its place", &path, "  ", &element(&seen)].concat();
-        return with_words(lead, &head, &seen.words);
+        return with_words(lead, &head, &seen.line(FIELD_COLUMNS));
     };
     let by = if decided.by == "core" { String::new() } else { [" by ", &name(&decided.by)].concat() };
     let head = [" approval ", &decided.id.to_string(), " is ", &plain(&decided.outcome), &by, &path].concat();
@@ -247,7 +250,11 @@ fn attempt(lead: &str, record: &Record) -> Vec<String> {
     let whom = h.to.as_ref().map_or("", |to| to.as_str());
     let path = call(h).unwrap_or_default();
     let Some(next) = core_payload::read_attempt(&record.body) else {
-        return with_words(lead, &[" attempt  call ", &path].concat(), &glance(&record.body).words);
+        return with_words(
+            lead,
+            &[" attempt  call ", &path].concat(),
+            &glance(&record.body).line(FIELD_COLUMNS),
+        );
     };
     let mut head = [" attempt ", &next.number.to_string(), " at ", &name(whom), "  call ", &path].concat();
     if next.due > h.time {

@@ -25,6 +25,9 @@ const PAGE: usize = 512;
 /// Records read for one tree: some seconds of reading, and more than anybody reads on a screen.
 const MOST_RECORDS: u64 = 200_000;
 
+/// Columns that the fields of a request take at most: one line below the deepest fork.
+const FIELD_COLUMNS: usize = 42;
+
 /// A thread with its calls and its children.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
@@ -55,6 +58,8 @@ pub struct Branch {
     pub caller: Name,
     /// The element of its request.
     pub element: String,
+    /// The fields of its request, on one line.
+    pub fields: String,
     /// The record of its request.
     pub seq: u64,
     /// When it was opened.
@@ -354,10 +359,12 @@ impl Tree {
     fn open(&mut self, record: &Record, path: Option<CallPath>) {
         let h = &record.header;
         let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
+        let seen = glance(&record.body);
         let branch = Branch {
             listener,
             caller: h.from.clone(),
-            element: glance(&record.body).element,
+            fields: seen.line(FIELD_COLUMNS),
+            element: seen.element,
             seq: h.seq,
             opened: h.time,
             turn: 0,

@@ -31,6 +31,8 @@ use crate::words::time::Millis;
 
 /// Records read at once.
 const PAGE: usize = 512;
+/// Columns that the fields of a payload take that waits for a person: two lines.
+const FIELD_COLUMNS: usize = 140;
 
 /// A thread and the reasons why it waits; none where it rests or has ended.
 #[derive(Clone, Debug)]
@@ -258,14 +260,16 @@ impl Asking<'_> {
     fn asking(&self, thread: &Thread, call: &Call) -> Result<(Cause, Millis), LogFault> {
         let Some(approval) = &call.approval else { return Ok((Cause::Stopped, call.ready_at)) };
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
-        let element = request.first().map_or_else(String::new, |(_, record)| glance(&record.body).element);
+        let seen = request.first().map(|(_, record)| glance(&record.body));
+        let (fields, element) =
+            seen.map_or_else(Default::default, |seen| (seen.line(FIELD_COLUMNS), seen.element));
         let (id, hash, until) = (approval.id, approval.hash, approval.expires);
         let unknown = match approval.of_attempt {
             true => self.reader.of_thread(&thread.id, approval.seq, 1)?,
             false => Vec::new(),
         };
         let unknown = unknown.first().and_then(|(_, record)| approval_payload::unknown(&record.body));
-        Ok((Cause::Person { id, element, hash, until, unknown }, approval.asked))
+        Ok((Cause::Person { id, element, fields, hash, until, unknown }, approval.asked))
     }
 
     fn due(

@@ -1,6 +1,11 @@
 //! `systole approve`, `reject` and `amend`: a person's word on what waits, through the organism that runs
 //! on the log or through one that is started here only for that and sends nothing. Without an id,
 //! `approve` lists what waits, from the log alone.
+//!
+//! An approval is always bound to the hash of the payload: the one that was shown here (`reading.rs`), or the one that
+//! was given with `--hash`.
+
+mod reading;
 
 use std::path::PathBuf;
 
@@ -24,18 +29,21 @@ use crate::words::approval::{ApprovalId, Says};
 use crate::words::ids::{Digest, Name};
 use crate::words::limits;
 
-/// Lets a payload go that waits for a person; without an id, lists what waits.
+/// Approves payloads that wait for a person; without an id, lists them.
+///
+/// Each payload is shown whole before it is approved. One that is longer than the screen is shown page by page; where
+/// nobody can turn the pages, --hash is needed.
 #[derive(Args, Debug)]
 pub(super) struct Approve {
     #[command(flatten)]
     place: Place,
-    /// The approval, as in a1; none: list what waits
-    #[arg(value_parser = approval)]
-    id: Option<ApprovalId>,
+    /// The approvals, as in a1 a2; none: list what waits
+    #[arg(value_parser = approval, value_name = "ID")]
+    ids: Vec<ApprovalId>,
     #[command(flatten)]
     bound: Bound,
     /// What for; it is recorded
-    #[arg(long, value_name = "TEXT", value_parser = note, requires = "id")]
+    #[arg(long, value_name = "TEXT", value_parser = note, requires = "ids")]
     note: Option<String>,
 }
 
@@ -79,9 +87,37 @@ pub(super) struct Amend {
 /// The bytes that the word is bound to.
 #[derive(Args, Debug)]
 struct Bound {
-    /// The SHA-256 of the payload that was looked at: no other is decided on
-    #[arg(long, value_name = "HASH", value_parser = Digest::parse)]
-    hash: Option<Digest>,
+    /// The SHA-256 of the payload that was looked at, or its first 8 digits or more: no other is decided on
+    #[arg(long, value_name = "HASH", value_parser = hash)]
+    hash: Option<String>,
+}
+
+impl Bound {
+    /// The hash that is meant for that approval: the whole of it, as the log has it.
+    fn of(&self, place: &Place, id: ApprovalId) -> Result<Option<Digest>, Exit> {
+        let Some(typed) = &self.hash else { return Ok(None) };
+        if let Ok(whole) = Digest::parse(typed) {
+            return Ok(Some(whole));
+        }
+        let looking = Looking::open(place)?;
+        let waiting = approvals::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+        let found = waiting.into_iter().find(|one| one.id == id);
+        match found {
+            Some(one) if one.hash.to_string().starts_with(typed.as_str()) => Ok(Some(one.hash)),
+            Some(one) => {
+                let words = format!("approval.mismatch: {id} is for a payload with the hash {}", one.hash);
+                Err(looking.screen.fail(Exit::Payload, words))
+            }
+            // The organism says why nothing of that id can be decided on.
+            None => Ok(Some(reading::no_hash())),
+        }
+    }
+}
+
+fn hash(text: &str) -> Result<String, String> {
+    let is_hash =
+        (8..=64).contains(&text.len()) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    is_hash.then(|| text.to_owned()).ok_or_else(|| "8 to 64 hex digits".to_owned())
 }
 
 fn approval(text: &str) -> Result<ApprovalId, String> {
@@ -100,19 +136,40 @@ fn note(text: &str) -> Result<String, String> {
 
 impl Approve {
     pub(super) fn run(self) -> Exit {
-        let Approve { place, id, bound, note } = self;
-        match id {
-            Some(id) => rule(&place, id, bound.hash, note, Says::Approve),
-            None => list(&place),
+        self.whole().unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(self) -> Result<Exit, Exit> {
+        let Approve { place, ids, bound, note } = self;
+        let screen = place.screen();
+        let order = |approval, hash| Order {
+            by: Name::operator(),
+            approval,
+            hash: Some(hash),
+            note: note.clone(),
+            says: Says::Approve,
+        };
+        match (ids.as_slice(), &bound.hash) {
+            ([], _) => list(&place),
+            ([id], Some(_)) => {
+                let hash = bound.of(&place, *id)?.unwrap_or_else(reading::no_hash);
+                rule(&place, vec![order(*id, hash)])
+            }
+            (_, Some(_)) => Err(screen.fail(Exit::Usage, "--hash is for one approval; name one id")),
+            (ids, None) => {
+                let (read, unread) = reading::read(&place, ids)?;
+                let orders: Vec<Order> = read.into_iter().map(|(id, hash)| order(id, hash)).collect();
+                let ruled = if orders.is_empty() { Exit::Done } else { rule(&place, orders)? };
+                Ok(if ruled == Exit::Done { unread } else { ruled })
+            }
         }
-        .unwrap_or_else(|exit| exit)
     }
 }
 
 impl Reject {
     pub(super) fn run(self) -> Exit {
         let Reject { place, id, bound, note } = self;
-        rule(&place, id, bound.hash, Some(note), Says::Reject).unwrap_or_else(|exit| exit)
+        one(&place, id, &bound, Some(note), Says::Reject).unwrap_or_else(|exit| exit)
     }
 }
 
@@ -125,9 +182,20 @@ impl Amend {
                 Ok(_) => Ok(bytes),
                 Err(_) => Err(place.screen().fail(Exit::Payload, "the payload is not UTF-8")),
             })
-            .and_then(|bytes| rule(&place, id, bound.hash, note, Says::Amend(bytes)))
+            .and_then(|bytes| one(&place, id, &bound, note, Says::Amend(bytes)))
             .unwrap_or_else(|exit| exit)
     }
+}
+
+fn one(
+    place: &Place,
+    approval: ApprovalId,
+    bound: &Bound,
+    note: Option<String>,
+    says: Says<Vec<u8>>,
+) -> Result<Exit, Exit> {
+    let hash = bound.of(place, approval)?;
+    rule(place, vec![Order { by: Name::operator(), approval, hash, note, says }])
 }
 
 /// What waits, from the log.
@@ -150,28 +218,31 @@ fn list(place: &Place) -> Result<Exit, Exit> {
     Ok(Exit::Done)
 }
 
-fn rule(
-    place: &Place,
-    approval: ApprovalId,
-    hash: Option<Digest>,
-    note: Option<String>,
-    says: Says<Vec<u8>>,
-) -> Result<Exit, Exit> {
+/// Has orders carried out, each by itself. The exit is that of the first that was refused.
+fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
     let screen = place.screen();
     let log = place.log(screen)?;
-    let order = Order { by: Name::operator(), approval, hash, note, says };
+    let (mut exits, mut left) = (Vec::new(), orders.into_iter().peekable());
     if let Some(run) = RunFile::of(&log) {
         place.set_nothing(screen, &run)?;
-        match Client::of(&run).rule(&approval.to_string(), &spoken(&order)) {
-            Ok(Ok(ruled)) => return Ok(done(screen, &ruled, true)),
-            Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
-            // What the file names is gone, or going. If it still has the log, starting will say so.
-            Err(Unheard::Unreachable { .. }) => {}
-            Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+        let client = Client::of(&run);
+        while let Some(order) = left.peek() {
+            match client.rule(&order.approval.to_string(), &spoken(order)) {
+                Ok(Ok(ruled)) => exits.push(done(screen, &ruled, true)),
+                Ok(Err(refusal)) => exits.push(not_done(screen, order.approval, &refusal)),
+                // What the file names is gone, or going. If it still has the log, starting will say so.
+                Err(Unheard::Unreachable { .. }) => break,
+                Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+            }
+            left.next();
         }
     }
-    let work = async { Box::pin(in_process(screen, place, order)).await.unwrap_or_else(|exit| exit) };
-    Ok(here::with_runtime(screen, work))
+    let left: Vec<Order> = left.collect();
+    if !left.is_empty() {
+        let work = async { Box::pin(in_process(screen, place, left)).await.unwrap_or_else(|exit| exit) };
+        exits.push(here::with_runtime(screen, work));
+    }
+    Ok(exits.into_iter().find(|exit| *exit != Exit::Done).unwrap_or(Exit::Done))
 }
 
 /// The order as the door of an organism takes it.
@@ -185,16 +256,21 @@ fn spoken(order: &Order) -> Ruling {
     Ruling { outcome: Outcome::of(&order.says), note: order.note.clone(), hash, payload }
 }
 
-async fn in_process(screen: Screen, place: &Place, order: Order) -> Result<Exit, Exit> {
+async fn in_process(screen: Screen, place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
     let file = place.organism(screen)?;
     let organism = Box::pin(here::start_still(screen, place, file)).await?;
-    let outcome = Outcome::of(&order.says);
-    let approval = order.approval.to_string();
-    let exit = match organism.front().rule(order).await {
-        Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
-        Some(Reply::Done | Reply::Receipt(..)) => done(screen, &Ruled { approval, outcome }, false),
-        None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
-    };
+    let mut exit = Exit::Done;
+    for order in orders {
+        let (id, outcome) = (order.approval, Outcome::of(&order.says));
+        let ruled = match organism.front().rule(order).await {
+            Some(Reply::Refused(refusal)) => not_done(screen, id, &Refusal::from(&*refusal)),
+            Some(Reply::Done | Reply::Receipt(..)) => {
+                done(screen, &Ruled { approval: id.to_string(), outcome }, false)
+            }
+            None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
+        };
+        exit = if exit == Exit::Done { ruled } else { exit };
+    }
     let ended = organism.stop(std::time::Duration::ZERO).await;
     Ok(here::ended(screen, &ended).unwrap_or(exit))
 }
@@ -214,10 +290,11 @@ fn done(screen: Screen, ruled: &Ruled, runs: bool) -> Exit {
     Exit::Done
 }
 
-fn not_done(screen: Screen, refusal: &Refusal) -> Exit {
+fn not_done(screen: Screen, id: ApprovalId, refusal: &Refusal) -> Exit {
     if screen.json {
         screen.value(refusal);
     } else {
+        screen.say(format!("approval {id} is not decided:"));
         refused::say(screen, refusal);
     }
     Exit::Payload

@@ -3,8 +3,8 @@
 //! Finds who takes the element and the schema that judges it, has the kit build the payload and prints what was made on
 //! stderr. It sends nothing. An element that nobody takes, and fields that make no payload, are told with their mend.
 
-use systole_kit::QName;
 use systole_kit::schema::{Model, Slip, nearest};
+use systole_kit::{Limits, Payload, QName};
 
 use super::exit::Exit;
 use super::refused;
@@ -63,6 +63,13 @@ pub(super) fn payload(
             Err(Exit::Payload)
         }
     }
+}
+
+/// An element that is made of words alone; none where it takes more, or something else.
+pub(super) fn words_alone(composition: &Composition, taken: &Element, words: &str) -> Option<Payload> {
+    let schema = composition.schemas.get(taken.schema.0)?;
+    let made = model_of(composition, &schema.text)?.from_fields(&taken.name.local, &[words])?.ok()?;
+    Payload::read(&made, &Limits::FROM_PUMP).ok()
 }
 
 /// Says what is wrong with given values, as a refusal is said.

@@ -40,6 +40,7 @@ mod schema;
 mod screen;
 mod send;
 pub mod soak;
+mod steer;
 mod thread_name;
 mod todo;
 mod trail;
@@ -62,7 +63,7 @@ use crate::edges::schemas::{trial, tried};
 const GROUPS: &[(&str, &[&str])] = &[
     ("start", &["demo", "init", "check", "run", "ask", "send"]),
     ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
-    ("steer", &["approve", "reject", "amend", "cancel", "pause", "resume", "end"]),
+    ("steer", &["approve", "reject", "amend", "steer", "cancel", "pause", "resume", "end"]),
     ("prove", &["copy", "soak"]),
     ("build", &["schema", "graph", "explain", "listener", "permissions", "doctor", "completions"]),
 ];
@@ -104,12 +105,14 @@ enum Command {
     Trail(trail::Trail),
     /// Say what models were asked for, and what it came to
     Cost(cost::Cost),
-    /// Let go what waits for a person, or list it
+    /// Approve payloads that wait for a person, or list them
     Approve(approve::Approve),
     /// Turn down what waits for a person
     Reject(approve::Reject),
     /// Put another payload in place of what waits
     Amend(approve::Amend),
+    /// Say something to the work that goes on in a thread
+    Steer(steer::Steer),
     /// Halt a thread, or everything
     Pause(pause::Pause),
     /// Let what was paused go on
@@ -187,6 +190,7 @@ impl Command {
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),
+            Command::Steer(steer) => steer.run(),
             Command::Pause(pause) => pause.run(),
             Command::Resume(resume) => resume.run(),
             Command::Cancel(cancel) => cancel.run(),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use systole_kit::writer::visible;
 
 use super::exit::Exit;
+use crate::audit::columns::width;
 
 /// Columns of a line that is cut to fit.
 pub(super) const COLUMNS: usize = 80;
@@ -49,6 +50,30 @@ impl Screen {
     pub(super) fn has_room_for(self, columns: usize) -> bool {
         let wide = || rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
         !self.terminal || columns <= usize::from(wide())
+    }
+
+    /// How many pages of the terminal these lines take.
+    pub(super) fn pages(self, mut lines: &[String]) -> usize {
+        let mut pages = 0;
+        while !lines.is_empty() {
+            lines = lines.split_at(self.first_page(lines)).1;
+            pages += 1;
+        }
+        pages
+    }
+
+    /// How many of these lines fit on the terminal at once, with a line of talk below them; at least one.
+    pub(super) fn first_page(self, lines: &[String]) -> usize {
+        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+        // Where it does not say its size, it is taken for an old one.
+        let size = size.map(|size| (usize::from(size.ws_col), usize::from(size.ws_row)));
+        let (columns, rows) = size.filter(|(c, r)| *c > 0 && *r > 0).unwrap_or((COLUMNS, 24));
+        let mut taken = 0;
+        let fits = lines.iter().take_while(|line| {
+            taken += width(line).div_ceil(columns).max(1);
+            taken + 2 <= rows
+        });
+        fits.count().clamp(1, lines.len().max(1))
     }
 
     /// A line of data, hostile text made visible.

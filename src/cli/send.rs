@@ -76,7 +76,7 @@ pub(super) struct Parcel {
     key: Key,
     pub(super) to: Option<Name>,
     pub(super) thread: Option<String>,
-    wait: bool,
+    pub(super) wait: bool,
     timeout: Option<Duration>,
     /// Whether only the words of the answer are printed, and nothing of the way.
     pub(super) spoken: bool,

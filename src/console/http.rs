@@ -24,7 +24,7 @@ use super::events::{Events, Follower, Watching};
 use super::inbound;
 use super::knocks::Knocks;
 use super::strangers::{Doorway, Visitor};
-use super::{steering, told};
+use super::{steering, told, waiting};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::organism::front::Front;
@@ -99,6 +99,7 @@ impl HttpDoor {
             .route("/v1/messages", post(inbound::messages))
             .route("/v1/events", get(events))
             .route("/v1/threads/{thread}/cancel", post(cancel))
+            .route("/v1/approvals", get(waiting::approvals))
             .route("/v1/approvals/{id}", post(steering::approvals))
             .route("/v1/threads/{thread}/pause", post(steering::pause))
             .route("/v1/threads/{thread}/resume", post(steering::resume))

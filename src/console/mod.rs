@@ -13,4 +13,5 @@ mod knocks;
 mod steering;
 mod strangers;
 pub mod told;
+mod waiting;
 pub mod wire;

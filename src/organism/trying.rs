@@ -235,6 +235,7 @@ fn delivery(
         key,
         deadline: Some(now.plus(timeout_ms.unwrap_or(listener.timeout_ms)).to_string()),
         sha256: Some(Digest::of(admitted.bytes()).to_string()),
+        request: Some(1),
         ..Stamp::default()
     };
     let lease = Lease {

@@ -77,6 +77,7 @@ pub fn envelope(
         key: work_key(&thread.id, path, lease.turn),
         deadline: Some(deadline.to_string()),
         journal: u32::try_from(call.journal.past.len()).ok().filter(|entries| *entries > 0),
+        request: Some(call.request),
         ..Stamp::default()
     };
     if call.settled == 0 {

@@ -66,13 +66,14 @@ async fn a_tree_shows_what_is_over_beside_what_is_open() {
     let (text, json) = drawn(&organism, &receipt.thread, "resting");
     insta::assert_snapshot!(steady(&text), @r"
 sess-0123456789ab  resting  opened 12:00:00
-└─ 1  planner  <plan>  answered <planned> after 0.0 s, 4 turns
-   ├─ 1/1.0  search  <search>  answered <found> after 0.0 s
+└─ 1  planner  <plan>  all  answered <planned> after 0.0 s, 4 turns
+   ├─ 1/1.0  search  <search>  one  answered <found> after 0.0 s
    ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text stands in…
    ├─ 1/2.0  thread sess-0123456789ab.heat
-   │  ├─ 1  dig  <dig>  cancelled
+   │  ├─ 1  dig  <dig>  deep  cancelled
    │  └─ cancelled by core at 12:00:00
    ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.failed: scan…
+   │     all
    └─ 1/3.0  answered: children-open
 ");
     assert_eq!(json["calls"][0]["state"], "answered", "{json:#}");
@@ -116,11 +117,11 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("dig", "deep"), None).await.unwrap();
     let (text, json) = drawn(&organism, &receipt.thread, "working");
-    assert!(text.contains("└─ 1  dig  <dig>  attempt 1 of 3 out for "), "{text}");
+    assert!(text.contains("└─ 1  dig  <dig>  deep  attempt 1 of 3 out for "), "{text}");
     assert_eq!(json["calls"][0]["state"], "open");
     organism.cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
     let (text, _) = drawn(&organism, &receipt.thread, "ended");
-    assert!(text.contains("├─ 1  dig  <dig>  cancelled"), "{text}");
+    assert!(text.contains("├─ 1  dig  <dig>  deep  cancelled"), "{text}");
     assert!(text.contains("└─ cancelled by operator at "), "{text}");
     stop(organism).await;
 }
@@ -283,8 +284,8 @@ async fn what_is_done_to_a_view_is_shown_by_its_numbers() {
     let (text, json) = drawn(&organism, &receipt.thread, "resting");
     insta::assert_snapshot!(steady(&text), @r"
 sess-0123456789ab  resting  opened 12:00:00
-└─ 1  planner  <plan>  answered <planned> after 0.0 s, 4 turns
-   ├─ 1/1.0  search  <search>  answered <found> after 0.0 s
+└─ 1  planner  <plan>  all  answered <planned> after 0.0 s, 4 turns
+   ├─ 1/1.0  search  <search>  one  answered <found> after 0.0 s
    ├─ 1/2.0  cleared messages 2 to 3 of its view
    ├─ 1/3.0  recalled messages 2 to 3 of its view
    └─ 1/3.1  cleared nothing of its view

@@ -483,7 +483,14 @@ fn of_one(reason: Reason) -> Standing {
 fn person(expires: u64) -> Cause {
     let id = systole::words::approval::ApprovalId(1);
     let hash = systole::words::ids::Digest([0; 32]);
-    Cause::Person { id, element: "shell".to_owned(), hash, until: Millis(expires), unknown: None }
+    Cause::Person {
+        id,
+        element: "shell".to_owned(),
+        fields: String::new(),
+        hash,
+        until: Millis(expires),
+        unknown: None,
+    }
 }
 
 #[test]

@@ -184,6 +184,17 @@ fn g4_a_client_without_the_role_decides_nothing_and_does_not_learn_whether_anyth
             assert!(told.0 == 403 && told.1.contains("ingress.forbidden"), "{told:?}");
         }
     }
+    let listed = |token| {
+        let answer = asks(folder.path(), token, "GET", "/v1/approvals", "");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json["approvals"].as_array().unwrap().clone()
+    };
+    assert_eq!(listed(ALICE), Vec::<Value>::new(), "what waits in the thread of another client is not shown");
+    for token in [BOB, CAROL] {
+        let all = listed(token);
+        assert_eq!((all.len(), text(&all[0], "id")), (1, "a1"));
+        assert_eq!((&all[0]["may"], text(&all[0]["request"], "by")), (&json!(["operator", "carol"]), "bob"));
+    }
     assert_eq!(rules(CAROL, "a2", &json!({"outcome": "approved"})).0, 404);
     assert_eq!(rules(CAROL, "a1", &json!({"outcome": "approved"})).0, 200);
     organism.interrupt();

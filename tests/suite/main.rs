@@ -3,6 +3,7 @@
 
 mod agent_ask;
 mod agents;
+mod approving;
 mod attacks;
 mod audit_finding;
 mod audit_stage;
@@ -95,6 +96,7 @@ mod pump;
 mod pumps;
 mod readme;
 mod reference;
+mod rehearsed;
 mod roles;
 mod roles_kills;
 mod rules;
@@ -112,6 +114,7 @@ mod siege;
 mod stage;
 mod stalled;
 mod start;
+mod steered;
 mod tail;
 mod terminal;
 mod terminals;

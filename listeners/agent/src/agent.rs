@@ -163,7 +163,8 @@ impl Agent {
             wrap_up,
             only_final,
         };
-        let ask = Ask { agent: self, conversation: &conversation, header: &header, tools: &self.tools };
+        let ask =
+            Ask { agent: self, conversation: &conversation, header: &header, tools: &self.tools, asked };
         let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {

@@ -2,6 +2,7 @@
 //! and what it says is in the journal before anything is made of it. What an earlier attempt bought is not bought again.
 
 use serde_json::json;
+use systole_kit::envelope::Delivered;
 use systole_kit::journal::{Entry, Outcome, Past, Standing, Started};
 use systole_kit::line::{Line, NotTaken};
 
@@ -12,7 +13,7 @@ use crate::heard::{self, Heard};
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, Choice, Fault, FaultKind, Going, Ledger, Message, NoAnswer, Part, Request, Role, Tool,
+    self, Choice, Course, Fault, FaultKind, Going, Ledger, Message, NoAnswer, Part, Request, Role, Tool,
 };
 use crate::prompt;
 use crate::show::{block, escaped};
@@ -36,6 +37,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) conversation: &'a Conversation,
     pub(crate) header: &'a Header<'a>,
     pub(crate) tools: &'a [Tool],
+    /// The delivery for which it is asked.
+    pub(crate) asked: &'a Delivered,
 }
 
 /// What came of it.
@@ -67,8 +70,10 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
-    let asked =
-        model::Ask { request: request(&ask, header), tokens_in: ask.header.used + tools_tokens(ask.tools) };
+    let asked = model::Ask {
+        request: request(&ask, header, &past),
+        tokens_in: ask.header.used + tools_tokens(ask.tools),
+    };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (&ask.agent.models, &ask.agent.spec.model);
     Ok(match live::shown(models, name, &asked, &mut books, line).await? {
@@ -144,7 +149,7 @@ fn of_fault(fault: &Fault) -> Came {
     Came::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 
-fn request(ask: &Ask<'_>, header: String) -> Request {
+fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
     let mut messages = ask.conversation.messages();
     messages.push(Message { role: Role::User, parts: vec![Part::Text(header)] });
     let spec = &ask.agent.spec;
@@ -167,6 +172,20 @@ fn request(ask: &Ask<'_>, header: String) -> Request {
         max_output: ask.agent.limits.max_output,
         params: serde_json::Map::new(),
         enough: dialect::enough(spec, &ask.agent.contracts, ask.header.only_final),
+        course: course(ask, past),
+    }
+}
+
+/// How the call went so far. What earlier attempts at this turn were answered was looked up before.
+fn course(ask: &Ask<'_>, past: &Past) -> Course {
+    let Delivered { thread, stamp, .. } = ask.asked;
+    let failed = past.entries.iter().filter(|recalled| matches!(recalled.entry, Entry::Result(_))).count();
+    Course {
+        call: format!("{thread} {}", stamp.call),
+        delivery: stamp.delivery.clone(),
+        turns: usize::try_from(stamp.turn.saturating_sub(1)).unwrap_or(usize::MAX),
+        said: ask.conversation.said.clone(),
+        failed,
     }
 }
 

@@ -68,8 +68,7 @@ impl Drawing<'_> {
             }
             match twig {
                 Twig::Call(tree, path, branch) => {
-                    let text = self.call(tree, path, branch);
-                    self.line(&fork, &text);
+                    self.call(tree, path, branch, (&fork, &below));
                     self.below(tree, path, branch, &below);
                 }
                 Twig::Child(item, tree) => {
@@ -101,6 +100,19 @@ impl Drawing<'_> {
         }
     }
 
+    /// A call. The fields of its request stand behind its element if the line has room for them, else below it.
+    fn call(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, (fork, below): (&str, &str)) {
+        let fields = if branch.fields.is_empty() { String::new() } else { format!("  {}", branch.fields) };
+        let text = self.state(tree, path, branch, &fields);
+        if columns::width(fork) + columns::width(&text) <= COLUMNS || fields.is_empty() {
+            return self.line(fork, &text);
+        }
+        let text = self.state(tree, path, branch, "");
+        self.line(fork, &text);
+        let bar = if branch.items.is_empty() { "   " } else { "│  " };
+        self.line(&[below, bar].concat(), &branch.fields);
+    }
+
     fn below(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, margin: &str) {
         let twigs: Vec<Twig<'_>> = branch
             .items
@@ -127,9 +139,9 @@ impl Drawing<'_> {
         self.lines.push(cut(&line, COLUMNS));
     }
 
-    fn call(&self, tree: &Tree, path: &CallPath, branch: &Branch) -> String {
+    fn state(&self, tree: &Tree, path: &CallPath, branch: &Branch, fields: &str) -> String {
         let name = cut(branch.listener.as_str(), NAME_COLUMNS);
-        let mut text = [path.as_str(), "  ", &name, "  <", &branch.element, ">  "].concat();
+        let mut text = format!("{path}  {name}  <{}>{fields}  ", branch.element);
         let mut words = String::new();
         match &branch.ended {
             Some(ended) => {
@@ -282,6 +294,7 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
         "listener": branch.listener.as_str(),
         "caller": branch.caller.as_str(),
         "element": branch.element,
+        "fields": branch.fields,
         "seq": branch.seq,
         "opened": branch.opened.to_string(),
         "state": state,

@@ -24,6 +24,8 @@ pub enum Cause {
         id: ApprovalId,
         /// The element that waits.
         element: String,
+        /// Its fields, on one line.
+        fields: String,
         /// The hash of the payload that waits.
         hash: Digest,
         /// When it expires.

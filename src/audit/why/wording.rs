@@ -164,6 +164,11 @@ fn told(
     if let Some(away) = reason.away.as_ref().filter(|_| waits_for_program) {
         note(lines, "listener:", &plain(away));
     }
+    if let Cause::Person { fields, .. } = &reason.cause
+        && !fields.is_empty()
+    {
+        note(lines, "payload:", fields);
+    }
     if matches!(reason.cause, Cause::Out { .. }) {
         note(lines, "since:", &columns::moment(reason.since, now));
     }

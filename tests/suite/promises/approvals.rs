@@ -52,7 +52,7 @@ fn g4_a_person_sees_what_waits_and_approves_it_by_id_and_hash() {
     let listed = systole(at, &["approve", "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     let one = &listed["approvals"][0];
-    assert_eq!((one["approval"].as_str(), one["caller"].as_str()), (Some("a1"), Some("boss")), "{listed}");
+    assert_eq!((one["id"].as_str(), one["caller"].as_str()), (Some("a1"), Some("boss")), "{listed}");
     assert!(one["payload"].as_str().unwrap().contains("drop the table"), "{listed}");
     let shown = systole(at, &["approve"]);
     assert!(

@@ -223,6 +223,7 @@ fn stamp(whole: bool) -> Stamp {
         deadline: some(),
         sha256: some(),
         journal: Some(1).filter(|_| whole),
+        request: Some(1).filter(|_| whole),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed};
 use crate::failures::failure;
 use crate::heard::Heard;
-use crate::model::Message;
+use crate::model::{Message, Part};
 use crate::show::Mark;
 use crate::spec::Agent;
 
@@ -107,6 +107,8 @@ pub(crate) struct Conversation {
     pub(crate) repeated: u32,
     /// Whether it was told that it must reason before it acts: it is told once.
     pub(crate) told_to_think: bool,
+    /// What the model said in each turn of the call; none where there was no answer.
+    pub(crate) said: Vec<Option<Vec<Part>>>,
     /// Links that were put down for this prompt.
     pub(crate) put: usize,
 }
@@ -127,6 +129,7 @@ impl Conversation {
             last_said: None,
             repeated: 0,
             told_to_think: false,
+            said: Vec::new(),
             put: 0,
         }
     }
@@ -158,7 +161,10 @@ impl Conversation {
         match happened {
             Happened::Turn(turn) => self.note(agent, contracts, turn),
             // A call begins.
-            Happened::Request { .. } => (self.unusable, self.repeated, self.last_said) = (0, 0, None),
+            Happened::Request { .. } => {
+                (self.unusable, self.repeated, self.last_said) = (0, 0, None);
+                self.said.clear();
+            }
             Happened::Overheard(_) => {}
         }
         segment::messages(agent, contracts, &self.mark, happened, self.unusable)
@@ -182,6 +188,7 @@ impl Conversation {
             let said = |name| answer.payload.attribute(name).unwrap_or_default();
             format!("{}: {}", said("code"), said("message"))
         });
+        self.said.push(turn.heard.as_ref().map(|heard| heard.parts.clone()));
         let Some(heard) = &turn.heard else { return };
         let said =
             [heard.text(), heard.calls().map(|call| [&*call.name, &call.arguments].concat()).collect()]

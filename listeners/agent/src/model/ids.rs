@@ -74,6 +74,7 @@ mod tests {
             choice: None,
             max_output: 1,
             params: serde_json::Map::new(),
+            course: crate::model::Course::default(),
         }
     }
 

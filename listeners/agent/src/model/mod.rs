@@ -60,6 +60,23 @@ pub struct Request {
     pub params: Map<String, Value>,
     /// Where the answer is cut; none: it is read to its end.
     pub enough: Option<Enough>,
+    /// How the call went so far. A provider is not sent it: a script goes by it.
+    pub course: Course,
+}
+
+/// How a call went so far, as its journal shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// The call: its thread and its path.
+    pub call: String,
+    /// The delivery for which the model is asked.
+    pub delivery: String,
+    /// How many turns of the call are over.
+    pub turns: usize,
+    /// What the model said in those that the agent still sees; none where there was no answer.
+    pub said: Vec<Option<Vec<Part>>>,
+    /// Requests of earlier attempts at this turn that failed.
+    pub failed: usize,
 }
 
 /// Who said something.

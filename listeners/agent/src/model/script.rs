@@ -1,8 +1,13 @@
 //! A model that is a file of answers: for rehearsals, demos and tests. It says that it is one, costs nothing, and
 //! answers each agent from a list of its own, in order.
 //!
+//! Each call of an agent reads the list from the top. What it has used already is worked out from the call's own course
+//! (`used.rs`), so a rehearsal goes on where it was after a restart, and calls do not disturb one another.
+//!
 //! A file's text comes in; answers go out. It fails loudly: a list that ran out, or a prompt that lacks what an answer
 //! needs, is a fault with the agent and the place in its list.
+
+mod used;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +17,10 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::used::Calls;
 use super::{
-    Answer, Answering, Call, Fault, FaultKind, Model, Part, Piece, Request, Role, Stop, Usage, Watcher,
+    Answer, Answering, Call, Course, Fault, FaultKind, Model, Part, Piece, Request, Role, Stop, Usage,
+    Watcher,
 };
 
 /// A file of answers, read and checked.
@@ -36,6 +43,7 @@ struct Written {
     say: Option<String>,
     #[serde(rename = "if")]
     only_if: Option<String>,
+    times: Option<usize>,
     #[serde(default)]
     need: Vec<String>,
     chunk: Option<usize>,
@@ -68,6 +76,7 @@ struct Failing {
 struct Reply {
     parts: Vec<Part>,
     only_if: Option<String>,
+    times: usize,
     need: Vec<Regex>,
     chunk: usize,
     delay: Duration,
@@ -120,6 +129,9 @@ impl Written {
         if self.say.is_none() && self.call.is_none() && self.error.is_none() {
             return Err("it says nothing: write say, call or error".to_owned());
         }
+        if self.times == Some(0) {
+            return Err("times: 0 is never used; write 1 or more".to_owned());
+        }
         let has_calls = self.call.is_some();
         let calls = (1u32..).zip(self.call.unwrap_or_default()).map(|(number, (name, arguments))| {
             Part::Call(Call {
@@ -150,6 +162,7 @@ impl Written {
         Ok(Reply {
             parts,
             only_if: self.only_if,
+            times: self.times.unwrap_or(1),
             need: need.collect::<Result<_, _>>()?,
             chunk: self.chunk.unwrap_or(usize::MAX).max(1),
             delay: Duration::from_millis(delay),
@@ -193,31 +206,42 @@ pub struct Scripted {
     agent: String,
     /// The name of the model in the organism's file.
     name: String,
-    next: Mutex<usize>,
+    /// What the calls have used for which the model was asked last.
+    calls: Mutex<Calls>,
 }
 
 impl Scripted {
     /// The model of that name, for that agent.
     #[must_use]
     pub fn new(script: Arc<Script>, name: &str, agent: &str) -> Self {
-        Self { script, agent: agent.to_owned(), name: name.to_owned(), next: Mutex::new(0) }
+        Self { script, agent: agent.to_owned(), name: name.to_owned(), calls: Mutex::default() }
     }
 
-    /// The next answer whose condition holds.
-    fn reply(&self, shown: &str) -> Result<(usize, &Reply), Box<Fault>> {
+    /// The first answer that the call has not used and whose condition holds.
+    fn reply(&self, shown: &str, course: &Course) -> Result<(usize, &Reply), Box<Fault>> {
         let Some(list) = self.script.agents.get(&self.agent) else {
             return Err(self.fault("the script has no answers for it"));
         };
         // One step; a poisoned count is in order.
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(reply) = list.get(*next) {
-            *next += 1;
-            if reply.only_if.as_ref().is_none_or(|text| shown.contains(text.as_str())) {
-                return Ok((*next, reply));
-            }
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = calls.of(list, course);
+        if let Some(at) = used.next(list, shown) {
+            used.take(at);
+            return list
+                .get(at)
+                .map(|reply| (at + 1, reply))
+                .ok_or_else(|| self.fault("its list has changed"));
         }
-        let all = list.len().to_string();
-        Err(self.fault(&["the script has ", &all, " answers for it, and they are all given"].concat()))
+        let waiting = used.conditional(list);
+        let all = list.len();
+        let words = match waiting {
+            0 => format!("the script has {all} answers for it, and this call has used them all"),
+            _ => format!(
+                "the script has {all} answers for it; this call has used {}, and no `if` of the others holds",
+                all - waiting
+            ),
+        };
+        Err(self.fault(&words))
     }
 
     /// An answer of which no more was wanted. A provider would not have come to its usage.
@@ -242,7 +266,7 @@ impl Scripted {
         // The last message is the header of the turn; what came of the turn before stands in front of it.
         let since = request.messages.rsplit(|message| message.role == Role::Assistant).next();
         let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
-        let (number, reply) = script.reply(&shown)?;
+        let (number, reply) = script.reply(&shown, &request.course)?;
         let whole =
             [&request.system, "\n", &request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")]
                 .concat();

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use systole_agent::model::{
-    Adapter, Answer, Call, Fault, Key, Limits, Message, Model, Part, Piece, Request, Role, Tool, Watcher,
+    Adapter, Answer, Call, Course, Fault, Key, Limits, Message, Model, Part, Piece, Request, Role, Tool,
+    Watcher,
 };
 use systole_agent::spec::{self, Provider, Retry};
 
@@ -48,6 +49,7 @@ pub(crate) fn request(text: &str) -> Request {
         max_output: 500,
         params: Map::new(),
         enough: None,
+        course: Course::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! where there are none.
 
 use serde_json::{Value, json};
-use systole_agent::model::{Adapter, Choice, FaultKind, Part, Request, Role};
+use systole_agent::model::{Adapter, Choice, Course, FaultKind, Part, Request, Role};
 use systole_agent::spec::{self, Provider};
 
 use super::bench::{FORMS, KEY, ask, call, kept, limits, model, request, said, search_tool, text};
@@ -30,6 +30,7 @@ fn conversation() -> Request {
     };
     Request {
         enough: None,
+        course: Course::default(),
         messages: vec![
             said(Role::User, vec![text("find it")]),
             said(Role::User, vec![text(""), text("please")]),

@@ -37,6 +37,8 @@ pub struct Stamp {
     pub sha256: Option<String>,
     /// How many journal entries earlier attempts of this turn left.
     pub journal: Option<u32>,
+    /// The place in its thread of the request that the call answers: the same in every turn of the call.
+    pub request: Option<u64>,
 }
 
 impl Stamp {
@@ -55,12 +57,14 @@ impl Stamp {
             deadline: text(gate, "deadline"),
             sha256: text(gate, "sha256"),
             journal: number(gate, "journal", offset)?,
+            request: number(gate, "request", offset)?,
         })
     }
 
     pub(super) fn write(&self, meta: &mut Writer) {
         let journal = self.journal.map(|entries| entries.to_string());
         let seq = self.seq.map(|seq| seq.to_string());
+        let request = self.request.map(|seq| seq.to_string());
         meta.open("stamp")
             .xmlns(namespaces::STAMP)
             .attr_if("id", self.id.as_deref())
@@ -75,6 +79,7 @@ impl Stamp {
             .attr_if("deadline", self.deadline.as_deref())
             .attr_if("sha256", self.sha256.as_deref())
             .attr_if("journal", journal.as_deref())
+            .attr_if("request", request.as_deref())
             .empty();
     }
 }

@@ -121,6 +121,7 @@ fn the_envelope_has_the_bytes_of_the_format() {
         deadline: Some("2026-11-20T07:00:30.000Z".to_owned()),
         sha256: Some("ab".to_owned()),
         journal: Some(3),
+        request: Some(12),
     };
     let address =
         Address { from: Some("researcher"), to: Some("search"), thread: Some("sess-1f0c9a2b77d1.heat") };
@@ -129,7 +130,7 @@ fn the_envelope_has_the_bytes_of_the_format() {
     let expected = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>researcher</from>\
         <to>search</to><thread>sess-1f0c9a2b77d1.heat</thread><stamp xmlns=\"urn:systole:stamp:v1\" id=\"0199\" \
         seq=\"12\" at=\"2026-11-20T07:00:00.000Z\" call=\"1/2.0\" turn=\"1\" cause=\"0198\" delivery=\"d\" \
-        attempt=\"2\" key=\"k\" deadline=\"2026-11-20T07:00:30.000Z\" sha256=\"ab\" journal=\"3\"/></meta>\
+        attempt=\"2\" key=\"k\" deadline=\"2026-11-20T07:00:30.000Z\" sha256=\"ab\" journal=\"3\" request=\"12\"/></meta>\
         <search xmlns=\"https://xml-pipeline.org/ns/search/v1\"><query>login</query></search></message>";
     let written = write_envelope(&address, Some(&stamp), &request);
     assert_eq!(String::from_utf8(written).expect("UTF-8"), expected);
@@ -188,10 +189,13 @@ fn stamp() -> impl Strategy<Value = Stamp> {
     let text = || prop::option::of(word());
     (
         (text(), any::<Option<u64>>(), text(), word(), any::<u32>(), text()),
-        (word(), any::<u32>(), word(), text(), text(), any::<Option<u32>>()),
+        (word(), any::<u32>(), word(), text(), text(), any::<Option<u32>>(), any::<Option<u64>>()),
     )
         .prop_map(
-            |((id, seq, at, call, turn, cause), (delivery, attempt, key, deadline, sha256, journal))| Stamp {
+            |(
+                (id, seq, at, call, turn, cause),
+                (delivery, attempt, key, deadline, sha256, journal, request),
+            )| Stamp {
                 id,
                 seq,
                 at,
@@ -204,6 +208,7 @@ fn stamp() -> impl Strategy<Value = Stamp> {
                 deadline,
                 sha256,
                 journal,
+                request,
             },
         )
 }

@@ -1,0 +1,198 @@
+//! Which answers of a script a call has used already, by what its journal shows.
+//!
+//! A call begins at the top of the list. Every answer that its model gave is looked for in the list; so it does not
+//! matter which process gave it. The list and the course of a call come in; counts go out.
+
+use std::collections::HashMap;
+
+use super::super::{Course, Part};
+use super::Reply;
+
+/// Calls that are remembered. What one used that was forgotten is worked out again.
+const CALLS: usize = 1024;
+
+/// The calls for which the model was asked.
+#[derive(Debug, Default)]
+pub(super) struct Calls(HashMap<String, Used>);
+
+/// What a call has used, as far as its delivery knows.
+#[derive(Debug)]
+pub(super) struct Used {
+    delivery: String,
+    /// How often each answer of the list was given.
+    times: Vec<usize>,
+}
+
+impl Calls {
+    /// What the call has used. Within a delivery it is counted here; a new delivery looks at the call's course again,
+    /// since an answer that never reached the journal was never given.
+    pub(super) fn of(&mut self, list: &[Reply], course: &Course) -> &mut Used {
+        if self.0.len() >= CALLS {
+            self.0.retain(|call, _| *call == course.call);
+        }
+        let used = self.0.entry(course.call.clone()).or_insert_with(|| Used::by(list, course));
+        if used.delivery != course.delivery {
+            *used = Used::by(list, course);
+        }
+        used
+    }
+}
+
+impl Used {
+    fn by(list: &[Reply], course: &Course) -> Used {
+        let mut used = Used { delivery: course.delivery.clone(), times: vec![0; list.len()] };
+        let mut is_found = false;
+        for said in &course.said {
+            match said {
+                Some(parts) => is_found |= used.said(list, parts),
+                // There was no answer, so nothing tells which one it was: most likely one that is cut.
+                None => used.first(list, |reply| reply.cut),
+            }
+        }
+        // Turns that the agent sees no more came first, and are passed with the first that it does see.
+        if !is_found {
+            for _ in course.said.len()..course.turns {
+                used.first(list, |reply| reply.error.is_none());
+            }
+        }
+        for _ in 0..course.failed {
+            used.first(list, |reply| reply.error.is_some() || reply.cut);
+        }
+        used
+    }
+
+    /// Counts the answer that the model gave. One without a condition that stands before it must have been used up, or it
+    /// would have been given.
+    fn said(&mut self, list: &[Reply], parts: &[Part]) -> bool {
+        let left = || list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply));
+        let whole = left().find(|(_, reply)| is_answer(reply, parts));
+        let Some((at, _)) = whole.or_else(|| left().find(|(_, reply)| is_begun(reply, parts))) else {
+            return false;
+        };
+        for (times, reply) in self.times.iter_mut().zip(list).take(at).filter(|(_, r)| r.only_if.is_none()) {
+            *times = reply.times;
+        }
+        self.take(at);
+        true
+    }
+
+    /// Counts the first answer of that kind that has no condition; if there is none, nothing.
+    fn first(&mut self, list: &[Reply], is_kind: impl Fn(&Reply) -> bool) {
+        let plain = |(at, reply): &(usize, &Reply)| self.is_left(*at, reply) && reply.only_if.is_none();
+        if let Some((at, _)) = list.iter().enumerate().find(plain).filter(|(_, reply)| is_kind(reply)) {
+            self.take(at);
+        }
+    }
+
+    fn is_left(&self, at: usize, reply: &Reply) -> bool {
+        self.times.get(at).is_some_and(|times| *times < reply.times)
+    }
+
+    /// The first answer that is left and whose condition holds.
+    pub(super) fn next(&self, list: &[Reply], shown: &str) -> Option<usize> {
+        let holds = |reply: &Reply| reply.only_if.as_ref().is_none_or(|text| shown.contains(text.as_str()));
+        list.iter().enumerate().find(|(at, reply)| self.is_left(*at, reply) && holds(reply)).map(|(at, _)| at)
+    }
+
+    pub(super) fn take(&mut self, at: usize) {
+        if let Some(times) = self.times.get_mut(at) {
+            *times += 1;
+        }
+    }
+
+    /// How many answers are left, each with a condition that does not hold.
+    pub(super) fn conditional(&self, list: &[Reply]) -> usize {
+        list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply)).count()
+    }
+}
+
+/// Whether the model said exactly this.
+fn is_answer(reply: &Reply, said: &[Part]) -> bool {
+    !said.is_empty() && said.iter().map(words).eq(reply.parts.iter().map(words))
+}
+
+/// Whether the model said the beginning of this: of an answer that was enough the rest was not read.
+fn is_begun(reply: &Reply, said: &[Part]) -> bool {
+    match (said, reply.parts.first()) {
+        ([Part::Text(text)], Some(Part::Text(whole))) => !text.is_empty() && whole.starts_with(text.as_str()),
+        _ => false,
+    }
+}
+
+/// What a part says: ids of calls are drawn anew by whoever shows them.
+fn words(part: &Part) -> (&str, &str) {
+    match part {
+        Part::Text(text) => ("", text),
+        Part::Call(call) => (&call.name, &call.arguments),
+        Part::Result { .. } | Part::Reasoning(_) => ("", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Script;
+    use super::*;
+
+    fn list(text: &str) -> Vec<Reply> {
+        let mut script = Script::read(&["a:\n", text].concat()).unwrap();
+        script.agents.remove("a").unwrap()
+    }
+
+    fn said(texts: &[&str]) -> Course {
+        let said: Vec<_> = texts.iter().map(|text| Some(vec![Part::Text((*text).to_owned())])).collect();
+        Course { turns: said.len(), said, ..Course::default() }
+    }
+
+    fn next(list: &[Reply], course: &Course, shown: &str) -> Option<usize> {
+        Calls::default().of(list, course).next(list, shown)
+    }
+
+    #[test]
+    fn a_call_begins_at_the_top_and_goes_on_behind_what_its_journal_shows() {
+        let list = list("  - say: one\n  - say: two\n    times: 2\n  - say: three\n");
+        for (course, wanted) in [
+            (said(&[]), Some(0)),
+            (said(&["one"]), Some(1)),
+            (said(&["one", "two"]), Some(1)),
+            (said(&["one", "two", "two"]), Some(2)),
+            (said(&["three"]), None),
+            (Course { turns: 1, ..Course::default() }, Some(1)),
+        ] {
+            assert_eq!(next(&list, &course, ""), wanted, "{course:?}");
+        }
+    }
+
+    #[test]
+    fn a_condition_that_did_not_hold_is_left_for_later() {
+        let list = list("  - {if: rain, say: umbrella}\n  - say: walk\n  - say: home\n");
+        assert_eq!(next(&list, &said(&[]), "sun"), Some(1));
+        assert_eq!(next(&list, &said(&["walk"]), "rain"), Some(0));
+        assert_eq!(next(&list, &said(&["walk", "umbrella"]), "rain"), Some(2));
+    }
+
+    #[test]
+    fn calls_do_not_use_up_one_anothers_answers_and_failures_count_within_a_turn() {
+        let list = list("  - error: {status: 429}\n  - say: one\n");
+        let mut calls = Calls::default();
+        let course = |call: &str| Course { call: call.to_owned(), ..Course::default() };
+        for call in ["1/1.0", "1/1.1"] {
+            for wanted in [0, 1] {
+                let used = calls.of(&list, &course(call));
+                assert_eq!(used.next(&list, ""), Some(wanted), "{call}");
+                used.take(wanted);
+            }
+        }
+        let again = Course { failed: 1, delivery: "d2".to_owned(), ..course("1/1.0") };
+        assert_eq!(calls.of(&list, &again).next(&list, ""), Some(1));
+    }
+
+    #[test]
+    fn a_cut_answer_and_one_that_was_enough_are_known_again() {
+        let list = list("  - {say: half, cut: true}\n  - say: <go/> and more\n  - say: end\n");
+        let cut = Course { turns: 1, said: vec![None], ..Course::default() };
+        assert_eq!(next(&list, &cut, ""), Some(1));
+        let enough =
+            Course { turns: 2, said: vec![None, said(&["<go/>"]).said[0].clone()], ..Course::default() };
+        assert_eq!(next(&list, &enough, ""), Some(2));
+    }
+}

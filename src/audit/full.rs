@@ -1,0 +1,207 @@
+//! A payload in full, for somebody who decides about it: every element, attribute and character that its listener reads.
+//!
+//! Nothing is left out and nothing is shortened. What a payload holds cannot pass for what is written around it: each
+//! line of it begins with a bar, and what was broken to fit begins with a dotted one. Stored bytes come in; lines go out.
+
+use systole_kit::gate::{Gate, Step, Tag};
+use systole_kit::{Limits, namespaces};
+
+use super::columns::{COLUMNS, width};
+use super::exposed::{self, Marked, exposed};
+
+/// In front of a line, and of one that goes on with the line above.
+const BAR: &str = "│ ";
+const BROKEN: &str = "┊ ";
+/// A line is broken behind a blank if one stands among so many of its last columns.
+const NEAR: usize = 24;
+
+/// The payload's lines, each behind `indent` blanks, and what is to be known about its characters.
+pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
+    let mut marked = Marked::new();
+    let text = match read(body, &mut marked) {
+        Some(root) => {
+            let mut text = String::new();
+            written(&root, 0, &mut text);
+            text
+        }
+        None => exposed(&String::from_utf8_lossy(body), &mut marked),
+    };
+    let blanks = " ".repeat(indent);
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        for (number, part) in broken(line, COLUMNS.saturating_sub(indent + 2)).into_iter().enumerate() {
+            lines.push(format!("{blanks}{}{part}", if number == 0 { BAR } else { BROKEN }));
+        }
+    }
+    lines.extend(exposed::told(&marked).iter().map(|told| format!("{blanks}look closely: {told}")));
+    if body.windows(4).any(|four| four == b"<!--") {
+        lines.push(format!("{blanks}comments are not shown: nothing reads them; systole log --raw has them"));
+    }
+    lines
+}
+
+struct Element {
+    tag: String,
+    name: String,
+    inside: Vec<Inside>,
+}
+
+enum Inside {
+    Element(Element),
+    Text(String),
+}
+
+fn read(body: &[u8], marked: &mut Marked) -> Option<Element> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut open: Vec<(Element, Option<String>)> = Vec::new();
+    loop {
+        match gate.step().ok()? {
+            Step::Open(tag) => {
+                let above = open.last().and_then(|(_, ns)| ns.clone());
+                let ns = gate.ns(&tag).map(str::to_owned);
+                let element = opened(&gate, &tag, (above != ns).then_some(ns.as_deref()), marked);
+                open.push((element, ns));
+            }
+            Step::Text(piece) => match open.last_mut().map(|(element, _)| &mut element.inside) {
+                Some(inside) => match inside.last_mut() {
+                    Some(Inside::Text(text)) => piece.append_to(text),
+                    _ => {
+                        let mut text = String::new();
+                        piece.append_to(&mut text);
+                        inside.push(Inside::Text(text));
+                    }
+                },
+                None => return None,
+            },
+            Step::Close => {
+                let (mut element, _) = open.pop()?;
+                settle(&mut element, marked);
+                match open.last_mut() {
+                    Some((above, _)) => above.inside.push(Inside::Element(element)),
+                    None => return Some(element),
+                }
+            }
+            Step::Done | Step::Instruction => return None,
+        }
+    }
+}
+
+/// A start tag without its end: the namespace where it differs from the one around it, then its attributes.
+fn opened(gate: &Gate<'_>, tag: &Tag<'_>, ns: Option<Option<&str>>, marked: &mut Marked) -> Element {
+    let name = exposed(tag.local, marked);
+    let mut text = format!("<{name}");
+    // The core's own namespace is known to everybody who reads one.
+    if let Some(ns) = ns.filter(|ns| *ns != Some(namespaces::CORE)) {
+        text.push_str(&format!(" xmlns=\"{}\"", value(ns.unwrap_or_default(), marked)));
+    }
+    for attribute in gate.attributes() {
+        let name = match attribute.prefix {
+            "" => attribute.local.to_owned(),
+            prefix => format!("{prefix}:{}", attribute.local),
+        };
+        text.push_str(&format!(" {}=\"{}\"", exposed(&name, marked), value(&attribute.value(), marked)));
+    }
+    Element { tag: text, name, inside: Vec::new() }
+}
+
+fn value(text: &str, marked: &mut Marked) -> String {
+    exposed(&escaped(text).replace('"', "&quot;").replace('\n', "&#10;"), marked)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+/// White space between elements is layout; every other text is kept as it is.
+fn settle(element: &mut Element, marked: &mut Marked) {
+    let has_elements = element.inside.iter().any(|inside| matches!(inside, Inside::Element(_)));
+    element.inside.retain(|inside| match inside {
+        Inside::Text(text) => !has_elements || !text.trim().is_empty(),
+        Inside::Element(_) => true,
+    });
+    for inside in &mut element.inside {
+        if let Inside::Text(text) = inside {
+            *text = exposed(&escaped(text), marked);
+        }
+    }
+}
+
+fn written(element: &Element, depth: usize, text: &mut String) {
+    let blanks = "  ".repeat(depth);
+    let Element { tag, name, inside } = element;
+    match inside.as_slice() {
+        [] => text.push_str(&format!("{blanks}{tag}/>")),
+        [Inside::Text(only)] => text.push_str(&format!("{blanks}{tag}>{only}</{name}>")),
+        several => {
+            text.push_str(&format!("{blanks}{tag}>\n"));
+            for inside in several {
+                match inside {
+                    Inside::Element(element) => written(element, depth + 1, text),
+                    Inside::Text(between) => text.push_str(&format!("{blanks}  {between}")),
+                }
+                text.push('\n');
+            }
+            text.push_str(&format!("{blanks}</{name}>"));
+        }
+    }
+}
+
+/// A line in parts that fit, of which nothing is lost.
+fn broken(line: &str, columns: usize) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), line);
+    while width(rest) > columns {
+        let full = super::columns::beginning(rest, columns);
+        let blank = full.rfind(' ').map(|at| at + 1).filter(|at| full.len() - at < NEAR && *at > 0);
+        let end = blank.unwrap_or(full.len()).max(1);
+        let Some((part, more)) = rest.split_at_checked(end) else { break };
+        parts.push(part);
+        rest = more;
+    }
+    parts.push(rest);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_and_fields_are_shown_whole_however_long_the_first_is() {
+        let body = format!(
+            "<pay xmlns='urn:t' to='mallory'><note>{}</note><amount>999999</amount><urgent/></pay>",
+            "word ".repeat(2_000)
+        );
+        let lines = lines(body.as_bytes(), 4);
+        assert_eq!(lines[0], "    │ <pay xmlns=\"urn:t\" to=\"mallory\">");
+        assert!(lines.iter().any(|line| line == "    │   <amount>999999</amount>"), "{lines:#?}");
+        assert!(lines.iter().all(|line| width(line) <= COLUMNS));
+        let words: usize = lines.iter().map(|line| line.matches("word").count()).sum();
+        assert_eq!(words, 2_000);
+    }
+
+    #[test]
+    fn text_cannot_pass_for_an_element_or_for_a_line_of_ours() {
+        let body = "<note xmlns='urn:t'>a&lt;/note>\n    hash 00\nb</note>";
+        let wanted = ["│ <note xmlns=\"urn:t\">a&lt;/note>", "│     hash 00", "│ b</note>"];
+        assert_eq!(lines(body.as_bytes(), 0), wanted);
+    }
+
+    #[test]
+    fn references_are_read_and_hidden_characters_marked() {
+        let body = "<grant xmlns='urn:t' who='&#1072;dmin'>&#x6d;e\u{202e}x<!-- no --></grant>";
+        let lines = lines(body.as_bytes(), 0);
+        assert_eq!(lines[0], "│ <grant xmlns=\"urn:t\" who=\"\\u{430}dmin\">me\\u{202e}x</grant>");
+        assert_eq!(lines[1], "look closely: \\u{430} is a Cyrillic letter that can pass for a Latin one");
+        assert!(lines[2].contains("changes the direction") && lines[3].contains("comments"), "{lines:#?}");
+    }
+
+    #[test]
+    fn nothing_of_a_broken_line_is_lost() {
+        let text = format!("{} 日本語 {}", "x".repeat(200), "a b ".repeat(40));
+        for columns in 10..60 {
+            let parts = broken(&text, columns);
+            assert!(parts.iter().all(|part| width(part) <= columns));
+            assert_eq!(parts.concat(), text);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `systole steer`: a word to the work that goes on in a thread, which its listener reads in its next turn.
+//!
+//! The words become an element that the listener of the open call takes, and go in as `<steer>`, the same way as `systole
+//! send` does. Whether the word is still heard is the pump's to say.
+
+use clap::Args;
+use systole_kit::{Payload, QName, namespaces};
+
+use super::exit::Exit;
+use super::looking::Looking;
+use super::made::words_alone;
+use super::place::Place;
+use super::screen::Screen;
+use super::send::{Parcel, drawn, through};
+use crate::console::client::Client;
+use crate::organism::runfile::RunFile;
+use crate::words::composition::{Composition, Listener};
+use crate::words::ids::{Name, ThreadId};
+
+/// Says something to the work that goes on in a thread.
+///
+/// The listener of the open call reads it in its next turn. Nothing that is being done is disturbed.
+#[derive(Args, Debug)]
+pub(super) struct Steer {
+    #[command(flatten)]
+    place: Place,
+    /// The thread: an id, the beginning of one, or @last
+    thread: String,
+    /// What to say
+    text: String,
+}
+
+impl Steer {
+    pub(super) fn run(self) -> Exit {
+        let screen = self.place.screen();
+        self.whole(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+        if self.text.trim().is_empty() {
+            return Err(screen.fail(Exit::Usage, "no words: write them behind the thread"));
+        }
+        let looking = Looking::open(&self.place)?;
+        let thread = looking.find(&self.thread)?;
+        let named = listener(&looking, &thread)?;
+        let file = self.place.organism(screen)?;
+        let Some(listener) = file.composition.listener(&named) else {
+            let words = format!("{named} works on {thread}, and is not in the organism's file any more");
+            return Err(screen.fail(Exit::Configuration, words));
+        };
+        let payload = payload(screen, &file.composition, listener, &thread, &self.text)?;
+        let steer = Payload::write(namespaces::CORE, "steer", |inside| inside.payload(&payload));
+        let key = drawn().map_err(|words| screen.fail(Exit::Unavailable, words))?;
+        let mut parcel = Parcel::of(steer.bytes().to_vec(), key);
+        (parcel.thread, parcel.wait) = (Some(thread.to_string()), false);
+        if let Some(run) = RunFile::of(&file.log) {
+            self.place.set_nothing(screen, &run)?;
+            if let Some(exit) = through::elsewhere(screen, Client::of(&run), &file.log, &parcel) {
+                return Ok(exit);
+            }
+        }
+        Ok(through::here(screen, &self.place, &parcel))
+    }
+}
+
+/// The listener of the call that is open in a thread.
+fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, Exit> {
+    let whole = looking.whole()?;
+    let found = whole.thread(&looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
+    let open =
+        found.iter().flat_map(|thread| &thread.calls).filter(|(path, call)| path.depth() == 0 && !call.held);
+    let first = open.min_by_key(|(path, _)| path.top_number()).map(|(_, call)| call.listener.clone());
+    first.ok_or_else(|| {
+        let exit =
+            looking.screen.fail(Exit::Payload, format!("thread.resting: nothing is worked on in {thread}"));
+        looking.screen.say(format!("  try: systole ask --thread {thread}, which goes on with it"));
+        exit
+    })
+}
+
+/// The words as an element that the listener takes: a question of the talk vocabulary, or its only element that is made
+/// of words alone.
+fn payload(
+    screen: Screen,
+    composition: &Composition,
+    listener: &Listener,
+    thread: &ThreadId,
+    text: &str,
+) -> Result<Payload, Exit> {
+    if listener.accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
+        return Ok(Payload::write(namespaces::TALK, "ask", |inside| inside.text(text)));
+    }
+    let mut made = listener.accepts.iter().filter_map(|taken| words_alone(composition, taken, text));
+    if let (Some(only), None) = (made.next(), made.next()) {
+        return Ok(only);
+    }
+    let names: Vec<String> = listener.accepts.iter().map(|taken| format!("<{}>", taken.name.local)).collect();
+    let words =
+        format!("{} takes {}, and words alone do not make one of them", listener.name, names.join(", "));
+    let exit = screen.fail(Exit::Usage, words);
+    screen.say(format!("  try: systole send --thread {thread} --file FILE, with <steer> around one of them"));
+    Err(exit)
+}

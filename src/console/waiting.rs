@@ -1,0 +1,64 @@
+//! What waits for a person, over HTTP: every payload whole, for those who may read or decide.
+//!
+//! It reads the log and decides nothing. A client without a role sees what waits in the threads that it opened.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+
+use super::http::{Caller, Desk, refused};
+use crate::audit::approvals::{self, Waiting};
+use crate::words::client::Role;
+use crate::words::codes::Code;
+use crate::words::composition::Composition;
+use crate::words::ids::Name;
+use crate::words::ports::{LogFault, LogReader};
+use crate::words::refusal::Refusal;
+
+/// Lists what waits.
+pub(super) async fn approvals(
+    State(desk): State<Arc<Desk>>,
+    Extension(Caller(client)): Extension<Caller>,
+) -> Response {
+    let composition = desk.front.composition().clone();
+    let reader = desk.front.reader().clone();
+    let looked = tokio::task::spawn_blocking(move || seen_by(&client, &composition, &*reader)).await;
+    match looked {
+        Ok(Ok(seen)) => Json(json!({"approvals": seen})).into_response(),
+        _ => refused(&Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
+    }
+}
+
+fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Result<Vec<Value>, LogFault> {
+    let sees_all = [Role::Read, Role::Approve].iter().any(|role| organism.has_role(client, *role));
+    let may = deciders(organism);
+    let mut seen = Vec::new();
+    for one in approvals::waiting(reader)? {
+        if !sees_all && !is_own(client, &one, reader)? {
+            continue;
+        }
+        let mut value = one.as_json();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("may".to_owned(), json!(may));
+        }
+        seen.push(value);
+    }
+    Ok(seen)
+}
+
+/// Whether a client opened the tree that an approval belongs to.
+fn is_own(client: &Name, one: &Waiting, reader: &dyn LogReader) -> Result<bool, LogFault> {
+    let first = reader.of_thread(&one.thread.root_of(), 1, 1)?;
+    Ok(first.first().is_some_and(|(_, record)| record.header.from == *client))
+}
+
+/// Who may decide: the operator, and the clients with the role.
+fn deciders(organism: &Composition) -> Vec<String> {
+    let operator = Name::operator();
+    let is_other = |name: &&Name| **name != operator && organism.has_role(name, Role::Approve);
+    let clients = organism.clients.keys().filter(is_other).map(ToString::to_string);
+    std::iter::once(operator.to_string()).chain(clients).collect()
+}
