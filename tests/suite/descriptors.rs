@@ -52,7 +52,7 @@ fn answered(events: &mut Events, thread: &str) -> String {
 }
 
 #[test]
-fn d4_connections_that_say_nothing_keep_neither_a_client_nor_a_program_from_its_descriptors() {
+fn d5_connections_that_say_nothing_keep_neither_a_client_nor_a_program_from_its_descriptors() {
     let folder = house();
     let running = limited(folder.path(), "-n 200");
     let run = run_file(folder.path());
@@ -66,7 +66,7 @@ fn d4_connections_that_say_nothing_keep_neither_a_client_nor_a_program_from_its_
 }
 
 #[test]
-fn d4_a_connection_that_sends_no_whole_head_is_closed_in_time_and_one_with_a_token_stays() {
+fn a_connection_that_sends_no_whole_head_is_closed_in_time_and_one_with_a_token_stays() {
     let folder = house();
     let running = limited(folder.path(), "-n 200");
     let run = run_file(folder.path());
@@ -99,7 +99,7 @@ fn asks_status(stream: &mut TcpStream, run: &RunFile) {
 }
 
 #[test]
-fn d4_a_program_for_which_there_are_no_descriptors_is_tried_again_and_that_is_no_attempt() {
+fn d5_a_program_for_which_there_are_no_descriptors_is_tried_again_and_that_is_no_attempt() {
     let folder = house();
     let running = limited(folder.path(), "-n 120");
     let run = run_file(folder.path());
@@ -144,7 +144,7 @@ fn d4_a_program_for_which_there_are_no_descriptors_is_tried_again_and_that_is_no
 }
 
 #[test]
-fn d4_an_organism_takes_more_descriptors_than_it_was_started_with_and_its_programs_do_not() {
+fn an_organism_takes_more_descriptors_than_it_was_started_with_and_its_programs_do_not() {
     let folder = house();
     let running = limited(folder.path(), "-S -n 150");
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.pid())).unwrap();

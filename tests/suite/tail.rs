@@ -135,7 +135,7 @@ async fn pages_beside(idle: usize) -> usize {
 }
 
 #[tokio::test]
-async fn followers_of_idle_threads_cause_no_reads_of_other_threads() {
+async fn d5_followers_of_idle_threads_cause_no_reads_of_other_threads() {
     let alone = pages_beside(0).await;
     assert_eq!(alone, 50, "one for each record");
     assert_eq!(pages_beside(60).await, alone);
@@ -167,7 +167,7 @@ async fn who_follows_from_a_place_that_is_not_handed_out_yet_hears_what_comes_af
 }
 
 #[tokio::test]
-async fn a_slow_follower_holds_up_nobody_and_misses_nothing() {
+async fn d5_a_slow_follower_holds_up_nobody_and_misses_nothing() {
     let mut log = Log::new();
     let (one, below) = (root(1), ThreadId::parse(&format!("{}.below", root(1))).unwrap());
     let mut slow = log.tail.follow(Position(0), Some(one.clone()));

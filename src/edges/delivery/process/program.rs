@@ -61,11 +61,13 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
     });
     command.wrap(ProcessGroup::leader());
     let mut child = command.spawn().map_err(|error| {
-        let words = cannot_start(program, &environment, &error);
         if descriptors::are_short(&error) {
-            Unstarted::NotNow(format!("{words}; it is tried again as soon as there is room"))
+            let (name, why) = (name.as_str(), system::told(&error));
+            Unstarted::NotNow(format!(
+                "cannot start {name}: {why}; it is tried again as soon as there is room"
+            ))
         } else {
-            Unstarted::Never(words)
+            Unstarted::Never(cannot_start(program, &environment, &error))
         }
     })?;
     // It has got no document yet, so it has hardly begun.
