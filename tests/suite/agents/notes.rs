@@ -24,7 +24,7 @@ fn b1_thoughts_alone_are_notes_that_open_the_next_turn_in_every_dialect() {
 - {need: [Your note is recorded, Turn 2 of 10. Attempt 1 of 3], say: "<thought>Then I ask.</thought>"}
 "#;
     let native = "- {say: The moon is there.}\n";
-    let slot = r#"- {say: "<systole-NONCE-FINAL format=\"text\" status=\"success\">The moon is there.</systole-NONCE-FINAL>"}
+    let slot = r#"- {say: "<systole-0n0n0n0n-FINAL format=\"text\" status=\"success\">The moon is there.</systole-0n0n0n0n-FINAL>", chunk: 500}
 "#;
     for (dialect, agent, done) in
         [("xml", "", DONE), ("native", "", native), ("xml-final", ", output: {format: text}", slot)]

@@ -14,16 +14,20 @@ use crate::place::Fault;
 pub(super) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, delivery: String) -> Result<Word, Fault> {
     let id = number(gate, tag)?;
     if tag.local == "ask" {
-        let question = whole(gate, |gate| Question::read(gate, tag))?;
+        // A text that is put may be a prompt that holds several messages.
+        let most = gate.limits().reply_bytes;
+        let question = whole(gate, most, |gate| Question::read(gate, tag))?;
         return Ok(Word::Ask { delivery, id, question });
     }
-    let entry = whole(gate, |gate| Entry::read(gate, tag))?;
+    let most = gate.limits().message_bytes;
+    let entry = whole(gate, most, |gate| Entry::read(gate, tag))?;
     Ok(Word::Journal { delivery, id, entry })
 }
 
 /// What stands in the document, or what is wrong with it alone; either way the document is read to its end.
 fn whole<'d, T>(
     gate: &mut Gate<'d>,
+    most: usize,
     read: impl FnOnce(&mut Gate<'d>) -> Result<T, Fault>,
 ) -> Result<Result<T, Fault>, Fault> {
     let (start, depth) = (gate.offset(), gate.depth());
@@ -32,7 +36,7 @@ fn whole<'d, T>(
         return found.map(Ok);
     }
     gate.skip_out_of(depth)?;
-    let (length, most) = (gate.end().saturating_sub(start), gate.limits().message_bytes);
+    let length = gate.end().saturating_sub(start);
     let noted = gate.take_fault();
     if length > most {
         let message = format!("the document has {length} bytes, the limit is {most}");

@@ -383,3 +383,16 @@ pub(crate) fn question() -> impl Strategy<Value = Question> {
         any::<u64>().prop_map(|from| Question::Journal { from }),
     ]
 }
+
+#[test]
+fn a_text_that_is_put_may_be_as_large_as_a_reply() {
+    let limits = Limits { message_bytes: 4_000, reply_bytes: 8_000, ..Limits::default() };
+    let document = |length| {
+        let question = Ok(Question::PutBlob { text: "x".repeat(length) });
+        Word::Ask { delivery: "d".into(), id: 9, question }.document().expect("written")
+    };
+    let room = 8_000 - document(0).len();
+    assert!(matches!(Word::read(&document(room), &limits), Ok(Word::Ask { question: Ok(_), .. })));
+    let over = Word::read(&document(room + 1), &limits);
+    assert!(!matches!(over, Ok(Word::Ask { question: Ok(_), .. })), "{over:?}");
+}

@@ -173,11 +173,13 @@ impl Naive {
         let (party, is_spent) = (call.party, call.is_spent.clone());
         match refused {
             _ if call.is_in_last_turn() => self.closes(thread, path, "budget", "final-report".to_owned()),
-            // The sender reads of the thread that it named; its caller only that there is none.
-            Some(code) if party.turns <= 1 && code == "unknown_thread" => {
-                self.closes(thread, path, "failed", "thread.unknown".to_owned());
+            // The sender reads what was wrong; its caller only that the sender is at fault.
+            Some(code) if party.turns <= 1 => {
+                let groups = ["payload.", "route.", "reply.", "thread.", "unknown_thread", "thread_ended"];
+                let is_invalid = groups.iter().any(|group| code.starts_with(group));
+                let told = if is_invalid { "listener.failed".to_owned() } else { code };
+                self.closes(thread, path, "failed", told);
             }
-            Some(code) if party.turns <= 1 => self.closes(thread, path, "failed", code),
             None if party.turns <= 1 => self.ends_silently(thread, path, party),
             _ if let Some(stand) = is_spent => {
                 self.turns_to_last(thread, path, turn + 1, &format!("messages {stand}"));
