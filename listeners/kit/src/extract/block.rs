@@ -122,7 +122,7 @@ impl Extractor {
             let problem = self.quoted_end(&block, at);
             let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
             if !matches!(verbatim::look(&self.names, &self.limits, raw, block.start), Verbatim::None) {
-                self.sealed.push(Sealed::after(block.start, end, None));
+                self.seal(Sealed::after(block.start, end, None));
             }
             self.emit(problem.into());
         } else {
@@ -172,11 +172,11 @@ impl Extractor {
             }
             Verbatim::Open(name) => {
                 taking.block(&piece);
-                self.sealed.push(Sealed::after(start, end, Some(name)));
+                self.seal(Sealed::after(start, end, Some(name)));
             }
             Verbatim::Refused(problem) => {
                 taking.events.push(Event::Problem(problem));
-                self.sealed.push(Sealed::after(start, end, None));
+                self.seal(Sealed::after(start, end, None));
             }
         }
         let events = taking.events;
