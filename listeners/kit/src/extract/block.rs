@@ -122,7 +122,7 @@ impl Extractor {
             let problem = self.quoted_end(&block, at);
             let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
             if !matches!(verbatim::look(&self.names, &self.limits, raw, block.start), Verbatim::None) {
-                self.sealed.push(Sealed::after(block.start, end, None));
+                self.seal(Sealed::after(block.start, end, None));
             }
             self.emit(problem.into());
         } else {
@@ -162,24 +162,24 @@ impl Extractor {
             return;
         };
         let found = verbatim::look(&self.names, &self.limits, raw, start);
+        let sealed = match &found {
+            Verbatim::None | Verbatim::Taken(_) => None,
+            Verbatim::Open(name) => Some(Sealed::after(start, end, Some(name.clone()))),
+            Verbatim::Refused(_) => Some(Sealed::after(start, end, None)),
+        };
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
-        let piece = Piece { raw, start, scope: Scope::default() };
         match found {
-            Verbatim::None => taking.block(&piece),
+            Verbatim::None | Verbatim::Open(_) => {
+                taking.block(&Piece { raw, start, scope: Scope::default() })
+            }
+            Verbatim::Refused(problem) => taking.events.push(Event::Problem(problem)),
             Verbatim::Taken(taken) => {
                 let raw = raw.to_owned();
                 return self.take_verbatim(&Piece { raw: &raw, start, scope: Scope::default() }, taken);
             }
-            Verbatim::Open(name) => {
-                taking.block(&piece);
-                self.sealed.push(Sealed::after(start, end, Some(name)));
-            }
-            Verbatim::Refused(problem) => {
-                taking.events.push(Event::Problem(problem));
-                self.sealed.push(Sealed::after(start, end, None));
-            }
         }
         let events = taking.events;
+        sealed.into_iter().for_each(|sealed| self.seal(sealed));
         events.into_iter().for_each(|event| self.emit(event));
     }
 

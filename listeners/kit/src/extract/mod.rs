@@ -254,7 +254,7 @@ impl Extractor {
 
     fn deliver(&mut self, event: Event) {
         if !self.sealed.is_empty() {
-            return self.late.push(event);
+            return self.keep(event);
         }
         match &event {
             Event::Thinking(_) => self.tally.thinking = true,

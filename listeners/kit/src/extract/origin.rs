@@ -8,7 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::events::Span;
+use super::take::beyond;
 use crate::gate::{Gate, Step};
+use crate::place::Ruler;
 use crate::{Limits, Payload, Place};
 
 /// What was written in place of a part of the markup.
@@ -75,42 +77,16 @@ impl Origin {
         self.of_raw(shift.raw + (offset - shift.edited))
     }
 
-    /// The place of one in the edited markup, where that stands in the text as the markup did.
-    pub(super) fn through(&self, place: Place) -> Place {
-        self.of_edited(place.offset.saturating_sub(self.start.offset))
-    }
-
-    /// The same for a part.
-    pub(super) fn span(&self, span: Span) -> Span {
-        let end = span.end.saturating_sub(self.start.offset);
-        Span { start: self.through(span.start), end: self.of_edited(end).offset }
-    }
-
-    /// A part of the markup as it was written.
-    pub(super) fn written(&self, span: Span) -> &str {
-        let from = self.start.offset;
-        self.raw
-            .get(span.start.offset.saturating_sub(from)..span.end.saturating_sub(from))
-            .unwrap_or_default()
-    }
-
-    /// The way back of an element inside the edited markup, through these edits as well.
-    pub(super) fn around(&self, inner: &Self) -> Self {
-        let span = self.span(Span { start: inner.start, end: inner.start.offset + inner.raw.len() });
-        let (from, to) = (span.start.offset - self.start.offset, span.end - self.start.offset);
-        let base = inner.start.offset - self.start.offset;
-        let at = |edited: usize| self.of_edited(base + edited).offset - span.start.offset;
-        let own = self.edits.iter().filter(|edit| edit.part.start >= from && edit.part.end <= to);
-        let own = own
-            .map(|edit| Edit { part: edit.part.start - from..edit.part.end - from, with: edit.with.clone() });
-        let inside = inner
-            .edits
-            .iter()
-            .map(|edit| Edit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
-        let mut edits: Vec<Edit> = own.chain(inside).collect();
-        edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
-        let raw = Arc::from(self.written(span));
-        Self { raw, start: span.start, edits, payload: inner.payload.clone() }
+    /// The way back for many places that mostly rise.
+    pub(super) fn back(&self) -> Back<'_> {
+        let mut added = 0;
+        let starts = self.edits.iter().map(|edit| {
+            let start = edit.part.start + added;
+            added += edit.with.len();
+            added -= edit.part.len();
+            start
+        });
+        Back { origin: self, starts: starts.collect(), ruler: Ruler::new(self.raw.as_bytes()) }
     }
 
     fn of_raw(&self, offset: usize) -> Place {
@@ -161,6 +137,74 @@ impl Origin {
             found = child(&mut gate, local, number)?;
         }
         Some(self.place(found))
+    }
+}
+
+/// The way back from edited markup for many places. No edit makes the markup shorter.
+pub(super) struct Back<'o> {
+    origin: &'o Origin,
+    /// Where each edit begins in the edited markup.
+    starts: Vec<usize>,
+    ruler: Ruler<'o>,
+}
+
+impl Back<'_> {
+    /// The offset in the markup as written of one in the edited markup.
+    fn raw(&self, edited: usize) -> usize {
+        let passed = self.starts.partition_point(|start| *start <= edited);
+        let last = passed.checked_sub(1).and_then(|at| self.starts.get(at).zip(self.origin.edits.get(at)));
+        match last {
+            Some((start, edit)) if edited - start < edit.with.len() => edit.part.start,
+            Some((start, edit)) => edit.part.end + (edited - start - edit.with.len()),
+            None => edited,
+        }
+    }
+
+    /// The offset in the whole text of one in the text with the edits.
+    fn offset(&self, edited: usize) -> usize {
+        let start = self.origin.start.offset;
+        start + self.raw(edited.saturating_sub(start))
+    }
+
+    /// The place of one in the text with the edits.
+    pub(super) fn place(&mut self, edited: Place) -> Place {
+        let raw = self.raw(edited.offset.saturating_sub(self.origin.start.offset));
+        beyond(self.origin.start, self.ruler.place(raw))
+    }
+
+    /// The same for a part.
+    pub(super) fn span(&mut self, edited: Span) -> Span {
+        Span { start: self.place(edited.start), end: self.offset(edited.end) }
+    }
+
+    /// A part of the text as it was written.
+    pub(super) fn written(&self, span: Span) -> &str {
+        let from = self.origin.start.offset;
+        let part = span.start.offset.saturating_sub(from)..span.end.saturating_sub(from);
+        self.origin.raw.get(part).unwrap_or_default()
+    }
+
+    /// The way back of an element in the edited markup, which stands at that part of the text, through these edits.
+    pub(super) fn around(&self, inner: &Origin, span: Span) -> Origin {
+        let (from, to) = (span.start.offset - self.origin.start.offset, span.end - self.origin.start.offset);
+        let at = |edited: usize| self.offset(inner.start.offset + edited) - span.start.offset;
+        let edits = &self.origin.edits;
+        let first = edits.partition_point(|edit| edit.part.start < from);
+        let own = edits.iter().skip(first).take_while(|edit| edit.part.end <= to);
+        let own = own
+            .map(|edit| Edit { part: edit.part.start - from..edit.part.end - from, with: edit.with.clone() });
+        let inside = inner
+            .edits
+            .iter()
+            .map(|edit| Edit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
+        let mut edits: Vec<Edit> = own.chain(inside).collect();
+        edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
+        Origin {
+            raw: Arc::from(self.written(span)),
+            start: span.start,
+            edits,
+            payload: inner.payload.clone(),
+        }
     }
 }
 

@@ -4,13 +4,16 @@
 //! Never sends an action whose end may have been text. A block with its text comes in; events wait until the answer
 //! has ended, and go out then.
 
+use std::collections::BTreeMap;
+
 use super::Extractor;
 use super::events::{Event, Mend, Mended, Problem, Slug, Stop};
 use super::graft::Scope;
-use super::origin::Origin;
-use super::take::{Piece, Taking};
+use super::origin::{Back, Origin};
+use super::take::{Piece, Taking, beyond};
 use super::verbatim::{self, Element, FIX, Taken};
 use crate::Place;
+use crate::place::Ruler;
 
 /// A block after which nothing is executed.
 #[derive(Debug)]
@@ -33,6 +36,29 @@ impl Sealed {
 }
 
 impl Extractor {
+    /// Nothing after this block is executed. What comes after one of which that is certain adds nothing to it.
+    pub(super) fn seal(&mut self, sealed: Sealed) {
+        if self.certain().is_none() {
+            self.sealed.push(sealed);
+        }
+    }
+
+    /// The offset after which nothing is executed, whatever comes.
+    fn certain(&self) -> Option<usize> {
+        self.sealed.last().filter(|sealed| sealed.open.is_none()).map(|sealed| sealed.end)
+    }
+
+    /// Keeps an event until the answer has ended.
+    pub(super) fn keep(&mut self, event: Event) {
+        let start = extent(&event).0;
+        let is_over = self.certain().is_some_and(|end| start.offset >= end);
+        match event {
+            Event::Mend(_) if is_over => {}
+            event if is_over && is_act(&event) => self.late.push(not_executed(start)),
+            event => self.late.push(event),
+        }
+    }
+
     /// Takes a block with text as it was written.
     pub(super) fn take_verbatim(&mut self, piece: &Piece<'_>, taken: Taken) {
         let Taken { edits, elements } = taken;
@@ -41,14 +67,16 @@ impl Extractor {
         let edited = origin.edited();
         taking.block(&Piece { raw: &edited, start: piece.start, scope: Scope::default() });
         let mut events = taking.events;
-        events.iter_mut().for_each(|event| relocate(event, &origin));
+        let mut back = origin.back();
+        events.iter_mut().for_each(|event| relocate(event, &mut back));
         let from = piece.start.offset;
         let end = from + piece.raw.len();
         let first = elements.first().map_or(from, |element| from + element.raw);
         if elements.is_empty() {
             return events.into_iter().for_each(|event| self.emit(event));
         }
-        self.sealed.push(Sealed::after(piece.start, end, None));
+        let is_first = self.certain().is_none();
+        self.seal(Sealed::after(piece.start, end, None));
         let repair = events.iter().find_map(|event| match event {
             Event::Mend(it) if it.mend != Mend::Namespace => Some(it.mend),
             _ => None,
@@ -62,8 +90,11 @@ impl Extractor {
             let problem = verbatim::combined(&element.name, piece.at(element.raw), what);
             return self.emit(problem.into());
         }
-        let places: Vec<(&str, Place)> =
-            elements.iter().map(|element| (&*element.name, piece.at(element.raw))).collect();
+        let mut ruler = Ruler::new(piece.raw.as_bytes());
+        let place = |element: &Element| beyond(piece.start, ruler.place(element.raw));
+        let places: Vec<Place> = elements.iter().map(place).collect();
+        let names = elements.iter().map(|element| element.name.as_str());
+        let places: Vec<(&str, Place)> = names.zip(places).collect();
         let mut told = places.iter().peekable();
         let mut is_over = false;
         for event in events {
@@ -80,7 +111,7 @@ impl Extractor {
             }
             is_over |= is_kept(&event) && (start.offset..stop).contains(&first);
         }
-        if let Some(sealed) = self.sealed.last_mut() {
+        if let Some(sealed) = self.sealed.last_mut().filter(|_| is_first) {
             sealed.elements = elements;
             for element in &mut sealed.elements {
                 (element.raw, element.end) = (element.raw + from, element.end + from);
@@ -91,55 +122,72 @@ impl Extractor {
     /// The answer has ended: what waited goes out, as far as it may.
     pub(super) fn unseal(&mut self, stop: Stop) {
         let sealed = std::mem::take(&mut self.sealed);
-        let counts = |sealed: &&Sealed| {
-            let ends = |name: &String| verbatim::unmatched(&self.held, sealed.end, name).is_some();
-            sealed.open.as_ref().is_none_or(|name| stop != Stop::End || ends(name))
-        };
-        let last = sealed.iter().find(counts).map_or(usize::MAX, |sealed| sealed.end);
-        let doubts = sealed.into_iter().filter_map(|sealed| Some((self.doubt(&sealed, stop)?, sealed)));
-        let doubts: Vec<(Problem, Sealed)> = doubts.collect();
-        let mut told = 0;
+        let certain = sealed.iter().find(|sealed| sealed.open.is_none());
+        let last = certain.map_or(usize::MAX, |sealed| sealed.end);
+        let last = self.first_open(&sealed, stop).map_or(last, |end| end.min(last));
+        let of = certain.filter(|sealed| sealed.end <= last);
+        let inside = of.map(|sealed| sealed.start.offset..sealed.end).unwrap_or_default();
+        let problem = of.and_then(|sealed| self.doubt(sealed, stop));
+        let (is_refused, mut problem) = (problem.is_some(), problem);
         for event in std::mem::take(&mut self.late) {
             let start = extent(&event).0;
             let is_over = start.offset >= last;
-            let of = doubts
-                .iter()
-                .find(|(_, sealed)| (sealed.start.offset..sealed.end).contains(&start.offset) && !is_over);
-            match (event, of) {
-                (Event::Mend(_), _) if is_over => {}
-                (event, _) if is_over && is_act(&event) => self.deliver(not_executed(start)),
-                (event, Some((problem, sealed))) if matches!(event, Event::Mend(_)) || is_act(&event) => {
-                    // One problem for the whole block.
-                    if told < sealed.end {
-                        told = sealed.end;
-                        self.deliver(problem.clone().into());
-                    }
+            let is_mend = matches!(event, Event::Mend(_));
+            if is_over && is_mend {
+                continue;
+            }
+            if is_over && is_act(&event) {
+                self.deliver(not_executed(start));
+            } else if is_refused && inside.contains(&start.offset) && (is_mend || is_act(&event)) {
+                // One problem for the whole block.
+                if let Some(problem) = problem.take() {
+                    self.deliver(problem.into());
                 }
-                (event, _) => self.deliver(event),
+            } else {
+                self.deliver(event);
             }
         }
     }
 
+    /// Where the first block ends in which an element is open that may end later.
+    fn first_open(&self, sealed: &[Sealed], stop: Stop) -> Option<usize> {
+        let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for sealed in sealed {
+            if let Some(name) = &sealed.open {
+                ends.entry(name).or_default().push(sealed.end);
+            }
+        }
+        let may_end = |(name, ends): &(&str, Vec<usize>)| {
+            stop != Stop::End || verbatim::unmatched(&self.held, name, ends).is_some()
+        };
+        ends.into_iter().filter(may_end).filter_map(|(_, ends)| ends.first().copied()).min()
+    }
+
     /// Why it is not certain where the text ends, now that the whole answer is there.
     fn doubt(&mut self, sealed: &Sealed, stop: Stop) -> Option<Problem> {
-        for element in &sealed.elements {
-            let name = &element.name;
-            let (slug, place, message) = if stop != Stop::End {
-                let message =
-                    format!("the answer was cut off, so where the text of <{name}> ends is not certain");
-                (Slug::TruncatedStructure, sealed.start, message)
-            } else if let Some(at) = verbatim::unmatched(&self.held, element.end, name) {
-                let line = self.held.place(at).line;
-                let message = format!(
-                    "</{name}> comes again at line {line}, so where the text of <{name}> ends is not certain"
-                );
-                (Slug::Malformed, self.held.place(element.raw), message)
-            } else {
-                continue;
-            };
-            return Some(Problem::new(slug, place, message).element(name).fix(FIX));
+        let first = sealed.elements.first()?;
+        if stop != Stop::End {
+            let name = &first.name;
+            let message =
+                format!("the answer was cut off, so where the text of <{name}> ends is not certain");
+            let problem = Problem::new(Slug::TruncatedStructure, sealed.start, message);
+            return Some(problem.element(name).fix(FIX));
         }
-        None
+        let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for element in &sealed.elements {
+            named.entry(&element.name).or_default().push(element.end);
+        }
+        let found = named
+            .iter()
+            .find_map(|(name, ends)| verbatim::unmatched(&self.held, name, ends).map(|at| (*name, at)));
+        let (name, at) = found?;
+        let raw = sealed.elements.iter().find(|element| element.name == name)?.raw;
+        let line = self.held.place(at).line;
+        let message = format!(
+            "</{name}> comes again at line {line}, so where the text of <{name}> ends is not certain"
+        );
+        let problem = Problem::new(Slug::Malformed, self.held.place(raw), message);
+        Some(problem.element(name).fix(FIX))
     }
 
     /// Up to where the text may be forgotten.
@@ -181,22 +229,22 @@ fn extent(event: &Event) -> (Place, usize) {
 }
 
 /// Turns the places of an event in edited markup into those of the model's text.
-fn relocate(event: &mut Event, origin: &Origin) {
+fn relocate(event: &mut Event, back: &mut Back<'_>) {
     match event {
         Event::Live(_) => {}
-        Event::Thinking(span) | Event::Prose(span) => *span = origin.span(*span),
-        Event::Thought(thought) => thought.span = origin.span(thought.span),
-        Event::Mend(mended) => mended.place = origin.through(mended.place),
-        Event::Problem(problem) => problem.place = origin.through(problem.place),
+        Event::Thinking(span) | Event::Prose(span) => *span = back.span(*span),
+        Event::Thought(thought) => thought.span = back.span(thought.span),
+        Event::Mend(mended) => mended.place = back.place(mended.place),
+        Event::Problem(problem) => problem.place = back.place(problem.place),
         Event::Completion(completion) => {
-            completion.span = origin.span(completion.span);
-            completion.inside = origin.span(completion.inside);
-            completion.markup = origin.written(completion.inside).to_owned();
+            completion.span = back.span(completion.span);
+            completion.inside = back.span(completion.inside);
+            completion.markup = back.written(completion.inside).to_owned();
         }
         Event::Action(action) | Event::Plan(action) => {
-            action.span = origin.span(action.span);
-            action.raw = origin.written(action.span).into();
-            action.origin = origin.around(&action.origin);
+            action.span = back.span(action.span);
+            action.raw = back.written(action.span).into();
+            action.origin = back.around(&action.origin, action.span);
         }
     }
 }

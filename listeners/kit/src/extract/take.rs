@@ -474,7 +474,7 @@ fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> Span {
 }
 
 /// The place that lies as far beyond `start` as `within` lies beyond the start of a document.
-fn beyond(start: Place, within: Place) -> Place {
+pub(super) fn beyond(start: Place, within: Place) -> Place {
     let column = if within.line == 1 { start.column + within.column - 1 } else { within.column };
     Place { line: start.line + within.line - 1, column, offset: start.offset + within.offset }
 }

@@ -83,10 +83,14 @@ pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
         .fix(format!("{FIX}, and correct the other"))
 }
 
-/// The first end tag of an element that has no start tag from `from` on.
-pub(super) fn unmatched(held: &Held, from: usize, name: &str) -> Option<usize> {
-    let (name, mut at, mut open) = (local(name.as_bytes()), from, 0_usize);
+/// The first end tag without a start tag of elements of one name, counted anew from each of these ends on.
+pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
+    let (name, mut open, mut ends) = (local(name.as_bytes()), 0_usize, ends.iter().peekable());
+    let mut at = **ends.peek()?;
     while let Some(less) = held.find(at, |byte| byte == b'<') {
+        while ends.next_if(|end| **end <= less).is_some() {
+            open = 0;
+        }
         at = less + 1;
         let Some((tag, end)) = whole(held, less).filter(|(tag, _)| local(tag.name(held)) == name) else {
             continue;
@@ -134,9 +138,11 @@ impl Walk<'_> {
     fn block(&mut self) -> Result<(), Stopped> {
         let mut at = 0;
         while let Some(less) = self.held.find(at, |byte| byte == b'<') {
-            if let Some(end) =
-                self.aside(less, "<!--", "-->").or_else(|| self.aside(less, "<![CDATA[", "]]>"))
-            {
+            let rest = self.raw.get(less..).unwrap_or_default();
+            let aside = [("<!--", "-->"), ("<![CDATA[", "]]>")].into_iter().find(|it| rest.starts_with(it.0));
+            if let Some((begins, ends)) = aside {
+                // What does not end holds all the rest.
+                let Some(end) = self.aside(less, begins, ends) else { return Ok(()) };
                 at = end;
                 continue;
             }

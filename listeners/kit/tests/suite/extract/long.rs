@@ -16,7 +16,10 @@ fn worked() -> f64 {
 
 /// Extracts `length` bytes of a text made of `part` over and over, in fours, and gives what it took.
 fn seconds(part: &str, length: usize) -> f64 {
-    let text = part.repeat(length / part.len());
+    worked_on(&part.repeat(length / part.len()))
+}
+
+fn worked_on(text: &str) -> f64 {
     let began = worked();
     let mut extractor = Extractor::new(names(), Limits::default());
     let mut events = Vec::new();
@@ -30,7 +33,7 @@ fn seconds(part: &str, length: usize) -> f64 {
 }
 
 /// Texts that cost more than their length wherever something is read again.
-const BLOWS: [&str; 30] = [
+const BLOWS: [&str; 36] = [
     "a",
     "\n",
     " ",
@@ -61,6 +64,12 @@ const BLOWS: [&str; 30] = [
     "<![CDATA[",
     "<lookup/>",
     "<p>\n`</p>",
+    "<shell>a&b</shell>",
+    "<shell>a&b&amp;</shell>",
+    "<search><query>a</search>",
+    "<search><query>a&b</query></search></query>",
+    "<shell>a & <!-- ",
+    "<search><query>a&b <!-- </query><!-- ",
 ];
 
 #[test]
@@ -70,5 +79,28 @@ fn e1_what_an_answer_costs_grows_with_its_length_and_nothing_else() {
         let (short, long) = (seconds(&part, 32 << 10), seconds(&part, 512 << 10));
         // The kernel counts in slices of some milliseconds.
         assert!(long < 24.0 * short.max(0.004), "{part:?}: {short} s, sixteen times as long {long} s");
+    }
+}
+
+#[test]
+fn e21_what_text_without_escaping_costs_grows_with_its_length_and_nothing_else() {
+    for part in [
+        "<shell>a&b</shell>",
+        "<thought>a&b</thought>",
+        "<shell>&<![CDATA[x]]></shell>",
+        "<search><query>&</query></search>",
+        "<search><query>a</search>",
+        "&",
+        "<x>",
+        "<!--",
+    ] {
+        for around in ["researcher", "shell", "attempt_completion"] {
+            let cost = |length: usize| {
+                let inside = part.repeat(length / part.len());
+                worked_on(&format!("<{around}>{inside}</{around}> {inside}"))
+            };
+            let (short, long) = (cost(16 << 10), cost(256 << 10));
+            assert!(long < 24.0 * short.max(0.004), "{around}, {part:?}: {short} s, then {long} s");
+        }
     }
 }

@@ -133,10 +133,10 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
     for answer in [
         format!("<shell>a && b</shell>{pay}"),
         format!("<shell>x && y</shell>{pay}<shell>z</shell>"),
-        format!("<shell>a && b</shell><attempt_completion><result>done</result></attempt_completion>"),
-        format!("<shell>a && b</shell><todo-until condition='x'/>"),
+        "<shell>a && b</shell><attempt_completion><result>done</result></attempt_completion>".to_owned(),
+        "<shell>a && b</shell><todo-until condition='x'/>".to_owned(),
         format!("<researcher><shell>a && b</shell>{pay}</researcher>"),
-        format!("<shell>a && b</shell>\n<Search><query>x</query></Search>"),
+        "<shell>a && b</shell>\n<Search><query>x</query></Search>".to_owned(),
     ] {
         let (actions, mends, problems) = found(&answer);
         assert_eq!((actions.len(), &*actions[0].written), (1, "shell"), "{answer}");
