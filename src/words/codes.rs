@@ -192,6 +192,8 @@ codes! {
         try "`budgets:` with the numbers that you mean";
     ConfigPrompt "config.prompt" false "words of a prompt that may not be meant: an empty section, no identity, markup of the protocol, characters that nobody sees"
         try "the words as the model is to read them";
+    ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
+        try "`price:` of the model; 0 if it costs nothing";
 }
 
 /// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
@@ -221,6 +223,7 @@ impl Code {
                 | Code::ConfigShadowed
                 | Code::ConfigCircle
                 | Code::ConfigPrompt
+                | Code::ConfigUnpriced
         )
     }
 }
