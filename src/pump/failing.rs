@@ -31,7 +31,8 @@ pub(super) fn lost(d: &mut Draft<'_>, lost: &Lost) {
     let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
     let allowed = listener.map_or(1, |l| l.retry.attempts);
     let is_left = if lost.with_pump {
-        call.lost_with_pump + 1 < allowed.max(limits::LOST_WITH_PUMP)
+        // An attempt without a record may never have gone out: it waited like all others.
+        call.attempts == 0 || call.deaths_on_record + 1 < allowed.max(limits::LOST_WITH_PUMP)
     } else {
         call.own_attempt() < allowed
     };

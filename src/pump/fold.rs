@@ -185,6 +185,7 @@ fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, pur
         items: Vec::new(),
         attempts: 0,
         lost_with_pump: 0,
+        deaths_on_record: 0,
         not_before: Millis(0),
         journal: Journal::default(),
         inbox: Vec::new(),
@@ -228,7 +229,7 @@ fn settle_item(
     if is_first {
         call.inbox.retain(|arrival| arrival.seq > shown);
         call.settled = turn;
-        (call.attempts, call.lost_with_pump) = (0, 0);
+        (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
         call.not_before = Millis(0);
         call.journal = Journal::default();
         call.items.clear();
@@ -392,8 +393,10 @@ fn attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     if let Some(attempt) = core_payload::read_attempt(&record.body) {
         journal::next_attempt(call);
-        call.attempts = attempt.number;
+        // The record says what became of the attempt before it, whose number is on record if there is one.
+        call.deaths_on_record += u32::from(attempt.with_pump && call.attempts > 0);
         call.lost_with_pump += u32::from(attempt.with_pump);
+        call.attempts = attempt.number;
         call.not_before = attempt.due;
     }
 }

@@ -176,6 +176,8 @@ pub struct Call {
     pub attempts: u32,
     /// How many of the due turn's attempts died with the pump, which no listener is blamed for.
     pub lost_with_pump: u32,
+    /// How many of those had their number on record, so their deliveries were handed out or about to be.
+    pub deaths_on_record: u32,
     /// The due turn is not delivered before this moment.
     pub not_before: Millis,
     /// What its listener has on record about models for the due turn.
@@ -411,7 +413,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 12;
+const ROW_VERSION: u8 = 13;
 
 impl Thread {
     /// A thread before its first record.

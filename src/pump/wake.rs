@@ -164,10 +164,7 @@ fn was_drained(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<b
     }))
 }
 
-/// The calls whose due turn may go out, in the order in which they could: what was out when the pump
-/// died is among the first of each listener, as many as it has slots. Of what could go out in the same
-/// millisecond nothing tells which went first, and a wrong guess costs an attempt that was not made;
-/// the next start does not repeat it, because a call that was guessed then stands behind the others.
+/// The calls whose due turn may go out, in the order in which they became ready.
 pub fn ready_calls(state: &State) -> Vec<(ThreadId, CallPath)> {
     let mut ready: Vec<_> = state
         .threads

@@ -80,28 +80,24 @@ impl Heart {
         self.dispatch();
     }
 
-    /// Takes up the work that recovery found. As many calls of each listener as it has slots may have
-    /// been out when the pump died; they count as lost before they go out again. After a run that ended with
-    /// nothing out none of them was.
+    /// Takes up the work that recovery found. After a run that did not end in order, every turn that was
+    /// ready may have been out, so each gets a new number before it goes out again. After a run that ended
+    /// with nothing out, no turn was.
     pub(super) fn take_up(&mut self) {
-        let mut slots: HashMap<_, usize> = HashMap::new();
         let now = self.now();
         for (thread, path) in wake::ready_calls(&self.state) {
             let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
             // What happens to an attempt follows the configuration its call began with.
             let listener = self.state.book.listener(call.config, &call.listener);
-            let (recorded, seats, longest_ms) = listener.map_or((false, 0, 0), |l| {
-                (l.on_unknown != OnUnknown::Retry, l.in_flight, l.retry.longest_ms)
-            });
+            let (recorded, longest_ms) =
+                listener.map_or((false, 0), |l| (l.on_unknown != OnUnknown::Retry, l.retry.longest_ms));
             // Its pause is not over, so it was not sent; a longer one is that of a clock set back.
             let pause_ms = call.not_before.since(now);
             let paused = pause_ms > 0 && pause_ms <= longest_ms;
-            let taken = slots.entry(call.listener.clone()).or_default();
             // Where attempts are recorded before they are sent, the record says whether one was.
-            let was_out = if recorded { call.attempts > 0 } else { !self.was_drained && *taken < seats };
-            // Whoever wrote in its journal had it in hand.
+            let was_out = if recorded { call.attempts > 0 } else { !self.was_drained };
+            // A listener that wrote in its journal had the delivery.
             if !paused && (was_out || !call.journal.own.is_empty()) {
-                *taken += 1;
                 self.suspects.insert((thread.clone(), path.clone()));
             }
             let work = Work {
@@ -165,9 +161,7 @@ impl Heart {
             return self.desk.unused(&work.listener);
         }
         if !self.suspects.is_empty() && self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
-            self.desk.unused(&work.listener);
-            let words = "the pump stopped while the delivery may have been out".to_owned();
-            return self.attempt_lost(lost(work, Code::ListenerLost, words, true));
+            return self.send_under_new_number(work);
         }
         let thread = self.state.thread(&work.thread);
         let Some((thread, call)) = thread.and_then(|t| Some((t, t.calls.get(&work.call)?))) else {
@@ -218,6 +212,21 @@ impl Heart {
                 let words = "a record that this turn shows cannot be read";
                 self.undeliverable(work, Code::DamagedThread, words);
             }
+        }
+    }
+
+    /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
+    /// that a number on record means that its delivery goes out as soon as the record is on disk.
+    fn send_under_new_number(&mut self, work: &Work) {
+        let key = (work.thread.clone(), work.call.clone());
+        self.reserved.insert(key.clone());
+        let words = "the pump stopped while the delivery may have been out".to_owned();
+        self.attempt_lost(lost(work, Code::ListenerLost, words, true));
+        let call = self.state.thread(&work.thread).and_then(|thread| thread.calls.get(&work.call));
+        if !call.is_some_and(|call| call.is_due(work.turn, work.attempt + 1)) {
+            // The call ended, or a person is asked first.
+            self.reserved.remove(&key);
+            self.desk.unused(&work.listener);
         }
     }
 

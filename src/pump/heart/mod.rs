@@ -66,14 +66,14 @@ pub struct Heart {
     /// Records made and threads woken since then: threads leave memory with a checkpoint, so one that
     /// was woken and not touched must bring it nearer too.
     since_checkpoint: usize,
-    /// Calls whose delivery may have been out when the pump died.
+    /// Calls whose delivery may have been out when the pump died; each gets a new number when it is sent.
     suspects: HashSet<(ThreadId, CallPath)>,
     /// Whether the run before ended with nothing out.
     was_drained: bool,
     /// Whether nothing may go out before the word of this start is on disk: until then the log says that
     /// nothing is out.
     unannounced: bool,
-    /// Calls whose first attempt is being recorded; each holds the slot that it will go out in.
+    /// Calls whose attempt is recorded before it is sent; each holds the slot that it will go out in.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests for approval, until they expire.
     expiries: Wheel<holding::Overdue>,

@@ -200,6 +200,7 @@ impl Ledger {
         let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
         let lost = u32::from(step.tells_of_a_death_of_the_pump());
         self.with_call(&step.record.thread, call, |call| {
+            call.deaths_on_record += if call.attempts.is_some() { lost } else { 0 };
             call.attempts = number.or(call.attempts);
             call.journal.clear();
             call.lost_with_pump += lost;
@@ -229,6 +230,7 @@ impl Ledger {
             attempts: None,
             journal: Vec::new(),
             lost_with_pump: 0,
+            deaths_on_record: 0,
             is_dead: false,
             children: Vec::new(),
             is_nudged: false,

@@ -82,6 +82,8 @@ pub(crate) struct Call {
     pub(crate) journal: Vec<Entry>,
     /// How many of the attempts before it died with the pump, which no listener is blamed for.
     pub(crate) lost_with_pump: u32,
+    /// How many of those were on record before.
+    pub(crate) deaths_on_record: u32,
     /// Whether that turn will not be tried again.
     pub(crate) is_dead: bool,
     pub(crate) children: Vec<String>,
@@ -167,7 +169,7 @@ impl Call {
     pub(crate) fn settle(&mut self, turn: u32) {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
-            self.lost_with_pump = 0;
+            (self.lost_with_pump, self.deaths_on_record) = (0, 0);
             self.journal.clear();
             self.items.clear();
         }

@@ -117,7 +117,10 @@ pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option
                 return Some(format!("attempt {number}, the listener's own {own}, is over {most}"));
             }
             let most = most.max(DEATHS_OF_THE_PUMP);
-            (lost >= most).then(|| format!("attempt {number} comes after {lost} deaths of the pump"))
+            // An attempt that was not on record may never have been handed out.
+            let counts = step.tells_of_a_death_of_the_pump() && call.attempts.is_some();
+            let deaths = call.deaths_on_record + u32::from(counts);
+            (deaths >= most).then(|| format!("attempt {number} comes after {deaths} deaths of the pump"))
         }
         Act::DeadLetter { .. } => {
             let told = step.core_named("dead-letter").and_then(|tag| tag.number("attempts"));

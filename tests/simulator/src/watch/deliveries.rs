@@ -24,6 +24,7 @@ pub(crate) struct Deliveries {
     careful: HashMap<Turn, bool>,
     /// Deliveries out in this life, by listener.
     out: BTreeMap<Name, usize>,
+    /// Every delivery of every life: a number stands for one hand-out.
     handed: HashSet<Token>,
 }
 
@@ -35,7 +36,6 @@ impl Deliveries {
     /// Nothing of the life before is out.
     pub(crate) fn new_life(&mut self) {
         self.out.clear();
-        self.handed.clear();
     }
 
     /// The slot of a delivery is free again.
@@ -69,7 +69,7 @@ impl Deliveries {
             wrong.push(("recorded", format!("{token} goes out, and on disk it is not due")));
         }
         if !self.handed.insert(lease.token.clone()) {
-            wrong.push(("once-out", format!("{token} goes out twice in one life")));
+            wrong.push(("once-out", format!("{token} goes out twice under one number")));
         }
         let out = self.out.entry(lease.listener.clone()).or_default();
         *out += 1;

@@ -271,7 +271,8 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
         60 => drawn().prop_map(|drawn| vec![drawn]),
         // As often as it takes: one more would strike another call.
         6 => any::<(u16, u8, bool)>().prop_map(|(call, code, with_pump)| {
-            let often = if with_pump { naive::ATTEMPTS_WITH_PUMP } else { naive::ATTEMPTS };
+            // The first death may strike an attempt without a record, which does not count.
+            let often = if with_pump { naive::ATTEMPTS_WITH_PUMP + 1 } else { naive::ATTEMPTS };
             vec![Drawn::Of { call, what: Befalls::IsLost { code, with_pump } }; often as usize]
         }),
         2 => any::<bool>().prop_map(|guarded| {

@@ -88,7 +88,9 @@ pub(crate) struct Call {
     attempt: u32,
     /// How many of the attempts before it died with the pump.
     lost_with_pump: u32,
-    /// Whether the first attempt is on record.
+    /// How many of those had a number on record.
+    counted_deaths: u32,
+    /// Whether the due attempt is on record.
     recorded: bool,
     /// The items of the last reply; none is the answer that has not come.
     items: Vec<Option<Shown>>,
@@ -210,7 +212,8 @@ impl Call {
 
     /// Another turn, none of whose attempts was made.
     fn begins(&mut self, turn: u32) {
-        (self.turn, self.attempt, self.lost_with_pump, self.recorded) = (turn, 1, 0, false);
+        (self.turn, self.attempt, self.recorded) = (turn, 1, false);
+        (self.lost_with_pump, self.counted_deaths) = (0, 0);
         self.journal = Journal::default();
     }
 
@@ -271,6 +274,7 @@ impl Naive {
             turn: 1,
             attempt: 1,
             lost_with_pump: 0,
+            counted_deaths: 0,
             recorded: false,
             items: Vec::new(),
             gatherings: BTreeMap::new(),

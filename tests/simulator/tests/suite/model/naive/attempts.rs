@@ -29,7 +29,7 @@ impl Naive {
         // A listener answers for its own attempts, the pump for those that died with it.
         let own = call.attempt - call.lost_with_pump;
         let may_more = match with_pump {
-            true => call.lost_with_pump + 1 < ATTEMPTS_WITH_PUMP,
+            true => !call.recorded || call.counted_deaths + 1 < ATTEMPTS_WITH_PUMP,
             false => own < ATTEMPTS,
         };
         let unknown = if known { Unknown::Repeats } else { call.party.unknown };
@@ -43,8 +43,9 @@ impl Naive {
             // What a person lets be tried once more counts as the listener's own, even if it died with the pump.
             Unknown::AsksAPerson => (call.asks, call.doubts) = (true, true),
             Unknown::Repeats if may_more => {
-                (call.attempt, call.recorded) = (call.attempt + 1, true);
+                call.counted_deaths += u32::from(with_pump && call.recorded);
                 call.lost_with_pump += u32::from(with_pump);
+                (call.attempt, call.recorded) = (call.attempt + 1, true);
                 call.journal.passes();
             }
             Unknown::Repeats | Unknown::Fails => self.fails_for_good(thread, path, code),
