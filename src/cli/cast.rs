@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use systole_agent::Agent;
 use systole_agent::model::script::{Script, Scripted};
-use systole_agent::model::{Adapter, Dice, Key, Limits, Model, Models};
+use systole_agent::model::{Access, Adapter, Dice, Limits, Model, Models};
 use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
@@ -106,9 +106,9 @@ impl Makers {
         }
         let rehearse =
             ["--set models.", &model.name, ".provider=script, with answers in replies.yaml"].concat();
-        let key = Key::of(model, |name| std::env::var(name).ok())
-            .map_err(|fault| Unmade::new(fault.to_string(), rehearse.clone()))?;
-        let adapter = Adapter::new(model, key, Limits::default(), None)
+        let access = Access::of(model, |name| std::env::var(name).ok())
+            .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse.clone()))?;
+        let adapter = Adapter::new(model, access, Limits::default(), None)
             .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse))?;
         let adapter: Arc<dyn Model> = Arc::new(adapter);
         self.adapters.insert(model.name.clone(), adapter.clone());

@@ -194,6 +194,8 @@ codes! {
         try "the words as the model is to read them";
     ConfigScript "config.script" false "a script has answers that no agent ever gives"
         try "the name of an agent; `say` with the action as XML instead of `call`";
+    ConfigUnpriced "config.unpriced" false "a model without a price is used although there is a budget of money, which counts only what has a price"
+        try "`price:` of the model; 0 if it costs nothing";
 }
 
 /// What the house says where each code is given out: below `== CODE ==`, up to the next such line.
@@ -224,6 +226,7 @@ impl Code {
                 | Code::ConfigCircle
                 | Code::ConfigPrompt
                 | Code::ConfigScript
+                | Code::ConfigUnpriced
         )
     }
 }

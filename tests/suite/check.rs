@@ -51,15 +51,16 @@ fn h3_run_refuses_exactly_what_check_refuses() {
                 .map(str::to_owned)
                 .into();
         let models = file::load(&path).unwrap().models;
+        let mut settings = Vec::new();
         for model in models.iter().filter(|model| model.provider != Provider::Script) {
-            let own = ["models.", &model.name].concat();
-            arguments.extend(["--set".to_owned(), [&own, ".provider=script"].concat()]);
-            arguments.extend(["--set".to_owned(), [&own, ".file=", replies.to_str().unwrap()].concat()]);
+            settings.push(format!("models.{}.provider=script", model.name));
+            settings.push(format!("models.{}.file={}", model.name, replies.display()));
         }
+        arguments.extend(settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut running = Running::start(Path::new(env!("CARGO_MANIFEST_DIR")), &arguments);
         let told = running.says(" shows them");
-        let count = file::load(&path).unwrap().warnings.len();
+        let count = file::load_set(&path, &settings).unwrap().warnings.len();
         assert!(told.starts_with(&format!("{count} warning")), "{name}: {told}");
         assert!(told.contains(&format!(": systole check -f {name} ")), "{told}");
         running.says("its log is");
@@ -99,6 +100,11 @@ fn what_is_said_to_be_meant_is_not_warned_of() {
         loaded.warnings.iter().map(|one| one.code.as_str()).collect()
     };
     assert_eq!(warned("circle.yaml", &["budgets.depth=3"]), [""; 0]);
+    let priced =
+        ["main", "local"].map(|model| format!("models.{model}.price={{in: 0, out: 0, currency: EUR}}"));
+    let [main, local] = priced.each_ref().map(String::as_str);
+    assert_eq!(warned("unpriced.yaml", &[main]), ["config.unpriced", "config.prompt"]);
+    assert_eq!(warned("unpriced.yaml", &[main, local]), ["config.prompt"]);
     assert_eq!(warned("nothing-begins.yaml", &["listeners.search.entry=true"]), [""; 0]);
     assert_eq!(warned("unreached.yaml", &["listeners.lonely.entry=true"]), [""; 0], "and whom it calls");
     assert_eq!(warned("told-only.yaml", &["listeners.slack.returns=[]"]), ["config.unused-element"]);

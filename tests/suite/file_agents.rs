@@ -24,7 +24,8 @@ agents:
 const FULL: &str = "organism: {name: acme, entry: critic, preamble: Be honest., description: Answers questions about a code base}
 payloads: {invoice: {number: word, total: number 0..}, invoice-receipt: {id: word}, ask: {what: word}}
 models:
-  smart: {provider: openai, model: some-model, url: 'http://127.0.0.1:8080/v1', key_env: KEY, window: 200k, max_output: 8k,
+  smart: {provider: openai, model: some-model, url: 'http://127.0.0.1:8080/v1?api-version=2', key_env: KEY,
+          headers_env: {X-Team: TEAM_TOKEN, x-region: REGION}, stream: false, timeout: {first: 10m, between: 30s}, window: 200k, max_output: 8k,
           params: {temperature: 0, stop: ['1', end], nested: {seed: 12, exact: 0.25, off: false, none: ~}},
           price: {in: 3, out: 15, cached: 0.3, per: 1M, currency: USD}, at_once: 2, retry: {attempts: 5, backoff: 2s..30s}, fallback: [rehearsal]}
   rehearsal: {provider: script, file: answers.yaml}
@@ -97,6 +98,8 @@ fn the_smallest_agent_gets_every_default() {
         (Some("ANTHROPIC_API_KEY"), &None, &None)
     );
     assert!(model.params.is_empty() && model.price.is_none() && model.fallback.is_empty());
+    assert!(model.headers_env.is_empty() && model.stream);
+    assert_eq!((model.timeout.first_ms, model.timeout.between_ms), (None, None), "those of the house");
 
     let composition = file.composition;
     assert_eq!(composition.entry, Some(name("helper")), "whom `ask` speaks to");
@@ -137,7 +140,13 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
 
     let [smart, rehearsal] = file.models.as_slice() else { panic!("{:?}", file.models) };
     assert_eq!((smart.provider, smart.window, smart.max_output), (Provider::OpenAi, 200_000, 8_000));
-    assert_eq!((smart.url.as_deref(), smart.at_once), (Some("http://127.0.0.1:8080/v1"), 2));
+    assert_eq!((smart.url.as_deref(), smart.at_once), (Some("http://127.0.0.1:8080/v1?api-version=2"), 2));
+    let headers = [("X-Team", "TEAM_TOKEN"), ("x-region", "REGION")];
+    assert_eq!(smart.headers_env, headers.map(|(name, variable)| (name.to_owned(), variable.to_owned())));
+    assert_eq!(
+        (smart.stream, smart.timeout.first_ms, smart.timeout.between_ms),
+        (false, Some(600_000), Some(30_000))
+    );
     assert_eq!((smart.retry.attempts, smart.retry.first_ms, smart.retry.longest_ms), (5, 2_000, 30_000));
     assert_eq!(smart.fallback, ["rehearsal"]);
     let params = serde_json::json!({"temperature": 0, "stop": ["1", "end"],

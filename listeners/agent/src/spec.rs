@@ -167,12 +167,18 @@ pub struct Model {
     pub url: Option<String>,
     /// The variable that holds the key.
     pub key_env: Option<String>,
+    /// Further headers of each request: the name, and the variable that holds the value.
+    pub headers_env: Vec<(String, String)>,
     /// The script, an absolute path.
     pub file: Option<PathBuf>,
     /// Tokens that a request with its answer may have.
     pub window: u64,
     /// Tokens that an answer may have.
     pub max_output: u64,
+    /// Whether its answers are streamed.
+    pub stream: bool,
+    /// How long it is waited for.
+    pub timeout: Timeout,
     /// Further parameters, sent as they stand.
     pub params: serde_json::Map<String, serde_json::Value>,
     /// What tokens cost.
@@ -183,6 +189,15 @@ pub struct Model {
     pub retry: Retry,
     /// Models that are asked where this one cannot, by name and in order.
     pub fallback: Vec<String>,
+}
+
+/// How long a model is waited for, where the file says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Timeout {
+    /// From the request to the first piece of content.
+    pub first_ms: Option<u64>,
+    /// Between two pieces of content.
+    pub between_ms: Option<u64>,
 }
 
 /// Who answers for a model.

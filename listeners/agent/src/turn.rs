@@ -164,11 +164,14 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
         Some(ToolChoice::Tool(name)) => Some(Choice::Tool(name.clone())),
         None => None,
     };
+    // In other dialects an answer is more than JSON.
+    let schema = spec.output.schema.clone().filter(|_| spec.dialect == Dialect::Native);
     Request {
         system: ask.conversation.system.clone(),
         messages,
         tools,
         choice,
+        schema,
         max_output: ask.agent.limits.max_output,
         params: serde_json::Map::new(),
         enough: dialect::enough(spec, &ask.agent.contracts, ask.header.only_final),

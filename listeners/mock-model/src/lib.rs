@@ -18,6 +18,7 @@ mod openai;
 mod pace;
 mod refusal;
 mod reply;
+mod schema;
 mod script;
 mod server;
 mod speech;

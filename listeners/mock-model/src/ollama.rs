@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::asked::{Asked, Mode, Rules, Wanted, field, list, text};
 use crate::json::{Json, fields};
 use crate::refusal::Refusal;
+use crate::schema;
 use crate::script::Stop;
 use crate::turn::{Frame, Frames, Turn};
 
@@ -51,6 +52,7 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
             ));
         }
     }
+    schema::ollama(&body)?;
     let streams = body.get("stream").and_then(Value::as_bool).unwrap_or(true);
     let mode = if streams { Mode::Stream } else { Mode::Whole };
     let wanted = Wanted::of(model, mode, &body, "messages", &["messages", "tools"]);

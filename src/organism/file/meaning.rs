@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use systole_agent::spec::Provider;
+
 use super::compose::Composed;
 use super::declared::{Declared, Party};
 use super::desk::Desk;
@@ -35,6 +37,7 @@ pub(super) fn warnings(
     warnings.shadowed();
     warnings.circles();
     warnings.unused_elements();
+    warnings.unpriced();
     warnings.found.extend(prompt::warnings(desk, declared));
     warnings.found.sort_by_key(|(order, _)| *order);
     warnings.found.into_iter().map(|(_, warning)| warning).collect()
@@ -124,6 +127,39 @@ impl<'a> Warnings<'a> {
                 words,
                 mend: "entry: true, or its name under `peers` of who sends to it",
                 second: None,
+            });
+        }
+    }
+
+    /// A budget of money counts only what models with a price cost.
+    fn unpriced(&mut self) {
+        let Some(budget) = &self.declared.currency else { return };
+        let minds = self.declared.parties.iter().filter_map(|party| party.mind.as_ref()?.model.as_ref());
+        let named: BTreeSet<&str> = minds.map(|model| model.value.as_str()).collect();
+        let mut asked = named.clone();
+        for model in &self.declared.models {
+            if named.contains(model.key.value.as_str()) {
+                asked.extend(model.fallback.iter().map(|other| other.value.as_str()));
+            }
+        }
+        let currency = budget.value.as_str();
+        let mend = format!(
+            "price: {{in: 3, out: 15, currency: {currency}}} with its own numbers, 0 for a free model"
+        );
+        for one in &self.declared.models {
+            let is_free = one.model.provider == Provider::Script || one.model.price.is_some();
+            if is_free || !asked.contains(one.key.value.as_str()) {
+                continue;
+            }
+            self.warn(Warning {
+                code: Code::ConfigUnpriced,
+                at: one.key.at,
+                words: format!(
+                    "models.{} has no price, so what it costs never counts towards budgets.money",
+                    one.key.value
+                ),
+                mend: &mend,
+                second: Some((budget.at, "the budget")),
             });
         }
     }

@@ -32,6 +32,7 @@ mod params;
 mod payloads;
 mod prompt;
 mod prove;
+mod reach;
 mod schemas;
 mod secrets;
 mod settings;

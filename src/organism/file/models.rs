@@ -4,16 +4,16 @@
 //! It reads no environment and opens no file, and nothing that looks like a key is ever repeated: not in what is told
 //! of it, and not in the lines around it.
 
-use systole_agent::spec::{Model, Price, Provider, Retry};
+use systole_agent::spec::{Model, Price, Provider, Retry, Timeout};
 use systole_kit::money::{Currency, Money};
 
-use super::declared::{names, variable};
+use super::declared::names;
 use super::desk::Desk;
-use super::measure::{Bounds, durations_ms, tokens};
-use super::params;
-use super::secrets::{looks_like_key, spare};
+use super::measure::{Bounds, between_ms, durations_ms, tokens};
+use super::secrets::spare;
 use super::value::{self, At, Fields, fields, joined};
 use super::yaml::{Entry, Node, Span};
+use super::{params, reach};
 use crate::words::codes::Code;
 use crate::words::limits;
 
@@ -33,6 +33,8 @@ const WINDOW: u64 = 128_000;
 const MAX_OUTPUT: u64 = 4_000;
 const PER: u64 = 1_000_000;
 const AT_ONCE: u32 = 4;
+/// How long a model may be waited for.
+const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
 const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000M", 1_000_000_000) };
 /// What a request keeps free for what counts differently at the provider.
 const SPARE: u64 = 256;
@@ -73,6 +75,12 @@ fn model(desk: &mut Desk, entry: &Entry) -> Declaration {
     asked(desk, &own, model, provider);
     declared.script = script(desk, &own, entry.at, provider);
     size(desk, &own, model);
+    if let Some((node, path)) = own.get("stream") {
+        model.stream = value::flag(desk, node, &path).unwrap_or(model.stream);
+    }
+    if let Some((node, path)) = own.get("timeout") {
+        model.timeout = timeout(desk, node, &path);
+    }
     if let Some((node, path)) = own.get("params") {
         let entries = value::map(desk, node, node.span, &path).unwrap_or_default();
         model.params = params::object(desk, entries, &path);
@@ -102,6 +110,9 @@ fn bare(name: &str) -> Model {
         model: String::new(),
         url: None,
         key_env: None,
+        headers_env: Vec::new(),
+        stream: true,
+        timeout: Timeout::default(),
         file: None,
         window: WINDOW,
         max_output: MAX_OUTPUT,
@@ -122,11 +133,13 @@ fn asked(desk: &mut Desk, own: &Fields<'_>, model: &mut Model, provider: Option<
         own.get("model")
     };
     let name = name.and_then(|(node, path)| value::text(desk, node, &path));
-    let url = own.get("url").and_then(|(node, path)| url(desk, node, &path));
-    let key_env = own.get("key_env").and_then(|(node, path)| key_env(desk, node, &path));
+    let url = own.get("url").and_then(|(node, path)| reach::url(desk, node, &path));
+    let key_env = own.get("key_env").and_then(|(node, path)| reach::key_env(desk, node, &path));
+    let headers = own.get("headers_env").map(|(node, path)| reach::headers(desk, node, &path));
     if model.provider != Provider::Script {
         model.model = name.map(|name| name.value).unwrap_or_default();
         (model.url, model.key_env) = (url, key_env);
+        model.headers_env = headers.unwrap_or_default();
     }
 }
 
@@ -137,59 +150,6 @@ fn script(desk: &mut Desk, own: &Fields<'_>, at: Span, provider: Option<Provider
         None => Some(At { at, value: REPLIES.to_owned() }),
     };
     file.filter(|_| provider == Some(Provider::Script))
-}
-
-/// The name of the variable that holds the key.
-fn key_env(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
-    let found = value::text(desk, node, path)?;
-    if looks_like_key(&found.value) {
-        desk.hide(found.at, &found.value);
-        let told = [path, ": what stands here looks like a key itself, and is not repeated"].concat();
-        let mend = "the name of the environment variable that holds it, as OPENAI_API_KEY";
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
-        return None;
-    }
-    variable(desk, &found.value, found.at, path);
-    Some(found.value)
-}
-
-/// An address, checked by who will go there: with a host, over HTTP, and without credentials.
-fn url(desk: &mut Desk, node: &Node, path: &str) -> Option<String> {
-    let found = value::text(desk, node, path)?;
-    let written = found.value.as_str();
-    let rest = written.split_once("://").map_or(written, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if let Some((credentials, _)) = authority.rsplit_once('@') {
-        desk.hide(found.at, credentials);
-        let told = [path, ": a name or password stands in it, and is not repeated"].concat();
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone; key_env names the key"));
-        return None;
-    }
-    if let Some((_, behind)) = rest.split_once(['?', '#']) {
-        // Some providers take a key there.
-        desk.hide(found.at, behind);
-        let told = [path, ": what stands behind the path is not taken, and is not repeated"].concat();
-        desk.tell(Code::ConfigValue, found.at, &told, Some("the address alone; key_env names the key"));
-        return None;
-    }
-    let lower = written.to_ascii_lowercase();
-    if !lower.starts_with("http://") && !lower.starts_with("https://") {
-        let told = [path, ": `", written, "` begins neither with http:// nor with https://"].concat();
-        let bare = ["http://", written].concat();
-        let mend = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
-        desk.tell(Code::ConfigValue, found.at, &told, Some(mend));
-        return None;
-    }
-    let parsed = written.parse::<ureq::http::Uri>().ok();
-    let host = parsed.as_ref().and_then(ureq::http::Uri::host).filter(|host| !host.is_empty());
-    let port = authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map(|(_, port)| port);
-    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    if host.is_none() || !is_port {
-        let told = [path, ": `", written, "` is no address of a host, with a port and a path where needed"];
-        desk.tell(Code::ConfigValue, found.at, &told.concat(), Some("http://127.0.0.1:8080/v1"));
-        return None;
-    }
-    Some(found.value)
 }
 
 /// How much goes into it and comes out.
@@ -207,6 +167,18 @@ fn size(desk: &mut Desk, own: &Fields<'_>, model: &mut Model) {
         let mend = "a larger `window`, or a smaller `max_output`: 256 tokens beside it are kept free";
         desk.tell(Code::ConfigValue, said.at, &told, Some(mend));
     }
+}
+
+/// How long it is waited for.
+fn timeout(desk: &mut Desk, node: &Node, path: &str) -> Timeout {
+    let Some(section) = fields(desk, node, node.span, "models.NAME.timeout", path) else {
+        return Timeout::default();
+    };
+    let mut wait = |key| {
+        let (node, path) = section.get(key)?;
+        between_ms(desk, node, &path, &WAIT)
+    };
+    Timeout { first_ms: wait("first"), between_ms: wait("between") }
 }
 
 fn price(desk: &mut Desk, node: &Node, path: &str) -> (Option<Price>, Option<At<Currency>>) {

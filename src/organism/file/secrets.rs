@@ -57,7 +57,7 @@ pub(super) fn spare(desk: &mut Desk, node: &Node) {
             for entry in entries {
                 match (entry.key.as_str(), &entry.value.value) {
                     // It is looked at, and told of, where it is read.
-                    ("key_env", _) => {}
+                    ("key_env" | "headers_env", _) => {}
                     ("key" | "api_key" | "token", Value::Text { text, .. }) => {
                         desk.hide(entry.value.span, text);
                     }

@@ -18,6 +18,7 @@ mod seeing;
 mod settings;
 mod strait;
 mod trees;
+mod uncounted;
 mod views;
 mod voice;
 mod whole;

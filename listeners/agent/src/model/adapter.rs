@@ -10,10 +10,11 @@ use tokio::time::Instant;
 
 use super::draft::Draft;
 use super::form::{self, Asked, Close, Form, Reading, Step, Wrong};
-use super::http::{Address, Client, Events, Framing, Incomings, LineFault, Next, Unanswered};
+use super::http::{Address, Client, Event, Events, Incomings, LineFault, Next, Unanswered};
 use super::key::Key;
 use super::limits::Limits;
-use super::{Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params, unfit};
+use super::unfit::{self, Shape};
+use super::{Access, Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params};
 use crate::spec;
 
 /// Why a model cannot be asked at all.
@@ -49,10 +50,11 @@ impl Adapter {
     /// Where the address or the parameters are wrong, or the model is a script, which nobody is asked for.
     pub fn new(
         model: &spec::Model,
-        key: Option<Key>,
+        access: impl Into<Access>,
         limits: Limits,
         roots: Option<RootCertStore>,
     ) -> Result<Self, Unusable> {
+        let Access { key, headers: further, proxies, mut secrets } = access.into();
         let form: Box<dyn Form> = match model.provider {
             spec::Provider::OpenAi => Box::new(super::openai::OpenAi),
             spec::Provider::Anthropic => Box::new(super::anthropic::Anthropic),
@@ -68,13 +70,19 @@ impl Adapter {
         let to = form::address(form.as_ref(), model).map_err(Unusable)?;
         reserved(form.as_ref(), model, &model.params).map_err(Unusable)?;
         let roots = roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
+        let via = proxies.to(&to).map_err(Unusable)?;
+        secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(Key::telling));
         let client =
-            Client::new(roots).map_err(|fault| Unusable(format!("no TLS on this machine: {fault}")))?;
+            Client::new(roots, via).map_err(|fault| Unusable(format!("no TLS on this machine: {fault}")))?;
         let mut headers = form.headers(key.as_ref());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let accepted = form.content_types().first().copied().unwrap_or("*/*");
-        headers.insert(ACCEPT, HeaderValue::from_static(accepted));
-        let asked = Asked { provider: form.name(), at: to.shown(), model: model.clone(), key };
+        let streamed = unfit::types_of(form.framing()).first().copied().filter(|_| model.stream);
+        headers.insert(ACCEPT, HeaderValue::from_static(streamed.unwrap_or("application/json")));
+        for (name, value) in further {
+            headers.insert(name, value);
+        }
+        let asked = Asked { provider: form.name(), at: to.shown(), model: model.clone(), secrets };
+        let limits = limits.of_model(&model.timeout);
         Ok(Self { inner: Arc::new(Inner { form, client, to, headers, asked, limits }) })
     }
 }
@@ -113,13 +121,18 @@ impl Inner {
         let Limits { connect, first, .. } = self.limits;
         let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;
         let mut answer = posted.map_err(|why| self.unanswered(why))?;
-        unfit::refuse(&mut answer, &self.asked, self.form.content_types(), &self.limits).await?;
+        let framing = self.form.framing();
+        let shape = unfit::refuse(&mut answer, &self.asked, framing, &self.limits, begun + first).await?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, Part::Call(_))).count();
         let listening = request.enough.as_ref().map(super::Enough::listening);
         let mut draft = Draft::new(self.limits.answer, calls, watcher, listening);
         let mut reading = self.form.reading();
-        self.read(answer, begun, reading.as_mut(), &mut draft).await?;
+        match shape {
+            Shape::Stream => self.read(answer, begun, reading.as_mut(), &mut draft).await?,
+            Shape::Whole => self.whole(answer, begun, reading.as_mut(), &mut draft).await?,
+        }
+        draft.end()?;
         match draft.stop {
             Some(stop) => Ok(draft.finish(self.asked.model.name.clone(), stop)),
             None => Err(self.broken(&draft, "ended its answer without saying why it ended")),
@@ -191,8 +204,47 @@ impl Inner {
         }
     }
 
-    /// The body is over, and the form's end was not seen in it. Where the body is known to be whole, what stands at its
-    /// end counts although nothing closes it.
+    /// Reads a body to its end that is JSON as a whole: an answer that was not streamed, or a list of its events.
+    async fn whole(
+        &self,
+        mut answer: Incomings,
+        begun: Instant,
+        reading: &mut dyn Reading,
+        draft: &mut Draft,
+    ) -> Result<(), Fault> {
+        // Text needs more bytes as JSON than it has.
+        let most = self.limits.answer.saturating_mul(2);
+        let (mut body, mut until) = (Vec::new(), begun + self.limits.first);
+        loop {
+            match answer.next(until).await {
+                Next::Bytes(bytes) => body.extend_from_slice(&bytes),
+                Next::End | Next::Closed => break,
+                Next::Cut => return Err(self.broken(draft, "broke off before the end of its answer")),
+                Next::TooLate => return Err(self.late(draft)),
+            }
+            if body.len() > most {
+                return Err(draft.too_large());
+            }
+            until = until.max(Instant::now() + self.limits.idle);
+        }
+        let text =
+            std::str::from_utf8(&body).map_err(|_| self.broken(draft, "sent bytes that are no UTF-8"))?;
+        let text = text.trim_start_matches('\u{feff}').trim();
+        for event in form::events(text, draft).map_err(|wrong| self.wrong(wrong, draft))? {
+            let step = self.take(&event, reading, draft)?;
+            if draft.is_enough() {
+                draft.cut();
+                return Ok(());
+            }
+            if step == Step::End {
+                break;
+            }
+        }
+        if draft.has_content() { Ok(()) } else { Err(unfit::empty(&self.asked, &answer, text)) }
+    }
+
+    /// The body is over, and the form's end was not seen in it. What stands at its end counts although nothing ends it,
+    /// if it is whole in itself.
     fn close(
         &self,
         close: Close,
@@ -200,16 +252,18 @@ impl Inner {
         reading: &mut dyn Reading,
         draft: &mut Draft,
     ) -> Result<(), Fault> {
-        if close == Close::Measured {
-            while let Some(event) = events.left().map_err(|fault| self.line(fault, draft))? {
-                let step = self.take(&event, reading, draft)?;
-                if draft.is_enough() {
-                    draft.cut();
-                    return Ok(());
-                }
-                if step == Step::End {
-                    return Ok(());
-                }
+        while let Some(event) = events.left().map_err(|fault| self.line(fault, draft))? {
+            // Half an event, on a connection that may have ended too early, says nothing.
+            if close == Close::Unmeasured && !form::is_complete(&event) {
+                break;
+            }
+            let step = self.take(&event, reading, draft)?;
+            if draft.is_enough() {
+                draft.cut();
+                return Ok(());
+            }
+            if step == Step::End {
+                return Ok(());
             }
         }
         if draft.stop.is_some() && reading.is_whole(close) {
@@ -218,13 +272,20 @@ impl Inner {
         Err(self.broken(draft, "ended its answer without the end that the form asks for"))
     }
 
-    fn take(
-        &self,
-        event: &super::http::Event,
-        reading: &mut dyn Reading,
-        draft: &mut Draft,
-    ) -> Result<Step, Fault> {
-        reading.take(event, draft).map_err(|wrong| match wrong {
+    fn take(&self, event: &Event, reading: &mut dyn Reading, draft: &mut Draft) -> Result<Step, Fault> {
+        // An event without text is a heartbeat.
+        if event.text.trim().is_empty() {
+            return Ok(Step::Nothing);
+        }
+        let step = reading.take(event, draft).map_err(|wrong| self.wrong(wrong, draft))?;
+        if step == Step::End {
+            draft.ended();
+        }
+        Ok(step)
+    }
+
+    fn wrong(&self, wrong: Wrong, draft: &Draft) -> Fault {
+        match wrong {
             Wrong::Fault(fault) => Fault { words: format!("{} {}", self.asked, fault.words), ..fault },
             Wrong::Complaint(complaint) => {
                 let fault = complaint.fault(&self.asked, 200, None);
@@ -232,7 +293,7 @@ impl Inner {
                 let partial = draft.fault(fault.kind, "").partial;
                 Fault { partial, may_be_paid, ..fault }
             }
-        })
+        }
     }
 
     fn line(&self, fault: LineFault, draft: &Draft) -> Fault {
@@ -287,13 +348,5 @@ impl Inner {
             }
         };
         Fault { may_be_paid, ..self.asked.fault(kind, None, words) }
-    }
-}
-
-/// An event stream is cut by events, and so is a stream of lines; both have one type.
-pub(super) const fn types_of(framing: Framing) -> &'static [&'static str] {
-    match framing {
-        Framing::Events => &["text/event-stream"],
-        Framing::Lines => &["application/x-ndjson", "application/json-lines", "application/jsonl"],
     }
 }

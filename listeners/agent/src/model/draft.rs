@@ -3,12 +3,14 @@
 
 use serde_json::{Value, json};
 
+use super::halves::{Half, Halved, mended};
 use super::{Answer, Call, Fault, FaultKind, Listening, Part, Piece, Stop, Usage, Watcher, reasoning};
 
 /// A part that may still grow.
 enum Growing {
     Text(String),
-    Call(Call),
+    /// With the half of a character that its arguments end with.
+    Call(Call, Half),
     /// Reasoning that comes as text: who gives it, under which name, and the text.
     Thought {
         provider: &'static str,
@@ -29,6 +31,8 @@ pub(super) struct Draft {
     most: usize,
     /// Whether the next text begins a part of its own.
     apart: bool,
+    /// The half of a character that the last part ends with, be it text or reasoning.
+    half: Half,
     /// The number of the next call that needs a name of ours.
     drawn: usize,
     watcher: Watcher,
@@ -40,14 +44,17 @@ pub(super) struct Draft {
     pub(super) usage: Usage,
     /// Why it ended, once that was said.
     pub(super) stop: Option<Stop>,
+    /// Whether the provider gave an empty reason instead: with its sign of the end that is enough.
+    unsaid: bool,
 }
 
 impl Draft {
     /// An empty one, which takes `most` bytes. Calls without a name are counted on from `calls`.
     pub(super) fn new(most: usize, calls: usize, watcher: Watcher, listening: Option<Listening>) -> Self {
         let (parts, usage) = (Vec::new(), Usage::default());
-        let (bytes, apart, drawn) = (0, false, calls);
-        Self { parts, bytes, most, apart, drawn, watcher, listening, enough: None, usage, stop: None }
+        let (bytes, apart, half, drawn) = (0, false, Half::default(), calls);
+        let (enough, stop, unsaid) = (None, None, false);
+        Self { parts, bytes, most, apart, half, drawn, watcher, listening, enough, usage, stop, unsaid }
     }
 
     /// Whether what was wanted of it has come: it is not read on.
@@ -60,6 +67,27 @@ impl Draft {
     pub(super) fn cut(&mut self) {
         self.stop = Some(Stop::Cut);
         self.usage.tokens_out = None;
+    }
+
+    /// The provider gives a reason why it ended; an empty one says nothing yet.
+    pub(super) fn ends<E>(
+        &mut self,
+        reason: &str,
+        stop: impl FnOnce(&Self) -> Result<Stop, E>,
+    ) -> Result<(), E> {
+        if reason.is_empty() {
+            self.unsaid = true;
+        } else {
+            self.stop = Some(stop(self)?);
+        }
+        Ok(())
+    }
+
+    /// The sign of the end came.
+    pub(super) fn ended(&mut self) {
+        if self.stop.is_none() && self.unsaid {
+            self.stop = Some(if self.has_calls() { Stop::Tool } else { Stop::End });
+        }
     }
 
     /// Whether anything of an answer came.
@@ -75,30 +103,69 @@ impl Draft {
 
     /// Whether a tool is called.
     pub(super) fn has_calls(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Growing::Call(_)))
+        self.parts.iter().any(|part| matches!(part, Growing::Call(..)))
     }
 
     /// Further words of the answer.
-    pub(super) fn text(&mut self, text: &str) -> Result<(), Fault> {
+    pub(super) fn text(&mut self, more: &Halved) -> Result<(), Fault> {
+        if more.is_empty() || self.is_enough() {
+            return Ok(());
+        }
+        if self.apart || !matches!(self.parts.last(), Some(Growing::Text(_))) {
+            self.close()?;
+            self.parts.push(Growing::Text(String::new()));
+            self.apart = false;
+        }
+        let text = self.half.join(more);
+        self.say(&text)
+    }
+
+    /// The last part, which is text, grows.
+    fn say(&mut self, text: &str) -> Result<(), Fault> {
         if text.is_empty() || self.is_enough() {
             return Ok(());
         }
         let heard = self.listening.as_mut().and_then(|listening| listening(text));
         let wanted = heard.and_then(|bytes| text.get(..bytes));
         let (fits, beyond) = self.room(wanted.unwrap_or(text));
-        match self.parts.last_mut() {
-            Some(Growing::Text(before)) if !self.apart => before.push_str(fits),
-            _ => self.parts.push(Growing::Text(fits.to_owned())),
+        if let Some(Growing::Text(before)) = self.parts.last_mut() {
+            before.push_str(fits);
         }
-        self.apart = false;
         self.enough = wanted.filter(|_| !beyond).map(|_| self.parts.len());
         self.shown(fits, Piece::Text);
         self.within(beyond)
     }
 
+    /// Nothing more comes for the last part: a half that it ends with stays without the other.
+    fn close(&mut self) -> Result<(), Fault> {
+        match (self.half.end(), self.parts.last()) {
+            ("", _) => Ok(()),
+            (lone, Some(Growing::Text(_))) => self.say(lone),
+            (lone, _) => self.think(lone),
+        }
+    }
+
+    /// Nothing more comes at all.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        self.close()?;
+        for part in &mut self.parts {
+            if let Growing::Call(call, half) = part {
+                call.arguments.push_str(half.end());
+            }
+        }
+        // A provider that reports 0 although a prompt was read, or something came, has not counted.
+        let known = |count: Option<u64>| count.filter(|tokens| *tokens > 0);
+        self.usage.tokens_in = known(self.usage.tokens_in);
+        if !self.parts.is_empty() {
+            self.usage.tokens_out = known(self.usage.tokens_out);
+        }
+        Ok(())
+    }
+
     /// What is said next is a part of its own, even where it is text behind text.
-    pub(super) fn part_ends(&mut self) {
+    pub(super) fn part_ends(&mut self) -> Result<(), Fault> {
         self.apart = true;
+        self.close()
     }
 
     /// Further words of reasoning, which are a part of the answer under the provider's name for them.
@@ -106,15 +173,24 @@ impl Draft {
         &mut self,
         provider: &'static str,
         field: &'static str,
-        words: &str,
+        more: &Halved,
     ) -> Result<(), Fault> {
-        if words.is_empty() {
+        if more.is_empty() {
             return Ok(());
         }
+        if !matches!(self.parts.last(), Some(Growing::Thought { field: before, .. }) if *before == field) {
+            self.close()?;
+            self.parts.push(Growing::Thought { provider, field, text: String::new() });
+        }
+        let words = self.half.join(more);
+        self.think(&words)
+    }
+
+    /// The last part, which is reasoning, grows.
+    fn think(&mut self, words: &str) -> Result<(), Fault> {
         let (fits, beyond) = self.room(words);
-        match self.parts.last_mut() {
-            Some(Growing::Thought { field: before, text, .. }) if *before == field => text.push_str(fits),
-            _ => self.parts.push(Growing::Thought { provider, field, text: fits.to_owned() }),
+        if let Some(Growing::Thought { text, .. }) = self.parts.last_mut() {
+            text.push_str(fits);
         }
         self.shown(fits, Piece::Reasoning);
         self.within(beyond)
@@ -132,6 +208,7 @@ impl Draft {
 
     /// A block of reasoning in the provider's own form, of which `further` bytes were not counted yet.
     pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), Fault> {
+        self.close()?;
         self.parts.push(Growing::Kept(reasoning::kept(provider, block)));
         self.counted(further)
     }
@@ -146,7 +223,9 @@ impl Draft {
             str::to_owned,
         );
         let bytes = id.len() + name.len() + 1;
-        self.parts.push(Growing::Call(Call { id, name: name.to_owned(), arguments: String::new() }));
+        self.close()?;
+        let call = Call { id, name: name.to_owned(), arguments: String::new() };
+        self.parts.push(Growing::Call(call, Half::default()));
         self.counted(bytes)?;
         Ok(Slot(self.parts.len() - 1))
     }
@@ -154,7 +233,7 @@ impl Draft {
     /// The call at that place.
     pub(super) fn called(&self, slot: Slot) -> Option<&Call> {
         match self.parts.get(slot.0) {
-            Some(Growing::Call(call)) => Some(call),
+            Some(Growing::Call(call, _)) => Some(call),
             _ => None,
         }
     }
@@ -162,16 +241,18 @@ impl Draft {
     /// Further characters of the name of the tool that is called.
     pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
         let (fits, beyond) = self.room(text);
-        if let Some(Growing::Call(call)) = self.parts.get_mut(slot.0) {
+        if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.name.push_str(fits);
         }
         self.within(beyond)
     }
 
     /// Further characters of its arguments.
-    pub(super) fn arguments(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
-        let (fits, beyond) = self.room(text);
-        if let Some(Growing::Call(call)) = self.parts.get_mut(slot.0) {
+    pub(super) fn arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), Fault> {
+        let Some(Growing::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
+        let text = half.join(more);
+        let (fits, beyond) = self.room(&text);
+        if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.arguments.push_str(fits);
         }
         self.within(beyond)
@@ -194,7 +275,11 @@ impl Draft {
         let most = self.enough.unwrap_or(self.parts.len());
         let parts = self.parts.into_iter().take(most).map(|part| match part {
             Growing::Text(text) => Part::Text(text),
-            Growing::Call(call) => Part::Call(call),
+            // Arguments that are text of JSON may hold lone halves of their own, which no parser takes.
+            Growing::Call(call, _) => {
+                let arguments = mended(&call.arguments).into_owned();
+                Part::Call(Call { arguments, ..call })
+            }
             Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),
             Growing::Kept(part) => part,
         });
@@ -207,7 +292,7 @@ impl Draft {
         for part in &self.parts {
             match part {
                 Growing::Text(text) => partial.push_str(text),
-                Growing::Call(call) => {
+                Growing::Call(call, _) => {
                     let line = if partial.is_empty() || partial.ends_with('\n') { "" } else { "\n" };
                     partial.push_str(&[line, &call.name, " ", &call.arguments, "\n"].concat());
                 }

@@ -4,10 +4,12 @@
 use std::fmt;
 
 use hyper::header::HeaderMap;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::complaint::Complaint;
 use super::draft::Draft;
+use super::halves::Halved;
 use super::http::{Address, Event, Framing};
 use super::key::Key;
 use super::{Fault, FaultKind, Request};
@@ -21,8 +23,8 @@ pub(super) struct Asked {
     pub(super) at: String,
     /// The model.
     pub(super) model: spec::Model,
-    /// The key, which stands in no words.
-    pub(super) key: Option<Key>,
+    /// The key and what else stands in no words.
+    pub(super) secrets: Vec<Key>,
 }
 
 impl fmt::Display for Asked {
@@ -32,9 +34,9 @@ impl fmt::Display for Asked {
 }
 
 impl Asked {
-    /// A text without the key.
+    /// A text without the secrets.
     pub(super) fn blotted(&self, text: &str) -> String {
-        self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.blotted(text))
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blotted(&text))
     }
 
     /// A fault before anything was sent, or with nothing that could be paid.
@@ -96,7 +98,7 @@ pub(super) trait Form: Send + Sync {
     fn home(&self) -> &'static str;
 
     /// The path and query of a request, below that address.
-    fn path(&self, base: &str, model: &str) -> String;
+    fn path(&self, base: &str, model: &spec::Model) -> String;
 
     /// Headers beside those that every request has.
     fn headers(&self, key: Option<&Key>) -> HeaderMap;
@@ -110,22 +112,50 @@ pub(super) trait Form: Send + Sync {
     /// How its answers are cut into events.
     fn framing(&self) -> Framing;
 
-    /// Types of content that its answers may have.
-    fn content_types(&self) -> &'static [&'static str];
-
     /// A reader for one answer.
     fn reading(&self) -> Box<dyn Reading>;
 }
 
 /// Reads the JSON of an event.
 pub(super) fn json<'e, T: serde::Deserialize<'e>>(event: &'e Event, draft: &Draft) -> Result<T, Wrong> {
-    serde_json::from_str(&event.text).map_err(|fault| {
-        let shown = super::complaint::excerpt(&event.text);
-        // JSON that ends too early was cut on its way, though the body around it was closed as it should be.
-        let kind = if fault.is_eof() { FaultKind::Truncated } else { FaultKind::Unavailable };
-        let words = format!("sent an event that cannot be read ({fault}): {shown}");
-        Wrong::Fault(draft.fault(kind, words))
-    })
+    serde_json::from_str(&event.text).map_err(|fault| unread(&fault, &event.text, draft))
+}
+
+/// The events in a body of JSON: itself, what stands in its list, or one value behind another.
+pub(super) fn events(text: &str, draft: &Draft) -> Result<Vec<Event>, Wrong> {
+    let mut events = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let value = value.map_err(|fault| unread(&fault, text, draft))?.get();
+        match serde_json::from_str::<Vec<&RawValue>>(value) {
+            Ok(list) => events.extend(list.into_iter().map(|one| Event::of(one.get()))),
+            Err(_) => events.push(Event::of(value)),
+        }
+    }
+    Ok(events)
+}
+
+/// Whether the text of an event is complete.
+pub(super) fn is_complete(event: &Event) -> bool {
+    event.text.trim() == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(&event.text).is_ok()
+}
+
+/// Reads a value of any kind, in which a half of a character may stand alone.
+pub(super) fn value(text: &str, draft: &Draft) -> Result<Value, Wrong> {
+    super::halves::value(text).map_err(|fault| unread(&fault, text, draft))
+}
+
+/// What is said of JSON that is none.
+pub(super) fn unread(fault: &serde_json::Error, text: &str, draft: &Draft) -> Wrong {
+    let shown = super::complaint::excerpt(text);
+    // JSON that ends too early was cut on its way, though the body around it was closed as it should be.
+    let kind = if fault.is_eof() { FaultKind::Truncated } else { FaultKind::Unavailable };
+    let words = format!("sent an event that cannot be read ({fault}): {shown}");
+    Wrong::Fault(draft.fault(kind, words))
+}
+
+/// The arguments of a call that came whole: an object, or its text.
+pub(super) fn arguments(raw: Option<&RawValue>) -> Halved {
+    raw.map(Halved::of).filter(|text| !text.is_empty()).unwrap_or_else(|| Halved::from("{}"))
 }
 
 /// The error that an event is, if it is one.
@@ -134,7 +164,7 @@ pub(super) fn complaint(event: &Event) -> Option<Wrong> {
     if !event.text.contains("\"error\"") {
         return None;
     }
-    let value: Value = serde_json::from_str(&event.text).ok()?;
+    let value = super::halves::value(&event.text).ok()?;
     Complaint::of(&value).map(Wrong::Complaint)
 }
 
@@ -146,6 +176,5 @@ pub(super) fn address(form: &dyn Form, model: &spec::Model) -> Result<Address, S
         let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
         format!("models.{}.url is {shown}, and {why}: write it as https://host/path", model.name)
     })?;
-    let path = form.path(base.path(), &model.model);
-    Ok(base.at(path))
+    Ok(base.at(&form.path(base.path(), model)))
 }

@@ -72,6 +72,7 @@ mod tests {
             messages,
             tools: Vec::new(),
             choice: None,
+            schema: None,
             max_output: 1,
             params: serde_json::Map::new(),
             course: crate::model::Course::default(),

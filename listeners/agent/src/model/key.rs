@@ -60,6 +60,11 @@ impl Key {
         }
     }
 
+    /// Another secret, if it is long enough that a text in which it occurs says anything.
+    pub(super) fn telling(secret: String) -> Option<Self> {
+        (secret.len() >= TELLING).then_some(Self(secret))
+    }
+
     /// The value of a header that holds it, behind `before`. Whoever prints the header does not see it.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&[before, &self.0].concat()).ok()?;

@@ -21,6 +21,18 @@ pub struct Limits {
     pub retry_after: Duration,
 }
 
+impl Limits {
+    /// The same with the waits that the file gives a model.
+    pub(super) fn of_model(self, timeout: &crate::spec::Timeout) -> Self {
+        let (first, idle) = (timeout.first_ms, timeout.between_ms);
+        Self {
+            first: first.map_or(self.first, Duration::from_millis),
+            idle: idle.map_or(self.idle, Duration::from_millis),
+            ..self
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

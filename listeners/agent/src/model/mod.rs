@@ -8,9 +8,11 @@ pub mod script;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+mod access;
 mod adapter;
 mod anthropic;
 mod complaint;
@@ -18,10 +20,12 @@ mod draft;
 mod enough;
 mod form;
 mod gemini;
+mod halves;
 mod http;
 mod ids;
 mod key;
 mod ledger;
+mod lenient;
 mod limits;
 mod models;
 mod ollama;
@@ -30,8 +34,10 @@ mod params;
 mod pauses;
 mod price;
 mod reasoning;
+mod structured;
 mod unfit;
 
+pub use access::Access;
 pub use adapter::{Adapter, Unusable};
 pub use enough::{Enough, Listening};
 pub use key::{Key, KeyFault};
@@ -54,6 +60,8 @@ pub struct Request {
     pub tools: Vec<Tool>,
     /// What is said of the choice among them.
     pub choice: Option<Choice>,
+    /// The JSON Schema that the whole answer is to follow, for the provider's own field.
+    pub schema: Option<Arc<Value>>,
     /// Tokens that the answer may have.
     pub max_output: u64,
     /// Further parameters, sent as they stand.

@@ -7,42 +7,108 @@ use tokio::time::Instant;
 
 use super::complaint::Complaint;
 use super::form::Asked;
-use super::http::{Incomings, Next, retry_after_ms};
+use super::http::{Framing, Incomings, Next, retry_after_ms};
 use super::limits::Limits;
 use super::{Fault, FaultKind};
 
-/// Lets an answer pass that may be a stream of these types; any other is a fault.
+/// How the body of a good answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Event by event.
+    Stream,
+    /// To its end, and then all at once.
+    Whole,
+}
+
+/// Bytes that tell an event from other text.
+const TELLING: usize = 6;
+/// What the lines of server-sent events begin with.
+const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"retry:", b"id:", b":"];
+
+/// Accepts an answer that can be one, and says how to read it. What the body begins with counts, not its type: servers
+/// name all kinds of types. Any other answer is a fault.
 pub(super) async fn refuse(
     answer: &mut Incomings,
     asked: &Asked,
-    types: &[&str],
+    framing: Framing,
     limits: &Limits,
-) -> Result<(), Fault> {
+    until: Instant,
+) -> Result<Shape, Fault> {
     let (stated, packed) = (stated(answer, CONTENT_TYPE), stated(answer, CONTENT_ENCODING));
     let is_plain = packed.is_empty() || packed == "identity";
-    let is_typed = stated.is_empty() || types.contains(&stated.as_str());
-    if answer.status == 200 && is_typed && is_plain {
-        return Ok(());
+    // A page comes from a server before the provider, whatever it looks like.
+    if answer.status == 200 && is_plain && stated != "text/html" {
+        let is_typed = stated.is_empty() || types_of(framing).contains(&stated.as_str());
+        let begin = answer.begins(TELLING, until).await;
+        let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin).trim_ascii_start();
+        let is_json = begin.starts_with(b"{") || begin.starts_with(b"[");
+        match framing {
+            Framing::Events if is_json => return Ok(Shape::Whole),
+            Framing::Events if FIELDS.iter().any(|field| begin.starts_with(field)) => {
+                return Ok(Shape::Stream);
+            }
+            Framing::Lines if is_json && !is_typed => return Ok(Shape::Whole),
+            // Reading on tells why nothing came.
+            _ if is_typed || begin.is_empty() => return Ok(Shape::Stream),
+            _ => {}
+        }
     }
+    Err(unfit(answer, asked, framing, limits, (&stated, &packed)).await)
+}
+
+/// The fault for an answer that is none of the form.
+async fn unfit(
+    answer: &mut Incomings,
+    asked: &Asked,
+    framing: Framing,
+    limits: &Limits,
+    (stated, packed): (&str, &str),
+) -> Fault {
     let (status, retry_after_ms) = (answer.status, retry_after_ms(&answer.headers));
     let body = beginning(answer, limits).await;
     let complaint = Complaint::read(&body);
     let is_error = serde_json::from_slice::<Value>(&body).is_ok_and(|value| Complaint::of(&value).is_some());
     if !(200..300).contains(&status) || is_error {
-        return Err(complaint.fault(asked, status, retry_after_ms));
+        return complaint.fault(asked, status, retry_after_ms);
     }
     let is_page = stated == "text/html" || body.trim_ascii_start().starts_with(b"<");
+    let is_plain = packed.is_empty() || packed == "identity";
     let with = match (is_page, is_plain) {
         (true, _) => "a page".to_owned(),
         (false, false) => format!("an answer packed as {packed}, which was not asked for"),
         (false, true) if stated.is_empty() => "no type of content".to_owned(),
-        (false, true) => format!("{stated} instead of {}", types.first().copied().unwrap_or_default()),
+        (false, true) => {
+            format!("{stated} instead of {}", types_of(framing).first().copied().unwrap_or_default())
+        }
     };
+    // A provider that answers in another form has done the work all the same; a page comes from a server before it.
+    let may_be_paid = !is_page;
+    Fault { retry_after_ms, may_be_paid, ..strange(asked, status, &with, &complaint) }
+}
+
+/// JSON that came whole and holds no answer.
+pub(super) fn empty(asked: &Asked, answer: &Incomings, body: &str) -> Fault {
+    let stated = stated(answer, CONTENT_TYPE);
+    let with = if stated.is_empty() {
+        "JSON that holds no answer".to_owned()
+    } else {
+        format!("{stated} that holds no answer")
+    };
+    Fault { may_be_paid: true, ..strange(asked, 200, &with, &Complaint::read(body.as_bytes())) }
+}
+
+fn strange(asked: &Asked, status: u16, with: &str, complaint: &Complaint) -> Fault {
     let (shown, name) = (complaint.shown(asked), &asked.model.name);
     let words = format!("answered {status} with {with}: {shown}; look at models.{name}.url");
-    let fault = asked.fault(FaultKind::Unavailable, Some(status), words);
-    // Whoever answers in another form has done the work all the same; a page comes from somebody else.
-    Err(Fault { retry_after_ms, may_be_paid: !is_page, ..fault })
+    asked.fault(FaultKind::Unavailable, Some(status), words)
+}
+
+/// Types of content that a stream has.
+pub(super) const fn types_of(framing: Framing) -> &'static [&'static str] {
+    match framing {
+        Framing::Events => &["text/event-stream"],
+        Framing::Lines => &["application/x-ndjson", "application/json-lines", "application/jsonl"],
+    }
 }
 
 /// What a header says before its parameters, in small letters; nothing where it is not there.

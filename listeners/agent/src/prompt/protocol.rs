@@ -85,6 +85,7 @@ fn native(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         Format::Text => "an answer without a call",
     };
     lines.push(["End with ", format, ": that is your final."].concat());
+    lines.extend(schema_line(agent));
     lines.push(core_line());
     lines
 }
@@ -105,8 +106,15 @@ fn xml_final(agent: &Agent, contracts: &Contracts) -> Vec<String> {
         .concat(),
     );
     lines.push(["The only format that is taken is ", format, "."].concat());
+    lines.extend(schema_line(agent));
     lines.push(core_line());
     lines
+}
+
+/// The JSON Schema that a final must follow.
+fn schema_line(agent: &Agent) -> Option<String> {
+    let schema = agent.output.schema.as_ref()?;
+    Some(format!("The JSON of your final must follow this JSON Schema: {schema}"))
 }
 
 /// The name of a format in a final's tag.

@@ -157,13 +157,6 @@ fn e10_an_end_without_a_reason_is_no_end() {
                 r#"{"type":"message_stop"}"#,
             ],
         ),
-        (
-            Provider::Anthropic,
-            vec![
-                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
-                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
-            ],
-        ),
         (Provider::Ollama, vec![r#"{"message":{"content":"x"},"done":true}"#]),
         (Provider::Ollama, vec![r#"{"message":{"content":"x"},"done":false,"done_reason":"stop"}"#]),
         (Provider::Gemini, vec![r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#]),
@@ -174,12 +167,12 @@ fn e10_an_end_without_a_reason_is_no_end() {
 }
 
 #[test]
-fn e10_without_a_length_only_the_sign_of_the_end_counts() {
+fn e10_without_a_length_a_reason_counts_only_where_it_comes_last() {
     let openai = r#"{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
     let gemini = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}"#;
     for (form, said, closed_is_whole) in [
         (Provider::OpenAi, vec![openai, "[DONE]"], true),
-        (Provider::OpenAi, vec![openai], false),
+        (Provider::OpenAi, vec![openai], true),
         (Provider::Gemini, vec![gemini], false),
     ] {
         let body = events(form, &said);

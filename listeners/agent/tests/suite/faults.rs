@@ -233,7 +233,7 @@ fn e13_a_good_status_with_a_bad_body_is_a_fault() {
         rows.push(row(
             "another form",
             measured("200 OK", &["content-type: application/json"], "{\"choices\":[]}"),
-            &["200 with application/json instead of", "{\"choices\":[]}"],
+            &["200 with application/json that holds no answer", "{\"choices\":[]}"],
             true,
         ));
         rows.push(row(

@@ -16,7 +16,7 @@ use super::server::{chunked, request as read_request};
 use super::streams::{answer, body, content_type};
 
 /// Answers one connection; gives whether a whole request came over it.
-fn serve(name: &str) -> (SocketAddr, CertificateDer<'static>, JoinHandle<bool>) {
+pub(crate) fn serve(name: &str) -> (SocketAddr, CertificateDer<'static>, JoinHandle<bool>) {
     let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
     let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
@@ -49,7 +49,7 @@ fn ask(at: SocketAddr, roots: Option<RootCertStore>) -> Result<Answer, Fault> {
     run(adapter.ask(request("hello"), unwatched()))
 }
 
-fn trusting(certificate: CertificateDer<'static>) -> Option<RootCertStore> {
+pub(crate) fn trusting(certificate: CertificateDer<'static>) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add(certificate).expect("a root");
     Some(roots)

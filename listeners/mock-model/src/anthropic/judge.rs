@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{PATH, signature};
 use crate::asked::{Asked, Mode, Rules, Wanted, field, is_tool_name, list, text};
 use crate::refusal::Refusal;
+use crate::schema;
 
 /// Judges a request.
 pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
@@ -47,6 +48,7 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
     }
     tools(&body)?;
     messages(&body)?;
+    schema::anthropic(&body)?;
     let streams = body.get("stream").and_then(Value::as_bool).unwrap_or(false);
     let mode = if streams { Mode::Stream } else { Mode::Whole };
     let wanted = Wanted::of(model, mode, &body, "messages", &["system", "messages", "tools"]);

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::asked::{Asked, Mode, Rules, Wanted, field, is_tool_name, list, text};
 use crate::refusal::Refusal;
+use crate::schema;
 
 /// What the model reads.
 const READ: [&str; 4] = ["systemInstruction", "system_instruction", "contents", "tools"];
@@ -53,6 +54,7 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
         asked.json().map_err(|error| Refusal::bad(format!("Invalid JSON payload received. {error}")))?;
     tools(&body)?;
     contents(&body)?;
+    schema::gemini(&body)?;
     let wanted = Wanted::of(model, mode, &body, "contents", &READ);
     match rules.window.filter(|window| wanted.input > *window) {
         Some(window) => Err(Refusal::bad(format!(

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::PATH;
 use crate::asked::{Asked, Mode, Rules, Wanted, field, is_tool_name, list, text};
 use crate::refusal::Refusal;
+use crate::schema;
 
 /// Judges a request.
 pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
@@ -34,6 +35,7 @@ pub(crate) fn judge(asked: &Asked, rules: &Rules) -> Result<Wanted, Refusal> {
     }
     tools(&body)?;
     messages(&body)?;
+    schema::openai(&body)?;
     let streams = body.get("stream").and_then(Value::as_bool).unwrap_or(false);
     let options = field(&body, "stream_options");
     if options.is_some() && !streams {

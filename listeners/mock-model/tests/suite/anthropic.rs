@@ -262,3 +262,25 @@ fn what_is_over_the_window_is_refused_with_the_providers_words() {
     assert!(heard.message().contains("exceed context limit: 3 + 100 > 102"), "{heard:?}");
     assert_eq!(anthropic(&mock, &asks("")).status, 200);
 }
+
+#[test]
+fn schemas_are_refused_as_the_provider_refuses_them() {
+    let bad = "invalid_request_error";
+    let with = |more: &str| format!(r#"{{"model":"c","max_tokens":9,"messages":[{USER}],{more}}}"#);
+    let format = |schema: &str| {
+        with(&format!(r#""output_config":{{"format":{{"type":"json_schema","schema":{schema}}}}}"#))
+    };
+    are_refused(&[
+        (&with(r#""output_format":{}"#), 400, bad, "output_format: Extra inputs are not permitted"),
+        (&with(r#""output_config":{"format":{"type":"json"}}"#), 400, bad, "Input should be 'json_schema'"),
+        (&with(r#""output_config":{"format":{"type":"json_schema"}}"#), 400, bad, "schema: Field required"),
+        (&format("true"), 400, bad, "valid dictionary"),
+        (&format(r#"{"type":"object"}"#), 400, bad, "'additionalProperties' must be explicitly set to false"),
+        (
+            &format(r#"{"type":"array","items":{"type":"integer","minimum":1}}"#),
+            400,
+            bad,
+            "For 'integer' type, property 'minimum' is not supported",
+        ),
+    ]);
+}

@@ -77,9 +77,26 @@ fn requests_are_refused_as_the_provider_refuses_them() {
     let call = r#"{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}"#;
     let answer = r#"{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1}}}]}"#;
     let contents = |inner: &str| format!(r#"{{"contents":[{inner}]}}"#);
+    let config =
+        |more: &str, inner: &str| format!(r#"{{{more}"contents":[{user}],"generationConfig":{{{inner}}}}}"#);
     for (body, words) in [
         ("{".to_owned(), "Invalid JSON payload received"),
         (contents(""), "contents is not specified"),
+        (
+            config("", r#""responseJsonSchema":{}"#),
+            "only supported with a response mime type of application/json",
+        ),
+        (
+            config("", r#""responseMimeType":"application/json","responseJsonSchema":[]"#),
+            "Invalid value at 'generation_config.responseJsonSchema'",
+        ),
+        (
+            config(
+                r#""tools":[{"functionDeclarations":[{"name":"f"}]}],"#,
+                r#""responseMimeType":"application/json""#,
+            ),
+            "Function calling with a response mime type: 'application/json' is unsupported",
+        ),
         (contents(r#"{"role":"assistant","parts":[{"text":"x"}]}"#), "Please use a valid role: user, model."),
         (contents(r#"{"role":"user","parts":[]}"#), "contents[0].parts: contents.parts must not be empty"),
         (contents(answer), "function response turn comes immediately after a function call turn"),

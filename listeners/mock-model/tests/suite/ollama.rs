@@ -75,6 +75,8 @@ fn requests_are_refused_as_the_provider_refuses_them() {
         (r#"{"model":"n"}"#, 404, "model 'n' not found"),
         (&asks("").replace("user", "robot"), 400, "invalid role: robot"),
         (&call, 400, "cannot unmarshal string"),
+        (&asks(r#","format":"xml""#), 400, "invalid format: \"xml\""),
+        (&asks(r#","format":[]"#), 400, "invalid format: []"),
         (&long, 400, "the input length exceeds the context length"),
     ] {
         let heard = ollama(&mock, body);

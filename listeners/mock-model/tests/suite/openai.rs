@@ -215,6 +215,36 @@ fn tools_and_options_are_refused_as_the_provider_refuses_them() {
         (&no_name, 400, missing, name, "Missing"),
         (&with(&[function, other].join(",")), 400, "", "tool_choice", "'g' not found"),
         (
+            &with(r#""response_format":{"type":"xml"}"#),
+            400,
+            "",
+            "response_format.type",
+            "Invalid value: 'xml'",
+        ),
+        (
+            &with(r#""response_format":{"type":"json_schema"}"#),
+            400,
+            "",
+            "response_format.json_schema",
+            "Missing required parameter",
+        ),
+        (
+            &with(r#""response_format":{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}"#),
+            400,
+            "",
+            "response_format.json_schema.name",
+            "'a b'",
+        ),
+        (
+            &with(
+                r#""response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"array"}}}"#,
+            ),
+            400,
+            "",
+            "response_format",
+            "got 'type: \"array\"'",
+        ),
+        (
             &with(r#""stream_options":{"include_usage":true}"#),
             400,
             "",

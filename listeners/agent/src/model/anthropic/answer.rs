@@ -1,21 +1,24 @@
 //! Answers as Anthropic streams them: blocks that begin, grow and end, then why the answer ended, then that it did.
 //!
-//! Whole is an answer with a `stop_reason` and `message_stop`. One server speaks this form and always sends both, so
-//! nothing stands for the latter. Kinds of events that nobody knows are passed over, as the form asks.
+//! Whole is an answer with a `stop_reason` whose body ended in order: gateways that speak this form leave
+//! `message_stop` out. Unknown kinds of events are passed over, as the form asks. A server that does not stream gives one
+//! message with all its blocks.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json as value};
 
 use super::NAME;
 use crate::model::draft::{Draft, Slot};
-use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
+use crate::model::form::{Close, Reading, Step, Wrong, complaint, json, value};
+use crate::model::halves::{Half, Halved};
 use crate::model::http::Event;
+use crate::model::lenient::{Count, Lenient};
 use crate::model::{Fault, FaultKind, Stop};
 
 #[derive(Deserialize)]
 struct Kind<'e> {
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type", default, borrow)]
     kind: std::borrow::Cow<'e, str>,
 }
 
@@ -27,19 +30,30 @@ struct Started {
 #[derive(Deserialize)]
 struct Message {
     #[serde(default)]
-    usage: Option<Used>,
+    usage: Lenient<Used>,
+}
+
+/// A message that came whole.
+#[derive(Deserialize)]
+struct Whole<'e> {
+    #[serde(default, borrow)]
+    content: Vec<&'e RawValue>,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    usage: Lenient<Used>,
 }
 
 #[derive(Deserialize)]
 struct Used {
     #[serde(default)]
-    input_tokens: Option<u64>,
+    input_tokens: Count,
     #[serde(default)]
-    output_tokens: Option<u64>,
+    output_tokens: Count,
     #[serde(default)]
-    cache_creation_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Count,
     #[serde(default)]
-    cache_read_input_tokens: Option<u64>,
+    cache_read_input_tokens: Count,
 }
 
 #[derive(Deserialize)]
@@ -58,31 +72,43 @@ struct ToolUse<'e> {
     input: Option<&'e RawValue>,
 }
 
+/// A block of text or of reasoning as it begins.
 #[derive(Deserialize)]
-struct BlockDelta {
-    delta: Delta,
+struct Said {
+    #[serde(default)]
+    text: Option<Halved>,
+    #[serde(default)]
+    thinking: Option<Halved>,
+    #[serde(default)]
+    signature: Option<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type")]
-enum Delta {
-    #[serde(rename = "text_delta")]
-    Text { text: String },
-    #[serde(rename = "input_json_delta")]
-    Input { partial_json: String },
-    #[serde(rename = "thinking_delta")]
-    Thinking { thinking: String },
-    #[serde(rename = "signature_delta")]
-    Signature { signature: String },
-    #[serde(other)]
-    Other,
+struct BlockDelta<'e> {
+    #[serde(borrow)]
+    delta: Delta<'e>,
+}
+
+/// What a block grows by: which of these it has is said by its kind.
+#[derive(Deserialize)]
+struct Delta<'e> {
+    #[serde(rename = "type", default, borrow)]
+    kind: std::borrow::Cow<'e, str>,
+    #[serde(default)]
+    text: Option<Halved>,
+    #[serde(default, borrow)]
+    partial_json: Option<&'e RawValue>,
+    #[serde(default)]
+    thinking: Option<Halved>,
+    #[serde(default)]
+    signature: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct MessageDelta {
     delta: Ending,
     #[serde(default)]
-    usage: Option<Used>,
+    usage: Lenient<Used>,
 }
 
 #[derive(Deserialize)]
@@ -97,12 +123,13 @@ enum Open {
     Call {
         slot: Slot,
         /// What the block began with, which counts where nothing follows.
-        begun: String,
+        begun: Halved,
         grew: bool,
     },
     Thinking {
         block: Value,
         thinking: String,
+        half: Half,
         signature: String,
     },
 }
@@ -144,24 +171,37 @@ impl Reading for Answering {
                 let MessageDelta { delta, usage } = json(event, draft)?;
                 self.used(usage, draft);
                 if let Some(reason) = delta.stop_reason {
-                    draft.stop = Some(stop(&reason, draft)?);
+                    draft.ends(&reason, |draft| stop(&reason, draft))?;
                 }
                 Ok(Step::Content)
             }
             "message_stop" => Ok(Step::End),
+            "message" => {
+                let Whole { content, stop_reason, usage } = json(event, draft)?;
+                self.used(usage, draft);
+                for block in content {
+                    self.begin(block.get(), draft)?;
+                    self.end(draft)?;
+                }
+                if let Some(reason) = stop_reason {
+                    draft.ends(&reason, |draft| stop(&reason, draft))?;
+                }
+                Ok(Step::End)
+            }
             _ => Ok(Step::Nothing),
         }
     }
 
     fn is_whole(&self, _close: Close) -> bool {
-        false
+        true
     }
 }
 
 impl Answering {
-    fn used(&mut self, used: Option<Used>, draft: &mut Draft) {
-        let Some(used) = used else { return };
+    fn used(&mut self, used: Lenient<Used>, draft: &mut Draft) {
+        let Lenient(Some(used)) = used else { return };
         let said = [used.input_tokens, used.cache_creation_input_tokens, used.cache_read_input_tokens];
+        let said = said.map(|count| count.0);
         for (known, said) in self.read.iter_mut().zip(said) {
             *known = said.or(*known);
         }
@@ -170,54 +210,59 @@ impl Answering {
         draft.usage.tokens_in =
             anew.map(|_| self.read.iter().flatten().fold(0, |sum: u64, n| sum.saturating_add(*n)));
         draft.usage.cached = cached;
-        draft.usage.tokens_out = used.output_tokens.or(draft.usage.tokens_out);
+        draft.usage.tokens_out = used.output_tokens.0.or(draft.usage.tokens_out);
     }
 
     fn begin(&mut self, block: &str, draft: &mut Draft) -> Result<(), Wrong> {
-        let event = Event { name: String::new(), text: block.to_owned() };
+        let event = Event::of(block);
         let Kind { kind } = json(&event, draft)?;
         match kind.as_ref() {
             "text" => {
-                let block: Value = json(&event, draft)?;
-                draft.part_ends();
-                draft.text(block.get("text").and_then(Value::as_str).unwrap_or_default())?;
+                let Said { text, .. } = json(&event, draft)?;
+                draft.part_ends()?;
+                draft.text(&text.unwrap_or_default())?;
                 self.open = Some(Open::Text);
             }
             "tool_use" => {
                 let ToolUse { id, name, input } = json(&event, draft)?;
                 let slot = draft.call(id.as_deref(), &name)?;
-                let begun = input.map(|input| input.get().to_owned()).unwrap_or_default();
+                let begun = input.map(Halved::of).unwrap_or_default();
                 self.open = Some(Open::Call { slot, begun, grew: false });
             }
             "thinking" => {
-                let block: Value = json(&event, draft)?;
-                let said = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-                let (thinking, signature) = (said("thinking"), said("signature"));
+                let Said { thinking, signature, .. } = json(&event, draft)?;
+                let (block, mut half) = (value(block, draft)?, Half::default());
+                let thinking = half.join(&thinking.unwrap_or_default()).into_owned();
                 draft.reasoning_shown(&thinking)?;
-                self.open = Some(Open::Thinking { block, thinking, signature });
+                let signature = signature.unwrap_or_default();
+                self.open = Some(Open::Thinking { block, thinking, half, signature });
             }
             // Reasoning that only its provider can read, and blocks that nobody knows: kept as they are.
             _ => {
                 self.open = None;
-                draft.block(NAME, json(&event, draft)?, block.len())?;
+                draft.block(NAME, value(block, draft)?, block.len())?;
             }
         }
         Ok(())
     }
 
-    fn grow(&mut self, delta: Delta, draft: &mut Draft) -> Result<Step, Wrong> {
-        match (&mut self.open, delta) {
-            (_, Delta::Text { text }) => draft.text(&text)?,
-            (Some(Open::Call { slot, grew, .. }), Delta::Input { partial_json }) => {
-                *grew |= !partial_json.is_empty();
-                draft.arguments(*slot, &partial_json)?;
+    fn grow(&mut self, delta: Delta<'_>, draft: &mut Draft) -> Result<Step, Wrong> {
+        let Delta { kind, text, partial_json, thinking, signature } = delta;
+        match (kind.as_ref(), &mut self.open) {
+            ("text_delta", _) => draft.text(&text.unwrap_or_default())?,
+            ("input_json_delta", Some(Open::Call { slot, grew, .. })) => {
+                let arguments = partial_json.map(Halved::of).unwrap_or_default();
+                *grew |= !arguments.is_empty();
+                draft.arguments(*slot, &arguments)?;
             }
-            (Some(Open::Thinking { thinking: before, .. }), Delta::Thinking { thinking }) => {
-                before.push_str(&thinking);
-                draft.reasoning_shown(&thinking)?;
+            ("thinking_delta", Some(Open::Thinking { thinking: before, half, .. })) => {
+                let more = thinking.unwrap_or_default();
+                let words = half.join(&more);
+                before.push_str(&words);
+                draft.reasoning_shown(&words)?;
             }
-            (Some(Open::Thinking { signature: before, .. }), Delta::Signature { signature }) => {
-                before.push_str(&signature);
+            ("signature_delta", Some(Open::Thinking { signature: before, .. })) => {
+                before.push_str(&signature.unwrap_or_default());
                 if before.len() > draft.most() {
                     return Err(Wrong::Fault(draft.too_large()));
                 }
@@ -230,17 +275,17 @@ impl Answering {
     fn end(&mut self, draft: &mut Draft) -> Result<(), Fault> {
         match self.open.take() {
             None => Ok(()),
-            Some(Open::Text) => {
-                draft.part_ends();
-                Ok(())
-            }
+            Some(Open::Text) => draft.part_ends(),
             Some(Open::Call { grew: true, .. }) => Ok(()),
             Some(Open::Call { slot, begun, .. }) => draft.arguments(slot, &begun),
-            Some(Open::Thinking { mut block, thinking, signature }) => {
+            Some(Open::Thinking { mut block, mut thinking, mut half, signature }) => {
                 let further = signature.len();
+                let lone = half.end();
+                thinking.push_str(lone);
+                draft.reasoning_shown(lone)?;
                 if let Some(block) = block.as_object_mut() {
-                    block.insert("thinking".to_owned(), value!(thinking));
-                    block.insert("signature".to_owned(), value!(signature));
+                    block.insert("thinking".to_owned(), Value::String(thinking));
+                    block.insert("signature".to_owned(), Value::String(signature));
                 }
                 draft.block(NAME, block, further)
             }
@@ -249,13 +294,13 @@ impl Answering {
 }
 
 fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
-    Ok(match reason {
+    Ok(match reason.to_ascii_lowercase().as_str() {
         "end_turn" | "stop_sequence" => Stop::End,
         "max_tokens" | "model_context_window_exceeded" => Stop::Length,
         "tool_use" => Stop::Tool,
         "refusal" => Stop::Filtered,
-        other => {
-            let words = format!("ended its answer for a reason that says nothing about it: {other}");
+        _ => {
+            let words = format!("ended its answer for a reason that says nothing about it: {reason}");
             return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
         }
     })

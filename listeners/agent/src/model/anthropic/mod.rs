@@ -7,7 +7,6 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::Request;
-use super::adapter::types_of;
 use super::form::{Form, Reading};
 use super::http::Framing;
 use super::key::Key;
@@ -32,7 +31,7 @@ impl Form for Anthropic {
         "https://api.anthropic.com"
     }
 
-    fn path(&self, base: &str, _model: &str) -> String {
+    fn path(&self, base: &str, _model: &spec::Model) -> String {
         format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
     }
 
@@ -55,10 +54,6 @@ impl Form for Anthropic {
 
     fn framing(&self) -> Framing {
         Framing::Events
-    }
-
-    fn content_types(&self) -> &'static [&'static str] {
-        types_of(Framing::Events)
     }
 
     fn reading(&self) -> Box<dyn Reading> {

@@ -3,20 +3,24 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning};
+use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
 use crate::spec;
 
 pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
-    body.insert("stream".to_owned(), json!(true));
+    body.insert("stream".to_owned(), json!(model.stream));
     if !request.system.trim().is_empty() {
         let mut system = json!({"type": "text", "text": request.system});
         cached(&mut system);
         body.insert("system".to_owned(), json!([system]));
     }
     body.insert("messages".to_owned(), Value::Array(messages(request)));
+    if let Some(schema) = structured::of(request, model.url.is_none()).and_then(structured::narrowed) {
+        let format = json!({"type": "json_schema", "schema": schema});
+        body.insert("output_config".to_owned(), json!({"format": format}));
+    }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
         if let Some(choice) = &request.choice {

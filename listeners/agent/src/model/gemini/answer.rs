@@ -1,19 +1,21 @@
 //! Answers as Gemini streams them: parts, and with the last of them why the answer ended.
 //!
-//! The form has no sign of an end. Whole is an answer with a `finishReason` whose body is known to be whole; where
-//! only the connection ended, a part may be missing.
+//! The form has no sign of an end. Whole is an answer with a `finishReason` whose body is known to be whole. When
+//! only the connection ended, a part may be missing: Gemini has given a reason with every part.
 //!
 //! What is kept as reasoning: `{"at": "call" | "text", "thoughtSignature": …}` for a signature, before the call or behind
 //! the text that it stood at; `{"part": …}` for a part that is nothing else; `{"thought": …}` for words of thought.
 
 use serde::Deserialize;
+use serde_json::json as made;
 use serde_json::value::RawValue;
-use serde_json::{Value, json as value};
 
 use super::NAME;
 use crate::model::draft::Draft;
-use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
+use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json, value};
+use crate::model::halves::Halved;
 use crate::model::http::Event;
+use crate::model::lenient::{Count, Lenient};
 use crate::model::{Fault, FaultKind, Stop};
 
 #[derive(Deserialize)]
@@ -24,7 +26,7 @@ struct Chunk<'e> {
     #[serde(default)]
     prompt_feedback: Option<Feedback>,
     #[serde(default)]
-    usage_metadata: Option<Used>,
+    usage_metadata: Lenient<Used>,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +52,7 @@ struct Content<'e> {
 #[serde(rename_all = "camelCase")]
 struct Part<'e> {
     #[serde(default)]
-    text: Option<String>,
+    text: Option<Halved>,
     #[serde(default)]
     thought: bool,
     #[serde(default)]
@@ -82,15 +84,15 @@ struct Feedback {
 #[serde(rename_all = "camelCase")]
 struct Used {
     #[serde(default)]
-    prompt_token_count: Option<u64>,
+    prompt_token_count: Count,
     #[serde(default)]
-    tool_use_prompt_token_count: Option<u64>,
+    tool_use_prompt_token_count: Count,
     #[serde(default)]
-    candidates_token_count: Option<u64>,
+    candidates_token_count: Count,
     #[serde(default)]
-    thoughts_token_count: Option<u64>,
+    thoughts_token_count: Count,
     #[serde(default)]
-    cached_content_token_count: Option<u64>,
+    cached_content_token_count: Count,
 }
 
 /// A reader of one answer.
@@ -103,7 +105,7 @@ impl Reading for Answering {
         }
         let chunk: Chunk<'_> = json(event, draft)?;
         let mut step = Step::Nothing;
-        if let Some(used) = chunk.usage_metadata {
+        if let Lenient(Some(used)) = chunk.usage_metadata {
             used.count(draft);
         }
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
@@ -120,7 +122,7 @@ impl Reading for Answering {
                 step = Step::Content;
             }
             if let Some(reason) = candidate.finish_reason {
-                draft.stop = Some(stop(&reason, candidate.finish_message.as_deref(), draft)?);
+                draft.ends(&reason, |draft| stop(&reason, candidate.finish_message.as_deref(), draft))?;
                 step = Step::Content;
             }
         }
@@ -134,62 +136,62 @@ impl Reading for Answering {
 
 impl Used {
     fn count(&self, draft: &mut Draft) {
-        let sum = |one: Option<u64>, more: Option<u64>| match (one, more) {
+        let sum = |one: Count, more: Count| match (one.0, more.0) {
             (None, None) => None,
             (one, more) => Some(one.unwrap_or(0).saturating_add(more.unwrap_or(0))),
         };
         let usage = &mut draft.usage;
         usage.tokens_in = sum(self.prompt_token_count, self.tool_use_prompt_token_count).or(usage.tokens_in);
         usage.tokens_out = sum(self.candidates_token_count, self.thoughts_token_count).or(usage.tokens_out);
-        usage.cached = self.cached_content_token_count.or(usage.cached);
+        usage.cached = self.cached_content_token_count.0.or(usage.cached);
     }
 }
 
 fn part(raw: &str, draft: &mut Draft) -> Result<(), Wrong> {
-    let event = Event { name: String::new(), text: raw.to_owned() };
+    let event = Event::of(raw);
     let part: Part<'_> = json(&event, draft)?;
     if let Some(function) = part.function_call {
         if let Some(signature) = part.thought_signature {
             let bytes = signature.len();
-            draft.block(NAME, value!({"at": "call", "thoughtSignature": signature}), bytes)?;
+            draft.block(NAME, made!({"at": "call", "thoughtSignature": signature}), bytes)?;
         }
         let slot = draft.call(function.id.as_deref(), &function.name)?;
-        return Ok(draft.arguments(slot, function.args.map_or("{}", RawValue::get))?);
+        return Ok(draft.arguments(slot, &arguments(function.args))?);
     }
     let Some(text) = part.text else {
-        let part: Value = json(&event, draft)?;
-        return Ok(draft.block(NAME, value!({"part": part}), raw.len())?);
+        let part = value(raw, draft)?;
+        return Ok(draft.block(NAME, made!({"part": part}), raw.len())?);
     };
     if part.thought {
         if part.thought_signature.is_none() {
             return Ok(draft.thought(NAME, "thought", &text)?);
         }
-        draft.reasoning_shown(&text)?;
-        let part: Value = json(&event, draft)?;
-        return Ok(draft.block(NAME, value!({"part": part}), raw.len())?);
+        draft.reasoning_shown(&text.alone())?;
+        let part = value(raw, draft)?;
+        return Ok(draft.block(NAME, made!({"part": part}), raw.len())?);
     }
     let Some(signature) = part.thought_signature else { return Ok(draft.text(&text)?) };
     // What is signed is a part of its own, be it an empty one.
     let bytes = signature.len();
     if text.is_empty() {
-        let part: Value = json(&event, draft)?;
-        return Ok(draft.block(NAME, value!({"part": part}), bytes)?);
+        let part = value(raw, draft)?;
+        return Ok(draft.block(NAME, made!({"part": part}), bytes)?);
     }
-    draft.part_ends();
+    draft.part_ends()?;
     draft.text(&text)?;
-    Ok(draft.block(NAME, value!({"at": "text", "thoughtSignature": signature}), bytes)?)
+    Ok(draft.block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
 }
 
 fn stop(reason: &str, said: Option<&str>, draft: &Draft) -> Result<Stop, Wrong> {
-    Ok(match reason {
+    Ok(match reason.to_ascii_uppercase().as_str() {
         "STOP" if draft.has_calls() => Stop::Tool,
         "STOP" => Stop::End,
         "MAX_TOKENS" => Stop::Length,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
         | "IMAGE_SAFETY" => Stop::Filtered,
-        other => {
+        _ => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
-            let words = format!("ended its answer for a reason that says nothing about it: {other}{said}");
+            let words = format!("ended its answer for a reason that says nothing about it: {reason}{said}");
             return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
         }
     })

@@ -7,7 +7,6 @@ use hyper::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
 use super::Request;
-use super::adapter::types_of;
 use super::form::{Form, Reading};
 use super::http::Framing;
 use super::key::Key;
@@ -28,12 +27,13 @@ impl Form for Gemini {
         "https://generativelanguage.googleapis.com"
     }
 
-    fn path(&self, base: &str, model: &str) -> String {
+    fn path(&self, base: &str, model: &spec::Model) -> String {
         let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
         let version = if has_version { "" } else { "/v1beta" };
         // A tuned model has a folder of its own; everything else is below `models`.
-        let folder = if model.contains('/') { "" } else { "models/" };
-        format!("{base}{version}/{folder}{}:streamGenerateContent?alt=sse", escaped(model))
+        let folder = if model.model.contains('/') { "" } else { "models/" };
+        let how = if model.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+        format!("{base}{version}/{folder}{}:{how}", escaped(&model.model))
     }
 
     fn headers(&self, key: Option<&Key>) -> HeaderMap {
@@ -51,10 +51,6 @@ impl Form for Gemini {
 
     fn framing(&self) -> Framing {
         Framing::Events
-    }
-
-    fn content_types(&self) -> &'static [&'static str] {
-        types_of(Framing::Events)
     }
 
     fn reading(&self) -> Box<dyn Reading> {

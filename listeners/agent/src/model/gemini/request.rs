@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::object;
 use crate::model::draft::is_drawn;
-use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning};
+use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
 use crate::spec;
 
 pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
@@ -15,8 +15,17 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value>
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": request.system}]}));
     }
     body.insert("contents".to_owned(), Value::Array(contents(request)));
-    body.insert("generationConfig".to_owned(), json!({"maxOutputTokens": most}));
-    if !request.tools.is_empty() {
+    let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
+    // Beside tools a schema is refused, even if none may be called; and calls of before need their tools.
+    let parts = || request.messages.iter().flat_map(|message| &message.parts);
+    let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, Part::Call(_)));
+    let schema = structured::of(request, false).filter(|_| !needs_tools);
+    if let Some(schema) = schema {
+        config.insert("responseMimeType".to_owned(), json!("application/json"));
+        config.insert("responseJsonSchema".to_owned(), schema.clone());
+    }
+    body.insert("generationConfig".to_owned(), Value::Object(config));
+    if !request.tools.is_empty() && schema.is_none() {
         let tools: Value = request.tools.iter().map(tool).collect();
         body.insert("tools".to_owned(), json!([{"functionDeclarations": tools}]));
         if let Some(choice) = &request.choice {

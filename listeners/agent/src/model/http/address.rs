@@ -14,8 +14,10 @@ pub(in crate::model) struct Address {
     pub(super) tls: bool,
     /// What the `Host` header says.
     pub(super) authority: String,
-    /// Path and query.
+    /// The path; with its query where a request goes.
     pub(super) path: String,
+    /// The query that every request has.
+    query: Option<String>,
 }
 
 impl Address {
@@ -34,16 +36,28 @@ impl Address {
         if authority.as_str().contains('@') {
             return Err("it holds a name or a password, which would stand in logs");
         }
-        if uri.query().is_some() || url.contains('#') {
-            return Err("it has a query or a fragment");
+        if url.contains('#') {
+            return Err("it has a fragment");
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         if host.is_empty() {
             return Err("it has no host");
         }
-        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let behind =
+            authority.as_str().strip_prefix(authority.host()).and_then(|rest| rest.strip_prefix(':'));
+        let port = match behind.filter(|port| !port.is_empty()) {
+            None => {
+                if tls {
+                    443
+                } else {
+                    80
+                }
+            }
+            Some(port) => port.parse().map_err(|_| "its port is no number")?,
+        };
         let path = uri.path().trim_end_matches('/').to_owned();
-        Ok(Self { host, port, tls, authority: authority.as_str().to_owned(), path })
+        let query = uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
+        Ok(Self { host, port, tls, authority: authority.as_str().to_owned(), path, query })
     }
 
     /// The path, without a slash at its end.
@@ -51,8 +65,13 @@ impl Address {
         &self.path
     }
 
-    /// The same place with that path and query.
-    pub(in crate::model) fn at(&self, path: String) -> Self {
+    /// The same place with that path, which may have a query besides the one that every request has.
+    pub(in crate::model) fn at(&self, path: &str) -> Self {
+        let path = match &self.query {
+            None => path.to_owned(),
+            Some(query) if path.contains('?') => format!("{path}&{query}"),
+            Some(query) => format!("{path}?{query}"),
+        };
         Self { path, ..self.clone() }
     }
 
@@ -74,17 +93,17 @@ mod tests {
         assert_eq!(read("http://127.0.0.1:8080/v1"), fine("127.0.0.1:8080", false, "/v1"));
         assert_eq!(read("https://api.openai.com/v1/"), fine("api.openai.com:443", true, "/v1"));
         assert_eq!(read("http://[::1]:9"), fine("[::1]:9", false, ""));
-        for wrong in [
-            "",
-            "localhost",
-            "localhost:80",
-            "ftp://a",
-            "http://",
-            "http://a:b@c",
-            "http://a/?q",
-            "http://a#b",
-        ] {
+        for wrong in ["", "localhost", "localhost:80", "ftp://a", "http://", "http://a:b@c", "http://a#b"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_query_stands_behind_every_path() {
+        let base = Address::parse("https://a.example/openai/?api-version=1&x=%20").expect("an address");
+        assert_eq!((base.path(), base.shown().as_str()), ("/openai", "a.example:443"));
+        assert_eq!(base.at("/openai/chat").path, "/openai/chat?api-version=1&x=%20");
+        assert_eq!(base.at("/b?alt=sse").path, "/b?alt=sse&api-version=1&x=%20");
+        assert_eq!(Address::parse("https://a/?").expect("an address").at("/b").path, "/b");
     }
 }

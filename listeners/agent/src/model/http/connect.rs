@@ -1,5 +1,5 @@
-//! A connection to a provider: TCP, and TLS where the address says so, within a time. One request goes over it.
-//! Asks no proxy, reads no environment, trusts the roots that it was given.
+//! A connection to a provider: TCP, perhaps through a proxy, and TLS where the address says so, within a time. One request
+//! goes over it. Reads no environment, trusts the roots that it was given.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::Address;
+use super::proxy::Proxy;
 
 /// A stream of bytes both ways.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -28,6 +29,16 @@ pub(in crate::model) enum NoConnection {
     /// No address took the connection.
     #[error("{0}")]
     Refused(io::Error),
+    /// The proxy gives no way through.
+    #[error("no way through the proxy at {at}, which {variable} names: {why}")]
+    Proxy {
+        /// Where it is.
+        at: String,
+        /// The variable that names it.
+        variable: &'static str,
+        /// Why.
+        why: String,
+    },
     /// TLS did not come about.
     #[error("no TLS: {0}")]
     Tls(io::Error),
@@ -54,9 +65,17 @@ impl Connector {
         Ok(Self { tls: Arc::new(tls) })
     }
 
-    pub(super) async fn open(&self, to: &Address, within: Duration) -> Result<Box<dyn Stream>, NoConnection> {
+    pub(super) async fn open(
+        &self,
+        to: &Address,
+        via: Option<&Proxy>,
+        within: Duration,
+    ) -> Result<Box<dyn Stream>, NoConnection> {
         let opening = async {
-            let stream = tcp(to, within).await?;
+            let stream = match via {
+                None => tcp(to, within).await?,
+                Some(proxy) => through(proxy, to, within).await?,
+            };
             if !to.tls {
                 return Ok(Box::new(stream) as Box<dyn Stream>);
             }
@@ -67,6 +86,16 @@ impl Connector {
         };
         timeout(within, opening).await.unwrap_or(Err(NoConnection::TooLate(within)))
     }
+}
+
+/// A connection to the proxy, and for TLS on from there to the address itself. Without TLS the proxy reads the request.
+async fn through(proxy: &Proxy, to: &Address, within: Duration) -> Result<TcpStream, NoConnection> {
+    let none = |why| NoConnection::Proxy { at: proxy.at.shown(), variable: proxy.variable, why };
+    let mut stream = tcp(&proxy.at, within).await.map_err(|why| none(why.to_string()))?;
+    if to.tls {
+        proxy.tunnel(&mut stream, to).await.map_err(none)?;
+    }
+    Ok(stream)
 }
 
 /// Each address of the name has an equal part of the time, so that one that does not answer leaves the others theirs.

@@ -21,6 +21,13 @@ pub(in crate::model) struct Event {
     pub(in crate::model) text: String,
 }
 
+impl Event {
+    /// One without a name.
+    pub(in crate::model) fn of(text: &str) -> Self {
+        Self { name: String::new(), text: text.to_owned() }
+    }
+}
+
 /// The reader.
 #[derive(Debug)]
 pub(in crate::model) struct Events {

@@ -1,5 +1,5 @@
-//! One request over one connection, and its answer piece by piece. No redirects, no repeats, no proxy, nothing kept
-//! for a next request; dropping what is under way closes the socket. Knows no provider and logs nothing.
+//! One request over one connection, and its answer piece by piece. No redirects, no repeats, nothing kept for a next
+//! request; dropping what is under way closes the socket. Knows no provider and logs nothing.
 //!
 //! The connection is driven by whoever waits for the answer, not by a task of its own. So nothing outlives a request,
 //! and it is always known how far one came before it failed.
@@ -9,7 +9,9 @@ mod connect;
 mod events;
 mod lines;
 mod patience;
+mod proxy;
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -18,7 +20,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
@@ -30,6 +32,7 @@ use connect::{Connector, Stream};
 pub(super) use events::{Event, Events, Framing};
 pub(super) use lines::LineFault;
 pub(super) use patience::{retry_after_ms, seconds_ms};
+pub(super) use proxy::{Proxies, Proxy};
 
 /// The most bytes of the head of an answer, and of what is read at once.
 const HEAD_BYTES: usize = 64 << 10;
@@ -53,6 +56,7 @@ pub(super) enum Unanswered {
 #[derive(Clone)]
 pub(super) struct Client {
     connector: Connector,
+    via: Option<Proxy>,
 }
 
 type Driving = Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>>>;
@@ -63,6 +67,8 @@ pub(super) struct Incomings {
     pub(super) headers: HeaderMap,
     body: Incoming,
     driving: Option<Driving>,
+    /// What was looked at already, and is still to be read.
+    held: VecDeque<Next>,
 }
 
 /// What came next of a body.
@@ -81,8 +87,9 @@ pub(super) enum Next {
 }
 
 impl Client {
-    pub(super) fn new(roots: RootCertStore) -> Result<Self, rustls::Error> {
-        Ok(Self { connector: Connector::new(roots)? })
+    /// Trusts these roots, and goes through that proxy.
+    pub(super) fn new(roots: RootCertStore, via: Option<Proxy>) -> Result<Self, rustls::Error> {
+        Ok(Self { connector: Connector::new(roots)?, via })
     }
 
     /// Sends `body` and waits for the head of the answer, until `first` has passed.
@@ -94,16 +101,26 @@ impl Client {
         connect: Duration,
         first: Duration,
     ) -> Result<Incomings, Unanswered> {
-        let stream = self.connector.open(to, connect).await.map_err(Unanswered::NoConnection)?;
+        let via = self.via.as_ref();
+        let stream = self.connector.open(to, via, connect).await.map_err(Unanswered::NoConnection)?;
         let host =
             HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
+        // A proxy that reads the request is told the whole address.
+        let read_on_the_way = via.filter(|_| !to.tls);
+        let uri = match read_on_the_way {
+            Some(_) => format!("http://{}{}", to.authority, to.path),
+            None => to.path.clone(),
+        };
         let mut request = Request::builder()
             .method(Method::POST)
-            .uri(&to.path)
+            .uri(uri)
             .body(Full::new(Bytes::from(body)))
             .map_err(Unanswered::Unwritable)?;
         *request.headers_mut() = headers;
         request.headers_mut().insert(HOST, host);
+        if let Some(value) = read_on_the_way.and_then(|proxy| proxy.authorization.clone()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, value);
+        }
         let (mut sender, driving) = http1::Builder::new()
             .max_buf_size(HEAD_BYTES)
             .handshake(TokioIo::new(stream))
@@ -121,7 +138,13 @@ impl Client {
             Ok(Err(fault)) => Err(Unanswered::NoHead(fault)),
             Ok(Ok(answer)) => {
                 let (head, body) = answer.into_parts();
-                Ok(Incomings { status: head.status.as_u16(), headers: head.headers, body, driving })
+                Ok(Incomings {
+                    status: head.status.as_u16(),
+                    headers: head.headers,
+                    body,
+                    driving,
+                    held: VecDeque::new(),
+                })
             }
         }
     }
@@ -144,8 +167,36 @@ impl Incomings {
             || self.headers.contains_key(CONTENT_LENGTH)
     }
 
+    /// How the body begins: at least so many bytes of it, unless it ends before, without the white space in front. All
+    /// of it is still to be read.
+    pub(super) async fn begins(&mut self, least: usize, until: Instant) -> Vec<u8> {
+        let (mut begin, mut blank) = (Vec::new(), false);
+        while begin.len() < least && Instant::now() < until {
+            match self.next(until).await {
+                Next::Bytes(bytes) => {
+                    let more: &[u8] = if begin.is_empty() { bytes.trim_ascii_start() } else { &bytes };
+                    blank |= more.is_empty() && !bytes.is_empty();
+                    begin.extend_from_slice(more);
+                }
+                end => {
+                    self.held.push_back(end);
+                    break;
+                }
+            }
+        }
+        // A body of white space is not an empty one.
+        let whole = if begin.is_empty() && blank { b"\n".to_vec() } else { begin.clone() };
+        if !whole.is_empty() {
+            self.held.push_front(Next::Bytes(whole.into()));
+        }
+        begin
+    }
+
     /// What comes next, waited for until then.
     pub(super) async fn next(&mut self, until: Instant) -> Next {
+        if let Some(held) = self.held.pop_front() {
+            return held;
+        }
         let measured = self.is_measured();
         let frame = std::future::poll_fn(|cx| {
             drive(&mut self.driving, cx);

@@ -1,15 +1,16 @@
 //! Answers as Ollama streams them: a line for each piece, whose last says that it is done and why.
 //!
-//! Whole is an answer whose last line has `done` and a `done_reason`, and ends as a line does or with a body that is
-//! known to be whole. Nothing else shows it, so nothing else counts.
+//! Whole is an answer whose last line has `done` and a `done_reason`. Nothing else shows it, so nothing else counts.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
 use crate::model::draft::Draft;
-use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
+use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json};
+use crate::model::halves::Halved;
 use crate::model::http::Event;
+use crate::model::lenient::Count;
 use crate::model::{FaultKind, Stop};
 
 #[derive(Deserialize)]
@@ -21,17 +22,17 @@ struct Chunk<'e> {
     #[serde(default)]
     done_reason: Option<String>,
     #[serde(default)]
-    prompt_eval_count: Option<u64>,
+    prompt_eval_count: Count,
     #[serde(default)]
-    eval_count: Option<u64>,
+    eval_count: Count,
 }
 
 #[derive(Deserialize)]
 struct Message<'e> {
     #[serde(default)]
-    content: Option<String>,
+    content: Option<Halved>,
     #[serde(default)]
-    thinking: Option<String>,
+    thinking: Option<Halved>,
     #[serde(default, borrow)]
     tool_calls: Option<Vec<ToolCall<'e>>>,
 }
@@ -72,16 +73,18 @@ impl Reading for Answering {
             }
             for call in message.tool_calls.into_iter().flatten() {
                 let slot = draft.call(call.id.as_deref(), &call.function.name)?;
-                draft.arguments(slot, call.function.arguments.map_or("{}", RawValue::get))?;
+                draft.arguments(slot, &arguments(call.function.arguments))?;
                 step = Step::Content;
             }
         }
         if !chunk.done {
             return Ok(step);
         }
-        draft.usage.tokens_in = chunk.prompt_eval_count;
-        draft.usage.tokens_out = chunk.eval_count;
-        draft.stop = chunk.done_reason.map(|reason| stop(&reason, draft)).transpose()?;
+        draft.usage.tokens_in = chunk.prompt_eval_count.0;
+        draft.usage.tokens_out = chunk.eval_count.0;
+        if let Some(reason) = chunk.done_reason {
+            draft.ends(&reason, |draft| stop(&reason, draft))?;
+        }
         Ok(Step::End)
     }
 
@@ -91,12 +94,12 @@ impl Reading for Answering {
 }
 
 fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
-    Ok(match reason {
+    Ok(match reason.to_ascii_lowercase().as_str() {
         "stop" if draft.has_calls() => Stop::Tool,
         "stop" => Stop::End,
         "length" => Stop::Length,
-        other => {
-            let words = format!("ended its answer for a reason that says nothing about it: {other}");
+        _ => {
+            let words = format!("ended its answer for a reason that says nothing about it: {reason}");
             return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
         }
     })

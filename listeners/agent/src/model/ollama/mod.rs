@@ -8,7 +8,6 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
 use super::Request;
-use super::adapter::types_of;
 use super::form::{Form, Reading};
 use super::http::Framing;
 use super::key::Key;
@@ -29,7 +28,7 @@ impl Form for Ollama {
         "http://127.0.0.1:11434"
     }
 
-    fn path(&self, base: &str, _model: &str) -> String {
+    fn path(&self, base: &str, _model: &spec::Model) -> String {
         format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
     }
 
@@ -47,10 +46,6 @@ impl Form for Ollama {
 
     fn framing(&self) -> Framing {
         Framing::Lines
-    }
-
-    fn content_types(&self) -> &'static [&'static str] {
-        types_of(Framing::Lines)
     }
 
     fn reading(&self) -> Box<dyn Reading> {

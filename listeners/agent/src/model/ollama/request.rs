@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::object;
 use crate::model::openai::{tool, words};
-use crate::model::{Choice, Message, Part, Request, Role, reasoning};
+use crate::model::{Choice, Message, Part, Request, Role, reasoning, structured};
 use crate::spec;
 
 pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
@@ -13,8 +13,11 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String,
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("messages".to_owned(), Value::Array(messages(request)));
-    body.insert("stream".to_owned(), json!(true));
+    body.insert("stream".to_owned(), json!(model.stream));
     body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
+    if let Some(schema) = structured::of(request, false) {
+        body.insert("format".to_owned(), schema.clone());
+    }
     let named = match &request.choice {
         _ if request.tools.is_empty() => return Ok(body),
         Some(Choice::None) => return Ok(body),

@@ -1,83 +1,87 @@
 //! Answers as chat completions stream them. The first choice counts, for no second one is asked for.
 //!
-//! Whole is an answer with a `finish_reason` and `[DONE]`. Some servers leave `[DONE]` out; where the body's own length
-//! shows that nothing was cut off, the reason is enough. Where only the connection ended, it is not.
+//! Whole is an answer with a `finish_reason` whose body ended in order: several servers leave `[DONE]` out. A server that
+//! does not stream gives the same with a `message` in the place of a `delta`.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::NAME;
 use crate::model::draft::{Draft, Slot};
 use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
+use crate::model::halves::Halved;
 use crate::model::http::Event;
+use crate::model::lenient::{Count, Lenient};
 use crate::model::{FaultKind, Stop};
 
 #[derive(Deserialize)]
-struct Chunk {
+struct Chunk<'e> {
+    #[serde(default, borrow)]
+    choices: Option<Vec<Choice<'e>>>,
     #[serde(default)]
-    choices: Option<Vec<Choice>>,
-    #[serde(default)]
-    usage: Option<Used>,
+    usage: Lenient<Used>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct Choice<'e> {
     #[serde(default)]
     index: u64,
-    #[serde(default)]
-    delta: Option<Delta>,
+    #[serde(default, borrow)]
+    delta: Option<Delta<'e>>,
+    #[serde(default, borrow)]
+    message: Option<Delta<'e>>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-struct Delta {
+struct Delta<'e> {
+    #[serde(default, borrow)]
+    content: Option<&'e RawValue>,
     #[serde(default)]
-    content: Option<Value>,
+    refusal: Option<Halved>,
     #[serde(default)]
-    refusal: Option<String>,
+    reasoning_content: Option<Halved>,
     #[serde(default)]
-    reasoning_content: Option<String>,
-    #[serde(default)]
-    reasoning: Option<String>,
-    #[serde(default)]
-    tool_calls: Option<Vec<Fragment>>,
+    reasoning: Option<Halved>,
+    #[serde(default, borrow)]
+    tool_calls: Option<Vec<Fragment<'e>>>,
 }
 
 #[derive(Deserialize)]
-struct Fragment {
+struct Fragment<'e> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(default)]
     id: Option<String>,
-    #[serde(default)]
-    function: Option<Function>,
+    #[serde(default, borrow)]
+    function: Option<Function<'e>>,
 }
 
 #[derive(Deserialize, Default)]
-struct Function {
+struct Function<'e> {
     #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
-    arguments: Option<String>,
+    #[serde(default, borrow)]
+    arguments: Option<&'e RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Used {
     #[serde(default)]
-    prompt_tokens: Option<u64>,
+    prompt_tokens: Count,
     #[serde(default)]
-    completion_tokens: Option<u64>,
+    completion_tokens: Count,
     #[serde(default)]
-    prompt_tokens_details: Option<Details>,
+    prompt_tokens_details: Lenient<Details>,
     #[serde(default)]
-    prompt_cache_hit_tokens: Option<u64>,
+    prompt_cache_hit_tokens: Count,
 }
 
 #[derive(Deserialize)]
 struct Details {
     #[serde(default)]
-    cached_tokens: Option<u64>,
+    cached_tokens: Count,
 }
 
 /// A reader of one answer.
@@ -96,34 +100,37 @@ impl Reading for Answering {
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk = json(event, draft)?;
+        let chunk: Chunk<'_> = json(event, draft)?;
         let mut step = Step::Nothing;
-        if let Some(used) = chunk.usage {
-            let cached = used.prompt_tokens_details.and_then(|details| details.cached_tokens);
-            draft.usage.tokens_in = used.prompt_tokens.or(draft.usage.tokens_in);
-            draft.usage.tokens_out = used.completion_tokens.or(draft.usage.tokens_out);
-            draft.usage.cached = cached.or(used.prompt_cache_hit_tokens).or(draft.usage.cached);
+        if let Lenient(Some(used)) = chunk.usage {
+            let cached = used.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
+            draft.usage.tokens_in = used.prompt_tokens.0.or(draft.usage.tokens_in);
+            draft.usage.tokens_out = used.completion_tokens.0.or(draft.usage.tokens_out);
+            draft.usage.cached = cached.or(used.prompt_cache_hit_tokens.0).or(draft.usage.cached);
         }
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
-            if self.delta(choice.delta.unwrap_or_default(), draft)? {
+            let whole = choice.message.map(numbered);
+            if self.delta(choice.delta.or(whole).unwrap_or_default(), draft)? {
                 step = Step::Content;
             }
-            if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-                draft.stop = Some(self.stop(&reason, draft)?);
-                step = Step::Content;
+            if let Some(reason) = choice.finish_reason {
+                draft.ends(&reason, |draft| self.stop(&reason, draft))?;
+                if draft.stop.is_some() {
+                    step = Step::Content;
+                }
             }
         }
         Ok(step)
     }
 
-    fn is_whole(&self, close: Close) -> bool {
-        close == Close::Measured
+    fn is_whole(&self, _close: Close) -> bool {
+        true
     }
 }
 
 impl Answering {
     /// Whether the answer grew.
-    fn delta(&mut self, delta: Delta, draft: &mut Draft) -> Result<bool, Wrong> {
+    fn delta(&mut self, delta: Delta<'_>, draft: &mut Draft) -> Result<bool, Wrong> {
         let mut grew = false;
         for (field, words) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)]
         {
@@ -133,9 +140,9 @@ impl Answering {
         }
         let refusal = delta.refusal.unwrap_or_default();
         self.refused |= !refusal.is_empty();
-        for text in delta.content.iter().flat_map(texts).chain([refusal.as_str()]) {
+        for text in delta.content.into_iter().flat_map(texts).chain([refusal]) {
             grew |= !text.is_empty();
-            draft.text(text)?;
+            draft.text(&text)?;
         }
         for fragment in delta.tool_calls.into_iter().flatten() {
             grew = true;
@@ -146,9 +153,9 @@ impl Answering {
 
     /// A fragment belongs to the call of its number, unless it names another. One without a number begins a call where
     /// it names one, and else goes on with the last.
-    fn fragment(&mut self, fragment: Fragment, draft: &mut Draft) -> Result<(), Wrong> {
+    fn fragment(&mut self, fragment: Fragment<'_>, draft: &mut Draft) -> Result<(), Wrong> {
         let Function { name, arguments } = fragment.function.unwrap_or_default();
-        let (name, arguments) = (name.unwrap_or_default(), arguments.unwrap_or_default());
+        let (name, arguments) = (name.unwrap_or_default(), arguments.map(Halved::of).unwrap_or_default());
         let id = fragment.id.filter(|id| !id.is_empty());
         let known = match fragment.index {
             Some(index) => self.calls.iter().rev().find(|(number, _)| *number == Some(index)),
@@ -177,7 +184,7 @@ impl Answering {
     }
 
     fn stop(&self, reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
-        Ok(match reason {
+        Ok(match reason.to_ascii_lowercase().as_str() {
             _ if self.refused => Stop::Filtered,
             "tool_calls" | "function_call" => Stop::Tool,
             // Some servers say so of an answer that calls tools.
@@ -190,19 +197,32 @@ impl Answering {
             }
             "length" | "max_tokens" | "model_length" => Stop::Length,
             "content_filter" => Stop::Filtered,
-            other => {
-                let words = format!("ended its answer for a reason that says nothing about it: {other}");
+            _ => {
+                let words = format!("ended its answer for a reason that says nothing about it: {reason}");
                 return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
             }
         })
     }
 }
 
-/// The texts of a content, which is one or a list of blocks.
-fn texts(content: &Value) -> Vec<&str> {
-    match content {
-        Value::String(text) => vec![text],
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect(),
-        _ => Vec::new(),
+/// The calls of a message that came whole: each by itself, whatever numbers they bear.
+fn numbered(mut message: Delta<'_>) -> Delta<'_> {
+    for (index, call) in (0..).zip(message.tool_calls.iter_mut().flatten()) {
+        call.index = Some(index);
     }
+    message
+}
+
+/// The texts of a content, which is one or a list of blocks.
+fn texts(content: &RawValue) -> Vec<Halved> {
+    #[derive(Deserialize)]
+    struct Block {
+        #[serde(default)]
+        text: Option<Halved>,
+    }
+    if let Ok(text) = serde_json::from_str(content.get()) {
+        return vec![text];
+    }
+    let blocks: Vec<Lenient<Block>> = serde_json::from_str(content.get()).unwrap_or_default();
+    blocks.into_iter().filter_map(|block| block.0?.text).collect()
 }

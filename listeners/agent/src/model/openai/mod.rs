@@ -8,7 +8,6 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
 use super::Request;
-use super::adapter::types_of;
 use super::form::{Form, Reading};
 use super::http::Framing;
 use super::key::Key;
@@ -31,7 +30,7 @@ impl Form for OpenAi {
         "https://api.openai.com/v1"
     }
 
-    fn path(&self, base: &str, _model: &str) -> String {
+    fn path(&self, base: &str, _model: &spec::Model) -> String {
         let base = if base.is_empty() { "/v1" } else { base };
         format!("{base}/chat/completions")
     }
@@ -50,10 +49,6 @@ impl Form for OpenAi {
 
     fn framing(&self) -> Framing {
         Framing::Events
-    }
-
-    fn content_types(&self) -> &'static [&'static str] {
-        types_of(Framing::Events)
     }
 
     fn reading(&self) -> Box<dyn Reading> {

@@ -3,20 +3,27 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning};
+use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
 use crate::spec;
 
 pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("messages".to_owned(), Value::Array(messages(request)));
-    body.insert("stream".to_owned(), json!(true));
-    body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    body.insert("stream".to_owned(), json!(model.stream));
+    if model.stream {
+        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
     // Newer models of OpenAI refuse `max_tokens`, and many others know nothing else.
     let most = if model.url.is_none() { "max_completion_tokens" } else { "max_tokens" };
     let given = |key: &str| model.params.contains_key(key) || request.params.contains_key(key);
     if !given("max_tokens") && !given("max_completion_tokens") {
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
+    }
+    // A server that only speaks this form may turn the schema into a grammar that allows no call.
+    if let Some(schema) = structured::of(request, model.url.is_none()) {
+        let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
+        body.insert("response_format".to_owned(), schema);
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());

@@ -1,0 +1,53 @@
+//! What a request needs that stands in no file: the key, the values of further headers, the proxy. Reads no environment by
+//! itself, and nothing of it can be shown.
+
+use hyper::header::{HeaderName, HeaderValue};
+
+use super::Unusable;
+use super::http::Proxies;
+use super::key::Key;
+use crate::spec;
+
+/// What the environment gives a model.
+#[derive(Clone, Default)]
+pub struct Access {
+    pub(super) key: Option<Key>,
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(super) proxies: Proxies,
+    /// What stands in no words.
+    pub(super) secrets: Vec<Key>,
+}
+
+impl Access {
+    /// What `read` finds for a model under the names of its variables, and of those that name a proxy.
+    ///
+    /// # Errors
+    /// Where a variable that the file names is missing or holds what cannot be sent.
+    pub fn of(model: &spec::Model, read: impl Fn(&str) -> Option<String>) -> Result<Self, Unusable> {
+        let key = Key::of(model, &read).map_err(|fault| Unusable::because(fault.to_string()))?;
+        let mut access = Self { proxies: Proxies::of(&read), ..Self::from(key) };
+        for (name, variable) in &model.headers_env {
+            let place = format!("models.{}.headers_env.{name}", model.name);
+            let wrong =
+                |why: &str| Unusable::because(format!("the variable {variable}, which {place} names, {why}"));
+            let value = read(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+            let value = value
+                .ok_or_else(|| wrong("is not set: set it to the value of the header, or name another"))?;
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| Unusable::because(format!("{place} is no name of a header")))?;
+            let mut sent = HeaderValue::from_str(&value)
+                .map_err(|_| wrong("holds a character that no header has: headers are printable ASCII"))?;
+            sent.set_sensitive(true);
+            access.headers.push((name, sent));
+            access.secrets.extend(Key::telling(value));
+        }
+        Ok(access)
+    }
+}
+
+/// A key alone, without further headers and without a proxy.
+impl From<Option<Key>> for Access {
+    fn from(key: Option<Key>) -> Self {
+        Self { secrets: key.iter().cloned().collect(), key, ..Self::default() }
+    }
+}

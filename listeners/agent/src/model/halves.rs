@@ -1,0 +1,205 @@
+//! Texts whose characters a provider may have cut in two. JSON writes a character beyond U+FFFF as two UTF-16 halves
+//! (`\ud83d\ude00`), and a provider that cuts its text anywhere sends each half in another event.
+//!
+//! Strings of JSON come in, with lone halves; texts go out in which halves are joined and lone ones are U+FFFD. Knows no
+//! provider.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What stands for a half without the other.
+const LONE: char = char::REPLACEMENT_CHARACTER;
+
+/// The text of one string of JSON, in UTF-8 but for lone halves, which are three bytes each (WTF-8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Halved(Vec<u8>);
+
+impl Halved {
+    /// A value that should be a string: any other is its own JSON.
+    pub(super) fn of(value: &RawValue) -> Self {
+        serde_json::from_str(value.get()).unwrap_or_else(|_| Self(value.get().into()))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text by itself, which nothing continues.
+    pub(super) fn alone(&self) -> String {
+        let mut half = Half::default();
+        let text = half.join(self).into_owned();
+        text + half.end()
+    }
+}
+
+impl From<&str> for Halved {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl<'de> Deserialize<'de> for Halved {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Halved;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a string")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Halved, E> {
+                Ok(Halved(bytes.to_vec()))
+            }
+        }
+        // As bytes, because a text would be refused for a lone half.
+        from.deserialize_bytes(Bytes)
+    }
+}
+
+/// The first half of a character at the end of a text that may go on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Half(Option<u16>);
+
+impl Half {
+    /// What comes next of the text. A first half at its end is held back until more comes.
+    pub(super) fn join<'t>(&mut self, more: &'t Halved) -> Cow<'t, str> {
+        if let (None, Ok(text)) = (self.0, std::str::from_utf8(&more.0)) {
+            return Cow::Borrowed(text);
+        }
+        let (mut text, mut rest) = (String::with_capacity(more.0.len() + 3), more.0.as_slice());
+        while !rest.is_empty() {
+            let length = std::str::from_utf8(rest).map_or_else(|fault| fault.valid_up_to(), str::len);
+            let (valid, after) = rest.split_at(length);
+            if let (1.., Ok(valid)) = (length, std::str::from_utf8(valid)) {
+                text.push_str(self.end());
+                text.push_str(valid);
+                rest = after;
+                continue;
+            }
+            let (half, after) = rest.split_at_checked(3).unwrap_or((rest, &[]));
+            rest = after;
+            let (first, second) = (self.0.take(), unit(half));
+            match char::decode_utf16(first.into_iter().chain([second])).next() {
+                Some(Ok(whole)) => text.push(whole),
+                _ => {
+                    text.extend(first.map(|_| LONE));
+                    if is_first(second) {
+                        self.0 = Some(second);
+                    } else {
+                        text.push(LONE);
+                    }
+                }
+            }
+        }
+        Cow::Owned(text)
+    }
+
+    /// The text is over: what stands for a half that was held back.
+    pub(super) fn end(&mut self) -> &'static str {
+        if self.0.take().is_some() { "\u{fffd}" } else { "" }
+    }
+}
+
+/// The half that three bytes are.
+fn unit(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |unit, byte| (unit << 6) | u16::from(byte & 0x3f)) | 0xd000
+}
+
+const fn is_first(unit: u16) -> bool {
+    unit & 0xfc00 == 0xd800
+}
+
+const fn is_second(unit: u16) -> bool {
+    unit & 0xfc00 == 0xdc00
+}
+
+/// JSON in which every lone half is U+FFFD, so that any parser takes it. What is no JSON stays as it is otherwise.
+pub(super) fn mended(json: &str) -> Cow<'_, str> {
+    let (mut mended, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        let begin = at + found;
+        at = match (escape(json, begin), escape(json, begin + 6)) {
+            (Some(first), Some(second)) if is_first(first) && is_second(second) => begin + 12,
+            (Some(half), _) if is_first(half) || is_second(half) => {
+                mended.push_str(json.get(copied..begin).unwrap_or_default());
+                mended.push_str("\\ufffd");
+                copied = begin + 6;
+                copied
+            }
+            (Some(_), _) => begin + 6,
+            // An escape of one character, which may be another backslash.
+            (None, _) => {
+                begin
+                    + 1
+                    + json.get(begin + 1..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
+            }
+        };
+    }
+    if mended.is_empty() {
+        return Cow::Borrowed(json);
+    }
+    mended.push_str(json.get(copied..).unwrap_or_default());
+    Cow::Owned(mended)
+}
+
+/// The unit that an escape at that place is.
+fn escape(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..at.checked_add(6)?)?.strip_prefix("\\u")?;
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// A value, whatever halves its strings have.
+pub(super) fn value(json: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(&mended(json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn halved(json: &str) -> Halved {
+        serde_json::from_str(json).expect("a string")
+    }
+
+    #[test]
+    fn any_cut_between_units_gives_the_same_text() {
+        let units: Vec<u16> =
+            "a\u{1f600}\u{e9}\u{1f9e0}b".encode_utf16().chain([0xd83d, 0xdc00, 0xdc00, 0xd800]).collect();
+        let whole = String::from_utf16_lossy(&units);
+        let json = |units: &[u16]| {
+            let escapes: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            halved(&format!("\"{escapes}\""))
+        };
+        for one in 0..=units.len() {
+            for two in one..=units.len() {
+                let mut half = Half::default();
+                let cut = [&units[..one], &units[one..two], &units[two..]];
+                let text: String = cut.iter().map(|part| half.join(&json(part)).into_owned()).collect();
+                assert_eq!(text + half.end(), whole, "{one} {two}");
+            }
+        }
+    }
+
+    #[test]
+    fn lone_halves_are_mended_in_json_and_nothing_else_is() {
+        for (json, read) in [
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\uDE00\uD83Dx""#, r#""\ufffd\ufffdx""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\\ud83d \n\u00e9\"""#, r#""\\ud83d \n\u00e9\"""#),
+            ("\\u12", "\\u12"),
+            ("é\\é\\", "é\\é\\"),
+            (r"\u+123", r"\u+123"),
+        ] {
+            assert_eq!(mended(json), read);
+        }
+        assert_eq!(value(r#"["\ud83d"]"#).expect("JSON"), serde_json::json!(["\u{fffd}"]));
+    }
+}

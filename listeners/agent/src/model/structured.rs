@@ -1,0 +1,87 @@
+//! The JSON Schema of an answer, for the providers' own fields. What a provider does not accept is left out of its request:
+//! the prompt has the schema too, and the final is checked against it in any case.
+
+use serde_json::{Map, Value, json};
+
+use super::{Choice, Request};
+
+/// The schema of a request, if its root is an object: several providers accept no other. Beside tools that may be called
+/// it is sent only to providers that accept both. Others refuse the request, or stop calling tools.
+pub(super) fn of(request: &Request, takes_both: bool) -> Option<&Value> {
+    let schema = request.schema.as_deref()?;
+    let is_alone = request.tools.is_empty() || request.choice == Some(Choice::None);
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    (is_object && (is_alone || takes_both)).then_some(schema)
+}
+
+/// The schema in the part of JSON Schema that Anthropic takes, which refuses every other keyword. Keywords that only
+/// limit values are left out; none where the rest would mean something else.
+pub(super) fn narrowed(schema: &Value) -> Option<Value> {
+    let Value::Object(schema) = schema else { return None };
+    let mut narrow = Map::new();
+    for (key, value) in schema {
+        let (key, value) = match key.as_str() {
+            "type" | "enum" | "const" | "title" | "description" | "required" => (key.as_str(), value.clone()),
+            "items" => (key.as_str(), narrowed(value)?),
+            "properties" => {
+                let properties = value.as_object()?.iter();
+                let each = properties.map(|(name, one)| Some((name.clone(), narrowed(one)?)));
+                (key.as_str(), Value::Object(each.collect::<Option<Map<_, _>>>()?))
+            }
+            "anyOf" | "oneOf" => {
+                ("anyOf", value.as_array()?.iter().map(narrowed).collect::<Option<Value>>()?)
+            }
+            // References may go in a circle, and the others ask for properties that have no name here.
+            "$ref" | "$dynamicRef" | "patternProperties" | "allOf" | "if" | "not" => return None,
+            "additionalProperties" if *value != json!(false) => return None,
+            _ => continue,
+        };
+        if narrow.insert(key.to_owned(), value).is_some() {
+            return None;
+        }
+    }
+    let is_object = narrow.get("type").is_some_and(|kind| match kind {
+        Value::Array(kinds) => kinds.contains(&json!("object")),
+        kind => *kind == json!("object"),
+    });
+    if is_object {
+        narrow.get("properties")?;
+        narrow.insert("additionalProperties".to_owned(), json!(false));
+    }
+    Some(Value::Object(narrow))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_narrowed_to_what_every_answer_may_still_be() {
+        let schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "required": ["n"],
+            "properties": {
+                "n": {"type": "integer", "minimum": 1, "description": "a number"},
+                "list": {"type": "array", "minItems": 2, "items": {"type": "object", "properties": {}}},
+                "one": {"oneOf": [{"type": "string", "maxLength": 3}, {"type": "null"}]},
+            },
+        });
+        let narrow = json!({
+            "type": "object", "required": ["n"], "additionalProperties": false,
+            "properties": {
+                "n": {"type": "integer", "description": "a number"},
+                "list": {"type": "array", "items": {"type": "object", "properties": {}, "additionalProperties": false}},
+                "one": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+        });
+        assert_eq!(narrowed(&schema), Some(narrow));
+        for other in [
+            json!(true),
+            json!({"type": "object"}),
+            json!({"type": "object", "properties": {}, "additionalProperties": true}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#"}}}),
+            json!({"anyOf": [], "oneOf": []}),
+        ] {
+            assert_eq!(narrowed(&other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The JSON Schema of a final: in the prompt, and in the provider's own field where that cannot get in the way of calls.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use systole_agent::model::{Choice, Request, Role, Stop};
+use systole_agent::spec::{self, Dialect, Format, Output, Provider, ToolChoice};
+use systole_mock_model::{MockModel, Options, Script};
+
+use super::bench::{FORMS, KEY, adapter, ask, call, limits, model, request, said, search_tool};
+use super::server::{Server, chunked};
+use super::stage::{Stage, helper};
+use super::streams::{body, content_type};
+
+fn schema() -> Arc<Value> {
+    Arc::new(
+        json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "minimum": 1}}}),
+    )
+}
+
+fn asking(tools: bool, choice: Option<Choice>) -> Request {
+    let tools = if tools { vec![search_tool()] } else { Vec::new() };
+    Request { schema: Some(schema()), tools, choice, ..request("hello") }
+}
+
+/// Where each provider has the schema.
+fn field(form: Provider, body: &Value) -> Option<&Value> {
+    body.pointer(match form {
+        Provider::OpenAi => "/response_format/json_schema/schema",
+        Provider::Anthropic => "/output_config/format/schema",
+        Provider::Ollama => "/format",
+        _ => "/generationConfig/responseJsonSchema",
+    })
+}
+
+/// The body that goes out.
+fn sent(form: Provider, request: Request) -> Value {
+    let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+    ask(&model(form, &server.url()), limits(), request).expect("a whole answer");
+    server.end().remove(0).json()
+}
+
+#[test]
+fn each_provider_has_the_schema_in_its_own_field() {
+    for form in FORMS {
+        let body = sent(form, asking(false, None));
+        let mut wanted = (*schema()).clone();
+        if form == Provider::Anthropic {
+            wanted = json!({
+                "type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}},
+                "additionalProperties": false,
+            });
+        }
+        assert_eq!(field(form, &body), Some(&wanted), "{form:?}: {body}");
+        match form {
+            Provider::OpenAi => {
+                assert_eq!(body["response_format"]["type"], "json_schema");
+                assert_eq!(body["response_format"]["json_schema"]["name"], "final");
+            }
+            Provider::Anthropic => assert_eq!(body["output_config"]["format"]["type"], "json_schema"),
+            Provider::Gemini => {
+                assert_eq!(body["generationConfig"]["responseMimeType"], "application/json");
+            }
+            _ => {}
+        }
+        let none = sent(form, request("hello"));
+        assert_eq!(field(form, &none), None, "{form:?}: {none}");
+    }
+}
+
+#[test]
+fn beside_tools_that_may_be_called_no_schema_is_sent() {
+    for form in FORMS {
+        for choice in [None, Some(Choice::Auto)] {
+            let body = sent(form, asking(true, choice.clone()));
+            assert_eq!(field(form, &body), None, "{form:?} {choice:?}: {body}");
+            assert!(body.get("tools").is_some(), "{form:?}: {body}");
+        }
+        let body = sent(form, asking(true, Some(Choice::None)));
+        assert!(field(form, &body).is_some(), "{form:?}: {body}");
+    }
+    // Gemini takes no schema beside tools at all, and no calls of before without them.
+    let mut later = asking(true, Some(Choice::None));
+    later.messages.push(said(Role::Assistant, vec![call("c", "search", "{}")]));
+    let body = sent(Provider::Gemini, later);
+    assert_eq!((field(Provider::Gemini, &body), body.get("tools").is_some()), (None, true), "{body}");
+    assert_eq!(sent(Provider::Gemini, asking(true, Some(Choice::None))).get("tools"), None);
+}
+
+#[test]
+fn what_is_sent_is_what_the_providers_take() {
+    for form in FORMS {
+        let script =
+            Script::parse("- {say: '{\"n\": 1}', times: always}").unwrap_or_else(|bad| panic!("{bad:?}"));
+        let options = Options { key: Some(KEY.to_owned()), ..Options::default() };
+        let mock = MockModel::start(script, options).expect("a mock");
+        let path = if form == Provider::OpenAi { "/v1" } else { "" };
+        let model = model(form, &format!("{}{path}", mock.url()));
+        for (tools, choice) in
+            [(false, None), (true, None), (true, (form != Provider::Ollama).then_some(Choice::None))]
+        {
+            let found = ask(&model, limits(), asking(tools, choice));
+            assert_eq!(found.map(|answer| answer.stop), Ok(Stop::End), "{form:?}");
+        }
+    }
+}
+
+/// What the model of an agent is sent, whose final is JSON by a schema.
+async fn agent_sends(dialect: Dialect, tool_choice: Option<ToolChoice>) -> Value {
+    let server = Server::saying(chunked(
+        content_type(Provider::OpenAi),
+        &[b"data: {\"choices\":[{\"delta\":{\"content\":\"{}\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"],
+    ));
+    let output = Output { format: Format::Json, schema: Some(schema()) };
+    let agent = spec::Agent { output, tool_choice, ..helper(dialect) };
+    let asked = adapter(&model(Provider::OpenAi, &server.url()), limits());
+    Stage::with(agent, Arc::new(asked), "Where?").ask().await;
+    server.end().remove(0).json()
+}
+
+#[tokio::test]
+async fn an_agent_shows_the_schema_in_its_prompt_and_only_native_sends_it_in_the_field() {
+    let line = format!("The JSON of your final must follow this JSON Schema: {}", schema());
+    for (dialect, tool_choice, in_field) in [
+        (Dialect::Native, None, false),
+        (Dialect::Native, Some(ToolChoice::None), true),
+        (Dialect::XmlFinal, None, false),
+        (Dialect::XmlFinal, Some(ToolChoice::None), false),
+    ] {
+        let body = agent_sends(dialect, tool_choice).await;
+        let prompt = body["messages"][0]["content"].as_str().unwrap_or_default();
+        assert!(prompt.contains(&line), "{dialect:?}: {prompt}");
+        assert_eq!(field(Provider::OpenAi, &body).is_some(), in_field, "{dialect:?}: {body}");
+    }
+}
