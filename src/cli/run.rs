@@ -356,7 +356,7 @@ async fn workers_told(screen: Screen, front: Front, joined: Arc<Joined>) {
             joined.comes.notified().await;
         } else {
             // Another one may become ready meanwhile.
-            drop(tokio::time::timeout(COUNTS, joined.comes.notified()).await);
+            let _in_time = tokio::time::timeout(COUNTS, joined.comes.notified()).await;
         }
         fresh.append(&mut joined.names.lock().unwrap_or_else(PoisonError::into_inner));
         // That the broker cannot be asked just now is in the log.
