@@ -108,7 +108,7 @@ fn e7_a_provider_that_cuts_every_answer_is_named_in_the_report() {
 
 #[test]
 fn e18_a_large_answer_is_bought_once_and_read_back_by_the_next_process() {
-    let large = "<".repeat(300_000);
+    let large = "<".repeat(200_000);
     let first = format!("<thinking>{large}</thinking><search><query>the moon</query></search>");
     let replies = format!("- {}\n{DONE}{DONE}", serde_json::json!({ "say": first }));
     let model = ", window: 4000000";

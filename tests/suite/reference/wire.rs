@@ -57,7 +57,7 @@ fn entries(whole: bool) -> [Entry; 2] {
             tokens_out: tokens,
             money,
             text: text("words"),
-            blobs: vec!["0".repeat(64)],
+            blobs: whole.then(|| "0".repeat(64)).into_iter().collect(),
         }),
     ]
 }

@@ -140,16 +140,31 @@ pub(crate) fn enough(agent: &Agent, contracts: &Contracts, only_final: bool) -> 
     (agent.stop_early && agent.dialect == Dialect::Xml).then(|| xml::listening(agent, contracts, only_final))
 }
 
-/// The note of a turn: the agent's own root tag around what it thought and plans. None where there is neither.
+/// The note of a turn: the agent's own root tag around what it thought and plans. None where there is neither. Thoughts that
+/// no message can carry are cut: the journal has all of them.
 pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
     if !taken.has_note() {
         return None;
     }
+    let most = systole_kit::Limits::default().message_bytes;
+    let whole = note_of(agent, taken, usize::MAX)?;
+    if whole.bytes().len() <= most {
+        return Some(whole);
+    }
+    // A character has at most six times its bytes when it is written.
+    note_of(agent, taken, most / 8 / taken.thoughts.len().max(1))
+}
+
+/// The note with at most so many bytes of each thought.
+fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
     let name = systole_kit::writer::Name::new(agent)?;
     let mut writer = systole_kit::writer::Writer::new();
-    let namespace = ["https://xml-pipeline.org/ns/", agent, "/v1"].concat();
+    let namespace = format!("https://xml-pipeline.org/ns/{agent}/v1");
     writer.open(name).xmlns(&namespace).content(|note| {
-        taken.thoughts.iter().for_each(|thought| note.open("thought").text(thought));
+        for thought in &taken.thoughts {
+            let kept = thought.get(..thought.floor_char_boundary(most)).unwrap_or_default();
+            note.open("thought").text(kept);
+        }
         taken.plans.iter().for_each(|plan| note.payload(plan));
     });
     Payload::read(&writer.finish(), &systole_kit::Limits::FROM_PUMP).ok()

@@ -242,14 +242,20 @@ async fn e18_a_large_answer_is_kept_in_documents_and_read_back() {
 }
 
 #[tokio::test]
-async fn e7_a_final_that_no_message_can_carry_counts_as_an_attempt_and_the_report_says_why() {
+async fn e7_a_final_that_no_message_can_carry_is_an_attempt_and_says_why() {
     for dialect in [Dialect::Native, Dialect::Plain] {
-        let mut stage = Stage::of(helper(dialect), &script(&[&large(), &large(), &large()]));
-        let first = stage.ask().await;
-        let second = stage.again(&first).await;
-        let third = stage.again(&second).await;
-        let report = items(&third)[0];
-        assert!(report.name().is(systole_kit::namespaces::CORE, "final-report"), "{dialect:?}");
-        assert!(report.text().contains("Your final has 1200"), "{}", report.text());
+        let mut stage = Stage::of(helper(dialect), &script(&[&large()]));
+        let said = stage.ask().await;
+        let Said::Again { code, words } = &said else { panic!("{dialect:?}: not again") };
+        assert_eq!(code, "agent.tool-payload-invalid", "{dialect:?}");
+        assert!(words.contains("Your final has 1200"), "{words}");
     }
+}
+
+#[tokio::test]
+async fn e18_a_note_is_cut_where_no_message_can_carry_it() {
+    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&format!("<thought>{}</thought>", large())]));
+    let said = stage.ask().await;
+    let bytes = items(&said)[0].bytes().len();
+    assert!((100_000..1_000_000).contains(&bytes), "{bytes}");
 }
