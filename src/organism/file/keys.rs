@@ -143,7 +143,7 @@ pub const KEYS: &[Key] = &[
     key(
         "listeners.NAME.retry.attempts",
         "3",
-        "attempts at one turn, the first included, 1 to 100; those that die with the organism are counted apart, to five or to as many",
+        "attempts at one turn, the first included, 1 to 100; attempts that die with the organism count separately, and only if their number was on record: at most five of them, or `attempts` if that is more",
     ).of(Form::Count(1, 100)),
     key(
         "listeners.NAME.retry.backoff",

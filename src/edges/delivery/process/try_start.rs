@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
-use super::program::{self, Badge, Ladder, Started, Surroundings};
+use super::program::{self, Badge, Ladder, Started, Surroundings, Unstarted};
 use crate::edges::delivery::{Deaf, Pace};
 use crate::words::composition::Program;
 use crate::words::ids::Name;
@@ -27,6 +27,11 @@ pub enum Tried {
     Stayed,
     /// It stayed, and had to be killed.
     Killed,
+}
+
+/// Why a program cannot be started, in words.
+fn started(started: Result<Started, Unstarted>) -> Result<Started, String> {
+    started.map_err(|(Unstarted::Never(words) | Unstarted::NotNow(words))| words)
 }
 
 /// Tries a program.
@@ -46,7 +51,7 @@ pub async fn try_start(
         return Ok(Tried::Found);
     }
     let pace = Pace::default();
-    let Started { stdin, stdout, stderr, mut group } = program::start(program, &badge, around)?;
+    let Started { stdin, stdout, stderr, mut group } = started(program::start(program, &badge, around))?;
     let words = LastWords::heard_by(Arc::new(Deaf));
     let (over, is_over) = watch::channel(false);
     let watching = async {
