@@ -33,7 +33,7 @@ fn worked_on(text: &str) -> f64 {
 }
 
 /// Texts that cost more than their length wherever something is read again.
-const BLOWS: [&str; 36] = [
+const BLOWS: [&str; 30] = [
     "a",
     "\n",
     " ",
@@ -64,12 +64,6 @@ const BLOWS: [&str; 36] = [
     "<![CDATA[",
     "<lookup/>",
     "<p>\n`</p>",
-    "<shell>a&b</shell>",
-    "<shell>a&b&amp;</shell>",
-    "<search><query>a</search>",
-    "<search><query>a&b</query></search></query>",
-    "<shell>a & <!-- ",
-    "<search><query>a&b <!-- </query><!-- ",
 ];
 
 #[test]
@@ -82,25 +76,36 @@ fn e1_what_an_answer_costs_grows_with_its_length_and_nothing_else() {
     }
 }
 
+/// Sixteen times the length costs sixteen times as much, and somewhat more for the memory that every action takes; what
+/// is read again for each action costs 256 times as much.
 #[test]
 fn e21_what_text_without_escaping_costs_grows_with_its_length_and_nothing_else() {
     for part in [
         "<shell>a&b</shell>",
+        "<shell>a&b&amp;</shell>",
         "<thought>a&b</thought>",
         "<shell>&<![CDATA[x]]></shell>",
         "<search><query>&</query></search>",
+        "<search><query>a&b</query></search></query>",
         "<search><query>a</search>",
+        "<search><query>a&b <!-- </query><!-- ",
+        "<shell>a & <!-- ",
         "&",
         "<x>",
         "<!--",
     ] {
-        for around in ["researcher", "shell", "attempt_completion"] {
+        for (begins, ends) in [
+            ("", ""),
+            ("<researcher>", "</researcher>"),
+            ("<shell>", "</shell>"),
+            ("<attempt_completion><result>", "</result></attempt_completion>"),
+        ] {
             let cost = |length: usize| {
                 let inside = part.repeat(length / part.len());
-                worked_on(&format!("<{around}>{inside}</{around}> {inside}"))
+                worked_on(&format!("{begins}{inside}{ends} {inside}"))
             };
             let (short, long) = (cost(16 << 10), cost(256 << 10));
-            assert!(long < 24.0 * short.max(0.004), "{around}, {part:?}: {short} s, then {long} s");
+            assert!(long < 48.0 * short.max(0.004), "{begins}, {part:?}: {short} s, then {long} s");
         }
     }
 }
