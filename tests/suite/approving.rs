@@ -76,7 +76,7 @@ fn g4_attributes_are_shown_wherever_a_payload_is() {
         line(&listed, "asked by operator").contains("<grant> who=mallory role=ADMIN why=\"a new"),
         "{listed:?}"
     );
-    assert!(listed.stdout.contains("payload, 112 bytes:"), "{listed:?}");
+    assert!(listed.stdout.contains("payload, 107 bytes:"), "{listed:?}");
 
     let log = systole(at, &["log"]);
     let flat = log.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -6,7 +6,6 @@ use crate::program::{Running, systole};
 const FILE: &str = "organism: {name: hello}
 listeners:
   sleeper: {run: [python3, sleeper.py], accepts: [ask], returns: [answer], turns: 4, entry: true}
-payloads: {form: {a: word, b: word}}
 log: {path: ./hello.db}
 console: {listen: \"127.0.0.1:0\"}
 ";
