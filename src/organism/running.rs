@@ -230,8 +230,7 @@ impl Organism {
     async fn begin(plan: Plan, still: bool) -> Result<Organism, StartFault> {
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
         let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
-        let log = keeping::open(place, broker.as_ref(), &plan.composition.organism, how);
-        let log = Box::pin(log).await?;
+        let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;
         let composition = Arc::new(plan.composition);
         let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
         let orphans = orphans::among(&*log.reader, recovered.state.threads.values(), &composition)?;
@@ -263,11 +262,8 @@ impl Organism {
         let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let heart = Heart::new(recovered, ports, last).kept_still(still).without(plan.given_up);
         let (tail_of_log, reads) = Tail::of(log.reader.clone(), followed.clone());
-        let tasks = vec![
-            reads,
-            start_pump(heart, lines, end, room.clone()).map_err(unmade)?,
-            start_sorter(heard, validators.door(), pump.clone()),
-        ];
+        let pumps = start_pump(heart, lines, end, room.clone()).map_err(unmade)?;
+        let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it tells when the last seat is given back.
         let (seats, seated) = mpsc::channel(1);

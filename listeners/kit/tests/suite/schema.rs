@@ -174,22 +174,24 @@ fn a_facet_that_does_not_fit_or_is_dangerous_is_refused() {
     ]);
 }
 
+/// What is refused of a type with these facets, each on a line, beside three types that have facets themselves.
+fn refused_of(base: &str, facets: &str) -> Vec<systole_kit::schema::Unfit> {
+    let text = format!(
+        "<xs:simpleType name=\"small\"><xs:restriction base=\"xs:int\"><xs:minInclusive value=\"1\"/>\
+         <xs:maxInclusive value=\"9\"/></xs:restriction></xs:simpleType>\
+         <xs:simpleType name=\"short\"><xs:restriction base=\"xs:string\"><xs:minLength value=\"2\"/>\
+         <xs:maxLength value=\"9\"/></xs:restriction></xs:simpleType>\
+         <xs:simpleType name=\"sum\"><xs:restriction base=\"xs:decimal\"><xs:totalDigits value=\"3\"/>\
+         <xs:fractionDigits value=\"1\"/></xs:restriction></xs:simpleType>\
+         <xs:element name=\"n\"><xs:simpleType><xs:restriction base=\"{base}\">\n{}\n\
+         </xs:restriction></xs:simpleType></xs:element>",
+        facets.replace("/>", "/>\n")
+    );
+    Model::read(xsd(&text).as_bytes()).err().unwrap_or_default()
+}
+
 #[test]
 fn facets_that_contradict_one_another_are_refused_in_their_line() {
-    let of = |base: &str, facets: &str| {
-        let text = format!(
-            "<xs:simpleType name=\"small\"><xs:restriction base=\"xs:int\"><xs:minInclusive value=\"1\"/>\
-             <xs:maxInclusive value=\"9\"/></xs:restriction></xs:simpleType>\
-             <xs:simpleType name=\"short\"><xs:restriction base=\"xs:string\"><xs:minLength value=\"2\"/>\
-             <xs:maxLength value=\"9\"/></xs:restriction></xs:simpleType>\
-             <xs:simpleType name=\"sum\"><xs:restriction base=\"xs:decimal\"><xs:totalDigits value=\"3\"/>\
-             <xs:fractionDigits value=\"1\"/></xs:restriction></xs:simpleType>\
-             <xs:element name=\"n\"><xs:simpleType><xs:restriction base=\"{base}\">\n{}\n\
-             </xs:restriction></xs:simpleType></xs:element>",
-            facets.replace("/>", "/>\n")
-        );
-        Model::read(xsd(&text).as_bytes()).err().unwrap_or_default()
-    };
     let rows = [
         (
             "xs:int",
@@ -236,13 +238,13 @@ fn facets_that_contradict_one_another_are_refused_in_their_line() {
         ("t:sum", r#"<xs:fractionDigits value="2"/>"#, 3, "2 is more than 1, the fractionDigits of its base"),
     ];
     for (base, facets, line, message) in rows {
-        let unfit = of(base, facets);
+        let unfit = refused_of(base, facets);
         let told: Vec<(u64, &str)> = unfit.iter().map(|one| (one.line, one.message.as_str())).collect();
         assert_eq!(told, [(line, message)], "{base} {facets}");
     }
     // Each is told, not the first alone.
     let two = r#"<xs:minInclusive value="0"/><xs:maxInclusive value="20"/>"#;
-    assert_eq!(of("t:small", two).len(), 2);
+    assert_eq!(refused_of("t:small", two).len(), 2);
     // libxml2 compiles these, so that a stored schema may have them.
     for (base, facets) in [
         ("xs:int", r#"<xs:minExclusive value="5"/><xs:maxExclusive value="5"/>"#),
@@ -252,7 +254,7 @@ fn facets_that_contradict_one_another_are_refused_in_their_line() {
         ("t:short", r#"<xs:maxLength value="1"/>"#),
         ("t:short", r#"<xs:length value="5"/>"#),
     ] {
-        assert_eq!(of(base, facets), [], "{base} {facets}");
+        assert_eq!(refused_of(base, facets), [], "{base} {facets}");
     }
 }
 
