@@ -320,7 +320,7 @@ async fn e14_an_injection_that_is_copied_into_an_action_is_text_or_nothing() {
         "`</query></search>`",
     ];
     // A script is YAML, which has its own mind about some characters.
-    let is_plain = |c: char| !(c.is_control() && c != '\n') && !"\u{2028}\u{2029}\u{feff}".contains(c);
+    let is_plain = |c: char| !("\u{2028}\u{2029}\u{feff}".contains(c) || c.is_control() && c != '\n');
     let texts = injections::all().into_iter().map(|one| one.text).chain(made.map(str::to_owned));
     for text in texts.filter(|text| text.chars().all(is_plain)) {
         let say = format!("<thinking>I copy.</thinking>\n<search><query>a && {text}</query></search>");
