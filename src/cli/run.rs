@@ -49,7 +49,7 @@ pub(super) struct Run {
     place: Place,
     #[command(flatten)]
     part: Part,
-    /// Go on without these positions, which were acknowledged and are missing, as the refusal names them: 32..60
+    /// Go on without the missing positions that the refusal names: 32..60
     #[arg(long, value_name = "FIRST..LAST", value_parser = positions)]
     accept_loss: Option<GivenUp>,
 }
