@@ -41,7 +41,7 @@ fn sent(form: Provider, request: Request) -> Value {
 }
 
 #[test]
-fn each_provider_has_the_schema_in_its_own_field() {
+fn e19_each_provider_has_the_schema_in_its_own_field() {
     for form in FORMS {
         let body = sent(form, asking(false, None));
         let mut wanted = (*schema()).clone();
@@ -88,7 +88,7 @@ fn beside_tools_that_may_be_called_no_schema_is_sent() {
 }
 
 #[test]
-fn what_is_sent_is_what_the_providers_take() {
+fn e19_what_is_sent_is_what_the_providers_take() {
     for form in FORMS {
         let script =
             Script::parse("- {say: '{\"n\": 1}', times: always}").unwrap_or_else(|bad| panic!("{bad:?}"));
