@@ -66,7 +66,7 @@ fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
     says(&once("echo \"ANSWER\" | sed s/answer/anser/g"), 1, &mend);
     let invalid = "<answer xmlns='https://xml-pipeline.org/ns/talk/v1'><b/></answer>";
     let ran = once(&["echo \"", invalid, "\""].concat());
-    says(&ran, 1, &["refused: payload.invalid", "at       /answer,", "try      leave b out"]);
+    says(&ran, 1, &["refused: payload.invalid", "at       /answer,", "try      <answer xmlns="]);
     let ran = once("echo 'no element at all'");
     says(&ran, 1, &["stderr    no element at all", "refused: listener.silent", "expected one of: answer"]);
     let ran = once("echo '<answer>'");
