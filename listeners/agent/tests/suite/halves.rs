@@ -62,7 +62,7 @@ fn answered(form: Provider, mut events: Vec<String>) -> Result<Answer, Fault> {
 }
 
 #[test]
-fn halves_of_a_character_are_joined_over_events_and_shown_whole() {
+fn e13_halves_of_a_character_are_joined_over_events_and_shown_whole() {
     for form in FORMS {
         let mut events: Vec<String> = ["a\\ud83d", "", "\\ude00b\\ud83d\\ude00", "\\uD83E", "\\uDDE0"]
             .map(|said| says(form, said))

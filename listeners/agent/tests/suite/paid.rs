@@ -151,7 +151,7 @@ fn with_usage(form: Provider, first: &str, second: &str) -> Result<Answer, Fault
 }
 
 #[test]
-fn usage_never_costs_the_answer() {
+fn e13_usage_never_costs_the_answer() {
     for form in FORMS {
         for (first, second, counted) in [
             ("12", "3", (Some(12), Some(3))),
@@ -290,7 +290,7 @@ fn whole(form: Provider) -> Value {
 }
 
 #[test]
-fn a_whole_answer_instead_of_a_stream_is_read() {
+fn e13_a_whole_answer_instead_of_a_stream_is_read() {
     for form in FORMS {
         let whole = whole(form);
         let pretty = serde_json::to_string_pretty(&whole).unwrap();

@@ -166,7 +166,7 @@ fn proxy(upstream: SocketAddr, answer: Option<&'static str>) -> (SocketAddr, Joi
 }
 
 #[test]
-fn requests_go_through_the_proxy_that_the_environment_names() {
+fn e13_requests_go_through_the_proxy_that_the_environment_names() {
     for form in FORMS {
         let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
         let (at, thread) = proxy(server.at, None);
