@@ -159,6 +159,10 @@ impl Waiting {
             lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));
         }
         match &self.request {
+            Some(asked) if self.is_from_outside(asked) => {
+                let at = columns::moment(asked.at, now);
+                lines.extend(wrapped("", 6, &format!("    sent by {} at {at}", asked.by)));
+            }
             Some(asked) => {
                 let seen = glance(asked.payload.as_bytes());
                 let at = columns::moment(asked.at, now);
@@ -172,6 +176,11 @@ impl Waiting {
         lines.extend(full::lines(self.payload.as_bytes(), 4));
         lines.push(format!("    hash {}", self.hash));
         lines
+    }
+
+    /// Whether it is the message from outside itself.
+    fn is_from_outside(&self, asked: &Asked) -> bool {
+        self.call.caller().is_none() && self.thread == asked.thread && self.payload == asked.payload
     }
 
     /// It for programs.

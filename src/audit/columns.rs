@@ -30,7 +30,7 @@ fn columns_of(c: char) -> usize {
         | 0x1F000..=0x1FAFF
         | 0x20000..=0x3FFFD => 2,
         // Signs that some terminals show as pictures of double width.
-        0x231A..=0x27BF | 0x2B00..=0x2BFF => 2,
+        0x231A..=0x24FF | 0x25A0..=0x27BF | 0x2B00..=0x2BFF => 2,
         _ => 1,
     }
 }

@@ -23,13 +23,15 @@ const SHORT: usize = 16;
 const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "parent_id"];
 
 /// A payload at a glance.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Glance {
     /// The local name of its root element; `?` where the bytes do not begin with one.
     pub element: String,
     /// Its fields, on one line.
     pub words: String,
     fields: Vec<Field>,
+    /// Whether it is a payload of the core's own.
+    is_core: bool,
     /// Fields that were not kept, and their characters.
     more: (usize, usize),
 }
@@ -43,6 +45,8 @@ struct Field {
     value: Option<String>,
     /// Whether the value stands in quotes where it has blanks.
     is_quoted: bool,
+    /// Whether it is an element's text.
+    is_text: bool,
     /// Characters that were not kept.
     lost: usize,
 }
@@ -61,8 +65,9 @@ struct Open {
 pub fn glance(body: &[u8]) -> Glance {
     let mut seen = read(body).unwrap_or_else(|| {
         let words = format!("{} bytes that are no payload", body.len());
-        let words = Field { name: String::new(), value: Some(words), is_quoted: false, lost: 0 };
-        Glance { element: "?".to_owned(), words: String::new(), fields: vec![words], more: (0, 0) }
+        let words =
+            Field { name: String::new(), value: Some(words), is_quoted: false, is_text: true, lost: 0 };
+        Glance { element: "?".to_owned(), fields: vec![words], ..Glance::default() }
     });
     seen.words = seen.line(WORDS);
     seen
@@ -70,7 +75,7 @@ pub fn glance(body: &[u8]) -> Glance {
 
 fn read(body: &[u8]) -> Option<Glance> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let mut seen = Glance { element: String::new(), words: String::new(), fields: Vec::new(), more: (0, 0) };
+    let mut seen = Glance::default();
     let mut open: Vec<Open> = Vec::new();
     let mut piece = String::new();
     while let Ok(step) = gate.step() {
@@ -124,10 +129,14 @@ impl Glance {
     fn open(&mut self, gate: &Gate<'_>, tag: &Tag<'_>, name: String) -> Open {
         let mut element = Open { name, text: String::new(), lost: 0, is_empty: true, step: None };
         let is_core = gate.ns(tag) == Some(namespaces::CORE);
+        let is_root = element.name.is_empty();
+        if is_root {
+            self.is_core = is_core;
+        }
         let told = |name: &str| gate.attribute(name).unwrap_or_default();
         match tag.local {
             "todo-until" if is_core => {
-                self.add(String::new(), format!("until {}:", told("condition")), 0, false);
+                self.add(String::new(), format!("until {}:", told("condition")), 0, (false, true));
                 element.is_empty = false;
                 return element;
             }
@@ -138,8 +147,15 @@ impl Glance {
             _ => {}
         }
         for attribute in gate.attributes() {
-            if !(is_core && UNSAID.contains(&attribute.local)) {
-                self.add(inward(&element.name, attribute.local), attribute.value().into_owned(), 0, true);
+            // Inside the core's own payloads attributes number and label what is said in the text.
+            let is_unsaid = UNSAID.contains(&attribute.local) || (self.is_core && !is_root);
+            if !(is_core && is_unsaid) {
+                self.add(
+                    inward(&element.name, attribute.local),
+                    attribute.value().into_owned(),
+                    0,
+                    (true, false),
+                );
             }
             element.is_empty = false;
         }
@@ -149,23 +165,23 @@ impl Glance {
     fn close(&mut self, element: Open) {
         let Open { name, text, lost, is_empty, step } = element;
         match step {
-            Some(step) => self.add(String::new(), format!("{step}{text}"), lost, false),
+            Some(step) => self.add(String::new(), format!("{step}{text}"), lost, (false, true)),
             None if !text.trim().is_empty() => {
                 // The text of a root that has nothing else needs neither name nor quotes.
                 let is_quoted = !name.is_empty() || !self.fields.is_empty();
-                self.add(name, text, lost, is_quoted);
+                self.add(name, text, lost, (is_quoted, true));
             }
             None if is_empty && !name.is_empty() => {
-                self.keep(Field { name, value: None, is_quoted: true, lost: 0 });
+                self.keep(Field { name, value: None, is_quoted: true, is_text: false, lost: 0 });
             }
             None => {}
         }
     }
 
-    fn add(&mut self, name: String, text: String, lost: usize, is_quoted: bool) {
+    fn add(&mut self, name: String, text: String, lost: usize, (is_quoted, is_text): (bool, bool)) {
         let kept = cut_bytes(&text, VALUE);
         let lost = lost + text.get(kept.len()..).unwrap_or_default().chars().count();
-        self.keep(Field { name, value: Some(plain(kept)), is_quoted, lost });
+        self.keep(Field { name, value: Some(plain(kept)), is_quoted, is_text, lost });
     }
 
     fn keep(&mut self, field: Field) {
@@ -174,6 +190,17 @@ impl Glance {
         }
         self.more.0 += 1;
         self.more.1 += field.characters();
+    }
+
+    /// Its text alone in at most so many columns, without names and attributes: for a record of which everything else is
+    /// told already.
+    pub fn text(mut self, columns: usize) -> String {
+        self.fields.retain(|field| field.is_text);
+        for field in &mut self.fields {
+            field.name.clear();
+            field.is_quoted = false;
+        }
+        self.line(columns)
     }
 
     /// Its fields in at most so many columns. A long value is cut before a later field is left out, and whatever is
@@ -224,9 +251,10 @@ impl Field {
             Some(kept) => self.lost + value.chars().count() - kept.chars().count(),
             None => self.lost,
         };
-        let is_bare =
-            !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '='));
+        let is_bare = !value.is_empty()
+            && !value.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '='));
         let shown = match self.is_quoted && !is_bare {
+            true if shown.contains('"') && !shown.contains('\'') => format!("'{shown}'"),
             true => format!("\"{}\"", shown.replace('"', "&quot;")),
             false => shown,
         };
@@ -358,7 +386,8 @@ mod tests {
                 "to.who.kind=\"a b\" to.who=m urgent",
             ),
             ("<ask xmlns='urn:t'>What is a=b?</ask>", "What is a=b?"),
-            ("<q xmlns='urn:t'><a>say &quot;yes&quot;</a></q>", "a=\"say &quot;yes&quot;\""),
+            ("<q xmlns='urn:t'><a>say &quot;yes&quot;</a></q>", "a='say \"yes\"'"),
+            ("<q xmlns='urn:t'><a>it's &quot;it&quot;</a></q>", "a=\"it's &quot;it&quot;\""),
         ] {
             assert_eq!(glance(body.as_bytes()).words, words, "{body}");
         }

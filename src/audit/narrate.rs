@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use systole_kit::journal::{Entry, Recalled};
 
 use super::columns::{self, COLUMNS, at_most, cut, plain, wrapped};
-use super::glance::{Glance, glance, told};
+use super::glance::{Glance, attribute, glance, told};
 use crate::rules::{approval_payload, core_payload};
 use crate::words::ids::ThreadId;
 use crate::words::ports::Position;
@@ -139,7 +139,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             let stop = name(&plain(&outcome.stop));
             let head = [&head, "  the model stopped: ", &stop, &attempt, &used].concat();
             let words = match outcome.blobs.len() {
-                0 => glance(&record.body).line(FIELD_COLUMNS),
+                0 => glance(&record.body).text(FIELD_COLUMNS),
                 count => format!("its words are in {count} documents: {}", outcome.blobs.join(" ")),
             };
             with_words(lead, &head, &words)
@@ -204,8 +204,12 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
         }
         Some(Mark::DeadLetter) => {
             let whom = h.to.as_ref().map_or("", |to| to.as_str());
-            let head = [" dead letter of ", &name(whom), "  call ", &path].concat();
-            with_words(lead, &head, &glance(&record.body).line(FIELD_COLUMNS))
+            let after = match attribute(&record.body, "dead-letter", "attempts").as_deref() {
+                Some("1") => "  after 1 attempt".to_owned(),
+                Some(attempts) => format!("  after {} attempts", name(&plain(attempts))),
+                None => String::new(),
+            };
+            wrapped(lead, INDENT, &format!(" dead letter of {}  call {path}{after}", name(whom)))
         }
         code => {
             let code = code.map_or("", Mark::as_str);

@@ -11,7 +11,7 @@ pub use drawing::{Reasons, draw, to_json};
 use std::collections::BTreeMap;
 
 use super::columns::plain;
-use super::glance::{glance, told};
+use super::glance::{Glance, glance, told};
 use crate::rules::{approval_payload, budget_payload, core_payload, view_payload};
 use crate::words::budget::Measure;
 use crate::words::codes::Code;
@@ -24,9 +24,6 @@ use crate::words::time::Millis;
 const PAGE: usize = 512;
 /// Records read for one tree: some seconds of reading, and more than anybody reads on a screen.
 const MOST_RECORDS: u64 = 200_000;
-
-/// Columns that the fields of a request take at most: one line below the deepest fork.
-const FIELD_COLUMNS: usize = 42;
 
 /// A thread with its calls and its children.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,10 +53,8 @@ pub struct Branch {
     pub listener: Name,
     /// Who wants the answer.
     pub caller: Name,
-    /// The element of its request.
-    pub element: String,
-    /// The fields of its request, on one line.
-    pub fields: String,
+    /// Its request at a glance.
+    pub request: Glance,
     /// The record of its request.
     pub seq: u64,
     /// When it was opened.
@@ -359,12 +354,10 @@ impl Tree {
     fn open(&mut self, record: &Record, path: Option<CallPath>) {
         let h = &record.header;
         let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
-        let seen = glance(&record.body);
         let branch = Branch {
             listener,
             caller: h.from.clone(),
-            fields: seen.line(FIELD_COLUMNS),
-            element: seen.element,
+            request: glance(&record.body),
             seq: h.seq,
             opened: h.time,
             turn: 0,

@@ -222,6 +222,7 @@ fn list(place: &Place) -> Result<Exit, Exit> {
 fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
     let screen = place.screen();
     let log = place.log(screen)?;
+    let several = orders.len() > 1;
     let (mut exits, mut left) = (Vec::new(), orders.into_iter().peekable());
     if let Some(run) = RunFile::of(&log) {
         place.set_nothing(screen, &run)?;
@@ -229,7 +230,7 @@ fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
         while let Some(order) = left.peek() {
             match client.rule(&order.approval.to_string(), &spoken(order)) {
                 Ok(Ok(ruled)) => exits.push(done(screen, &ruled, true)),
-                Ok(Err(refusal)) => exits.push(not_done(screen, order.approval, &refusal)),
+                Ok(Err(refusal)) => exits.push(not_done(screen, several.then_some(order.approval), &refusal)),
                 // What the file names is gone, or going. If it still has the log, starting will say so.
                 Err(Unheard::Unreachable { .. }) => break,
                 Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
@@ -239,7 +240,8 @@ fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
     }
     let left: Vec<Order> = left.collect();
     if !left.is_empty() {
-        let work = async { Box::pin(in_process(screen, place, left)).await.unwrap_or_else(|exit| exit) };
+        let work =
+            async { Box::pin(in_process(screen, place, left, several)).await.unwrap_or_else(|exit| exit) };
         exits.push(here::with_runtime(screen, work));
     }
     Ok(exits.into_iter().find(|exit| *exit != Exit::Done).unwrap_or(Exit::Done))
@@ -256,14 +258,16 @@ fn spoken(order: &Order) -> Ruling {
     Ruling { outcome: Outcome::of(&order.says), note: order.note.clone(), hash, payload }
 }
 
-async fn in_process(screen: Screen, place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
+async fn in_process(screen: Screen, place: &Place, orders: Vec<Order>, several: bool) -> Result<Exit, Exit> {
     let file = place.organism(screen)?;
     let organism = Box::pin(here::start_still(screen, place, file)).await?;
     let mut exit = Exit::Done;
     for order in orders {
         let (id, outcome) = (order.approval, Outcome::of(&order.says));
         let ruled = match organism.front().rule(order).await {
-            Some(Reply::Refused(refusal)) => not_done(screen, id, &Refusal::from(&*refusal)),
+            Some(Reply::Refused(refusal)) => {
+                not_done(screen, several.then_some(id), &Refusal::from(&*refusal))
+            }
             Some(Reply::Done | Reply::Receipt(..)) => {
                 done(screen, &Ruled { approval: id.to_string(), outcome }, false)
             }
@@ -290,11 +294,14 @@ fn done(screen: Screen, ruled: &Ruled, runs: bool) -> Exit {
     Exit::Done
 }
 
-fn not_done(screen: Screen, id: ApprovalId, refusal: &Refusal) -> Exit {
+/// Among several the approval is named for which nothing was done.
+fn not_done(screen: Screen, id: Option<ApprovalId>, refusal: &Refusal) -> Exit {
     if screen.json {
         screen.value(refusal);
     } else {
-        screen.say(format!("approval {id} is not decided:"));
+        if let Some(id) = id {
+            screen.say(format!("approval {id} is not decided:"));
+        }
         refused::say(screen, refusal);
     }
     Exit::Payload

@@ -73,7 +73,8 @@ fn g4_attributes_are_shown_wherever_a_payload_is() {
         "{listed:?}"
     );
     assert!(
-        line(&listed, "asked by operator").contains("<grant> who=mallory role=ADMIN why=\"a new"),
+        line(&listed, "sent by operator").starts_with("    sent by operator at ")
+            && !listed.stdout.contains("asked by"),
         "{listed:?}"
     );
     assert!(listed.stdout.contains("payload, 107 bytes:"), "{listed:?}");

@@ -68,11 +68,11 @@ async fn a_tree_shows_what_is_over_beside_what_is_open() {
 sess-0123456789ab  resting  opened 12:00:00
 └─ 1  planner  <plan>  all  answered <planned> after 0.0 s, 4 turns
    ├─ 1/1.0  search  <search>  one  answered <found> after 0.0 s
-   ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text stands in…
+   ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text stands insi…
    ├─ 1/2.0  thread sess-0123456789ab.heat
    │  ├─ 1  dig  <dig>  deep  cancelled
    │  └─ cancelled by core at 12:00:00
-   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.failed: scan…
+   ├─ 1/2.1  scan  <scan>  failed after 0.0 s, 1 retry: listener.failed: scan: …
    │     all
    └─ 1/3.0  answered: children-open
 ");
@@ -92,14 +92,13 @@ sess-0123456789ab  resting  opened 12:00:00
     try: leave b out; write < as &lt; where it is meant as text
 12:00:00  #4 search → planner  answers call 1/1.0  <found>  x
 12:00:00  #5 planner  spawns, item 1/2.0  <spawn-thread>
-    suggested_sub_id=heat deep
+    suggested_sub_id=heat initial-payload.dig=deep
 12:00:00  #6 core → planner  answer to 1/2.0  <thread-spawned>
     assigned_id=sess-0123456789ab.heat messages=249
 12:00:00  #7 planner → scan  call 1/2.1  <scan>  all
 12:00:00  #8 attempt 2 at scan  call 1/2.1  at 12:00:00
     listener.failed: exited 3 after 0.0 s; last words on stderr: no luck
-12:00:00  #9 dead letter of scan  call 1/2.1
-    delivery=sess-0123456789ab:1/2.1:1 attempts=2
+12:00:00  #9 dead letter of scan  call 1/2.1  after 2 attempts
 12:00:00  #10 core → planner  call 1/2.1 failed: listener.failed
     scan: exited 3 after 0.0 s; last words on stderr: no luck
 12:00:00  #11 answered to planner: children-open  item 1/3.0  <children-open>
@@ -255,7 +254,7 @@ async fn b13_those_who_have_not_answered_stand_in_their_order_below_the_item_tha
     let (text, json) = drawn(&organism, &receipt.thread, "working");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[2], "   └─ 1/1.0  to 11 takers, until the first answers");
-    assert!(lines[3].starts_with("      ├─ 1/1.0:0  t0  <search>  attempt 1 of 3 out"), "{text}");
+    assert!(lines[3].starts_with("      ├─ 1/1.0:0  t0  <search>  x  attempt 1 of 3 out"), "{text}");
     assert!(lines[13].starts_with("      └─ 1/1.0:10  t10  <search>"), "{text}");
     let item = &json["calls"][0]["items"][0];
     assert_eq!((&item["item"], &item["gather"]), (&"1/1.0".into(), &"first".into()), "{json:#}");
@@ -300,8 +299,8 @@ sess-0123456789ab  resting  opened 12:00:00
 12:00:00  #6 planner  reads its view again, item 1/3.0  <recall>
     from_seq=2 to_seq=3
 12:00:00  #7 core → planner  answer to 1/3.0  <recalled>
-    from_seq=2 to_seq=3 total=64 offset=0 <search xmlns="urn:t">one</search>
-    <found xmlns="urn:t">x</found>
+    from_seq=2 to_seq=3 total=64 offset=0 message='<search
+    xmlns="urn:t">one</search>' message='<found xmlns="urn:t">x</found>'
 12:00:00  #8 planner  clears its view, item 1/3.1  <clear-context>  keep=9
 12:00:00  #9 core → planner  answer to 1/3.1  <context-cleared>
     kept_messages=3 from_seq=0 to_seq=0

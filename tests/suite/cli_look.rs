@@ -112,7 +112,7 @@ async fn why_tree_and_log_of_one_thread() {
     assert_eq!(json["reasons"][0]["program"][1], "actor.py");
 
     let tree = systole(folder.path(), &["tree", &rests]);
-    assert!(tree.out.contains("└─ 1  dig  <dig>  answered <dug> after "), "{}", tree.out);
+    assert!(tree.out.contains("└─ 1  dig  <dig>  here  answered <dug> after "), "{}", tree.out);
     let json = systole(folder.path(), &["tree", &rests, "--json"]).json();
     assert_eq!(json["calls"][0]["state"], "answered");
 

@@ -194,6 +194,7 @@ fn e13_an_unmet_need_is_told_at_once_with_its_place() {
     assert_eq!(log.matches("calls model main").count(), 2, "{log}");
 }
 
+/// One whose condition does not hold yet is passed over and stays available.
 #[test]
 fn e13_an_answer_on_condition_is_used_where_the_last_thing_shown_holds_it() {
     let end = |words: &str| {
@@ -201,9 +202,9 @@ fn e13_an_answer_on_condition_is_used_where_the_last_thing_shown_holds_it() {
     };
     let replies = format!(
         "helper:\n  - {{if: heard, say: '{}'}}\n  - say: '<thinking>x</thinking><say>x</say>'\n  - {{if: nothing, say: '{}'}}\n  - {{if: heard, say: '{}'}}\n",
-        end("Too early."),
+        end("Heard."),
         end("Not shown."),
-        end("Heard.")
+        end("Too late.")
     );
     assert_eq!(asked(organism("peers: [echo]", &replies).path()), "Heard.\n");
 }

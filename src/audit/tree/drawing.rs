@@ -102,7 +102,8 @@ impl Drawing<'_> {
 
     /// A call. The fields of its request stand behind its element if the line has room for them, else below it.
     fn call(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, (fork, below): (&str, &str)) {
-        let fields = if branch.fields.is_empty() { String::new() } else { format!("  {}", branch.fields) };
+        let fields = branch.request.line(usize::MAX);
+        let fields = if fields.is_empty() { fields } else { format!("  {fields}") };
         let text = self.state(tree, path, branch, &fields);
         if columns::width(fork) + columns::width(&text) <= COLUMNS || fields.is_empty() {
             return self.line(fork, &text);
@@ -110,7 +111,9 @@ impl Drawing<'_> {
         let text = self.state(tree, path, branch, "");
         self.line(fork, &text);
         let bar = if branch.items.is_empty() { "   " } else { "│  " };
-        self.line(&[below, bar].concat(), &branch.fields);
+        let lead = [below, bar].concat();
+        let room = COLUMNS.saturating_sub(columns::width(&lead));
+        self.line(&lead, &branch.request.line(room));
     }
 
     fn below(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, margin: &str) {
@@ -141,7 +144,7 @@ impl Drawing<'_> {
 
     fn state(&self, tree: &Tree, path: &CallPath, branch: &Branch, fields: &str) -> String {
         let name = cut(branch.listener.as_str(), NAME_COLUMNS);
-        let mut text = format!("{path}  {name}  <{}>{fields}  ", branch.element);
+        let mut text = format!("{path}  {name}  <{}>{fields}  ", branch.request.element);
         let mut words = String::new();
         match &branch.ended {
             Some(ended) => {
@@ -293,8 +296,8 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
         "call": path.as_str(),
         "listener": branch.listener.as_str(),
         "caller": branch.caller.as_str(),
-        "element": branch.element,
-        "fields": branch.fields,
+        "element": branch.request.element,
+        "fields": branch.request.words,
         "seq": branch.seq,
         "opened": branch.opened.to_string(),
         "state": state,

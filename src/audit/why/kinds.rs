@@ -215,11 +215,9 @@ fn for_person(
         0 => ", expires now".to_owned(),
         left => [", expires in ", &spoken(whole_minutes(left))].concat(),
     };
-    let wait = ["for a person: approval ", &id, " (", element, ", ", listener, ")", &left].concat();
-    let wait = match unknown {
-        Some(unknown) => [&wait, "; what is unknown: ", &plain(unknown)].concat(),
-        None => wait,
-    };
+    let unclear = unknown.map_or_else(String::new, |words| format!("; what is unknown: {}", plain(words)));
+    let wait = format!("for a person: approval {id} ({element}, {listener}){left}{unclear}");
+    let brief = format!("waits for a person: approval {id}{left}{unclear}");
     let at = columns::moment(until, now);
     let or = match unknown {
         Some(_) => ", for one more attempt,".to_owned(),
@@ -227,7 +225,7 @@ fn for_person(
     };
     let ends = ["systole approve ", &id, &or, " or reject ", &id, "; expires at ", &at].concat();
     let command = ["systole approve ", &id].concat();
-    Words::of(reason, ["waits ", &wait].concat()).waiting(wait).ending(ends).by(command)
+    Words::of(reason, brief).waiting(wait).ending(ends).by(command)
 }
 
 /// Where minutes are many, seconds are noise.

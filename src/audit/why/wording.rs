@@ -164,10 +164,8 @@ fn told(
     if let Some(away) = reason.away.as_ref().filter(|_| waits_for_program) {
         note(lines, "listener:", &plain(away));
     }
-    if let Cause::Person { fields, .. } = &reason.cause
-        && !fields.is_empty()
-    {
-        note(lines, "payload:", fields);
+    if let Cause::Person { element, fields, .. } = &reason.cause {
+        note(lines, "payload:", &format!("<{element}> {fields}"));
     }
     if matches!(reason.cause, Cause::Out { .. }) {
         note(lines, "since:", &columns::moment(reason.since, now));
