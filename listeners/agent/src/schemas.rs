@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn e12_agents_that_share_schemas_read_each_of_them_once() {
-        let text = b"<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:a\"><xs:element name=\"a\"/></xs:schema>";
+        let text = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://example.org/a/v1" elementFormDefault="qualified"><xs:element name="a" type="xs:string"/></xs:schema>"#;
         let schemas = Schemas::from(vec![Schema { name: "a.xsd".to_owned(), text: Arc::from(*text) }]);
         let other = schemas.clone();
         let models = (schemas.model(0), other.model(0));
