@@ -51,7 +51,7 @@ pub struct Unreadable {
 
 impl Contracts {
     pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
-        let shelf = Shelf::new(agent);
+        let shelf = Shelf { agent };
         let judged = shelf.all(&agent.accepts)?;
         let mut contracts = Self { actions: Vec::new(), finals: shelf.all(&agent.returns)?, judged };
         for peer in &agent.peers {
@@ -126,17 +126,12 @@ impl Known {
     }
 }
 
-/// The schemas of an agent, each read once and only when it is wanted.
+/// The schemas of an agent, each read when it is first needed.
 struct Shelf<'a> {
     agent: &'a Agent,
-    read: std::cell::RefCell<Vec<Option<Arc<Model>>>>,
 }
 
-impl<'a> Shelf<'a> {
-    fn new(agent: &'a Agent) -> Self {
-        Self { agent, read: vec![None; agent.schemas.len()].into() }
-    }
-
+impl Shelf<'_> {
     fn all(&self, contracts: &[Contract]) -> Result<Vec<Known>, Unreadable> {
         contracts.iter().map(|contract| self.known(contract)).collect()
     }
@@ -146,23 +141,9 @@ impl<'a> Shelf<'a> {
     }
 
     fn model(&self, at: usize) -> Result<Arc<Model>, Unreadable> {
-        if let Some(Some(model)) = self.read.borrow().get(at) {
-            return Ok(model.clone());
-        }
-        let unreadable = |name: &str, words: String| Unreadable { name: name.to_owned(), words };
-        let Some(schema) = self.agent.schemas.get(at) else {
-            return Err(unreadable(&at.to_string(), "there is none of this number".to_owned()));
-        };
-        let others: Vec<(&str, &[u8])> =
-            self.agent.schemas.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
-        let model = Model::read_among(&schema.text, &others).map_err(|unfit| {
-            let words = unfit.first().map_or_else(String::new, |first| first.message.clone());
-            unreadable(&schema.name, words)
-        })?;
-        let model = Arc::new(model);
-        if let Some(place) = self.read.borrow_mut().get_mut(at) {
-            *place = Some(model.clone());
-        }
-        Ok(model)
+        let schemas = &self.agent.schemas;
+        let name = || schemas.get(at).map_or_else(|| at.to_string(), |schema| schema.name.clone());
+        let read = schemas.model(at).unwrap_or_else(|| Err("no schema has this number".to_owned()));
+        read.map_err(|words| Unreadable { name: name(), words })
     }
 }

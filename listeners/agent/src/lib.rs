@@ -16,6 +16,7 @@ mod memory;
 pub mod model;
 mod primitives;
 mod prompt;
+mod schemas;
 mod show;
 pub mod spec;
 mod tokens;

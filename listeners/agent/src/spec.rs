@@ -7,6 +7,8 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::money::Money;
 
+pub use crate::schemas::{Schema, Schemas};
+
 /// An agent.
 #[derive(Clone, Debug)]
 pub struct Agent {
@@ -45,7 +47,7 @@ pub struct Agent {
     /// Whom it may address, with what each takes and gives.
     pub peers: Vec<Peer>,
     /// The schemas that the contracts stand in; imports are resolved among them.
-    pub schemas: Arc<[Schema]>,
+    pub schemas: Schemas,
 }
 
 /// A section of a prompt.
@@ -79,15 +81,6 @@ pub struct Contract {
     pub element: QName,
     /// The place of its schema among the agent's.
     pub schema: usize,
-}
-
-/// A schema.
-#[derive(Clone, Debug)]
-pub struct Schema {
-    /// Its name, for people.
-    pub name: String,
-    /// The XSD.
-    pub text: Arc<[u8]>,
 }
 
 /// How an agent writes what it does.

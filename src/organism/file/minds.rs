@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use systole_agent::model::script::Script;
-use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, ToolChoice};
+use systole_agent::spec::{Agent, Contract, Model, Output, Peer, Provider, Schema, Schemas, ToolChoice};
 use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
 
@@ -48,7 +48,7 @@ pub(super) fn resolve(
     let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
     let collected = composed.collected.schemas.iter();
     // In the order of the composition, so that its numbers hold; introspection stands behind.
-    let schemas: Arc<[Schema]> = collected
+    let schemas: Schemas = collected
         .map(|one| schema(&one.name, Arc::clone(&one.text)))
         .chain([schema("meta.xsd", META_XSD.into())])
         .collect();
@@ -230,7 +230,7 @@ struct Found<'d> {
     mind: &'d Mind,
     declared: &'d Declared,
     composed: &'d Composed,
-    schemas: &'d Arc<[Schema]>,
+    schemas: &'d Schemas,
 }
 
 impl Found<'_> {
@@ -269,7 +269,7 @@ impl Found<'_> {
             accepts: contracts(&own.accepts),
             returns: contracts(&own.returns),
             peers: peers.collect(),
-            schemas: Arc::clone(self.schemas),
+            schemas: self.schemas.clone(),
         })
     }
 

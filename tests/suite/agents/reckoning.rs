@@ -160,7 +160,8 @@ fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
     for (prompt, starts) in &began {
         let requests = asked.get(prompt).map_or(&[][..], Vec::as_slice);
         let results = starts.iter().filter(|start| start.result.is_some()).count();
-        let words = format!("{requests:?} of {} starts with {results} results: {prompt}", starts.len());
+        let ends: Vec<_> = starts.iter().map(|start| (start.life, &start.result)).collect();
+        let words = format!("requests {requests:?}, {results} results: {prompt}, lives and ends {ends:?}");
         assert!(results <= requests.len() && requests.len() <= starts.len(), "{words}");
         assert!(results <= 1, "what was bought is not bought again: {words}");
         // One by one in time: when a life was over, no request had come without a start that was on disk by then.

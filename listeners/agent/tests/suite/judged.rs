@@ -1,7 +1,5 @@
 //! Results that a schema has judged are shown with their markup, and nothing in a value of theirs is more than text.
 
-use std::sync::Arc;
-
 use systole_agent::spec::{Agent, Contract, Dialect, Schema};
 use systole_kit::{Payload, QName, writer::Writer};
 
@@ -30,7 +28,7 @@ fn agent() -> Agent {
     let mut agent = helper(Dialect::Xml);
     let mut schemas = agent.schemas.to_vec();
     schemas.push(Schema { name: "hits.xsd".to_owned(), text: XSD.as_bytes().into() });
-    agent.schemas = Arc::from(schemas);
+    agent.schemas = schemas.into();
     agent.peers[0].returns.push(Contract { element: QName::new(HITS, "hits"), schema: 2 });
     agent.prompt.push(section("my_notes", &["Read them."], false));
     agent

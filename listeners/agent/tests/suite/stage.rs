@@ -63,7 +63,7 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
             returns: vec![search("found")],
             needs_approval: false,
         }],
-        schemas: Arc::from(vec![schema("talk.xsd", TALK), schema("search.xsd", SEARCH.as_bytes())]),
+        schemas: spec::Schemas::from(vec![schema("talk.xsd", TALK), schema("search.xsd", SEARCH.as_bytes())]),
     }
 }
 

@@ -1,0 +1,77 @@
+//! The schemas of an organism that its agents share. Each schema is read once, however many agents use it.
+//!
+//! Schema texts go in, models come out. It judges no payload.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use systole_kit::schema::Model;
+
+/// A schema.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Its name, for people.
+    pub name: String,
+    /// The XSD.
+    pub text: Arc<[u8]>,
+}
+
+/// Schemas in a fixed order. A copy shares what was read before.
+#[derive(Clone, Debug)]
+pub struct Schemas {
+    texts: Arc<[Schema]>,
+    read: Arc<[OnceLock<Result<Arc<Model>, String>>]>,
+}
+
+impl Schemas {
+    /// The model of a schema by its number. Imports are resolved among all schemas.
+    pub(crate) fn model(&self, at: usize) -> Option<Result<Arc<Model>, String>> {
+        let (schema, read) = (self.texts.get(at)?, self.read.get(at)?);
+        Some(read.get_or_init(|| self.read(schema)).clone())
+    }
+
+    fn read(&self, schema: &Schema) -> Result<Arc<Model>, String> {
+        let others: Vec<(&str, &[u8])> = self.texts.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
+        let first = |unfit: Vec<systole_kit::schema::Unfit>| {
+            unfit.into_iter().next().map_or_else(String::new, |first| first.message)
+        };
+        Model::read_among(&schema.text, &others).map(Arc::new).map_err(first)
+    }
+}
+
+impl From<Vec<Schema>> for Schemas {
+    fn from(texts: Vec<Schema>) -> Self {
+        let read = texts.iter().map(|_| OnceLock::new()).collect();
+        Self { texts: texts.into(), read }
+    }
+}
+
+impl FromIterator<Schema> for Schemas {
+    fn from_iter<I: IntoIterator<Item = Schema>>(texts: I) -> Self {
+        texts.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl Deref for Schemas {
+    type Target = [Schema];
+
+    fn deref(&self) -> &[Schema] {
+        &self.texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Schema, Schemas};
+
+    #[test]
+    fn e12_agents_that_share_schemas_read_each_of_them_once() {
+        let text = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://example.org/a/v1" elementFormDefault="qualified"><xs:element name="a" type="xs:string"/></xs:schema>"#;
+        let schemas = Schemas::from(vec![Schema { name: "a.xsd".to_owned(), text: Arc::from(*text) }]);
+        let other = schemas.clone();
+        let models = (schemas.model(0), other.model(0));
+        let (Some(Ok(one)), Some(Ok(same))) = &models else { panic!("{models:?}") };
+        assert!(Arc::ptr_eq(one, same));
+        assert!(schemas.model(1).is_none());
+    }
+}
