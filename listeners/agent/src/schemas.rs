@@ -16,21 +16,24 @@ pub struct Schema {
     pub text: Arc<[u8]>,
 }
 
+/// The model of a schema, or why there is none.
+type Reading = Result<Arc<Model>, String>;
+
 /// Schemas in a fixed order. A copy shares what was read before.
 #[derive(Clone, Debug)]
 pub struct Schemas {
     texts: Arc<[Schema]>,
-    read: Arc<[OnceLock<Result<Arc<Model>, String>>]>,
+    models: Arc<[OnceLock<Reading>]>,
 }
 
 impl Schemas {
     /// The model of a schema by its number. Imports are resolved among all schemas.
-    pub(crate) fn model(&self, at: usize) -> Option<Result<Arc<Model>, String>> {
-        let (schema, read) = (self.texts.get(at)?, self.read.get(at)?);
-        Some(read.get_or_init(|| self.read(schema)).clone())
+    pub(crate) fn model(&self, at: usize) -> Option<Reading> {
+        let (schema, model) = (self.texts.get(at)?, self.models.get(at)?);
+        Some(model.get_or_init(|| self.read(schema)).clone())
     }
 
-    fn read(&self, schema: &Schema) -> Result<Arc<Model>, String> {
+    fn read(&self, schema: &Schema) -> Reading {
         let others: Vec<(&str, &[u8])> = self.texts.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
         let first = |unfit: Vec<systole_kit::schema::Unfit>| {
             unfit.into_iter().next().map_or_else(String::new, |first| first.message)
@@ -41,8 +44,8 @@ impl Schemas {
 
 impl From<Vec<Schema>> for Schemas {
     fn from(texts: Vec<Schema>) -> Self {
-        let read = texts.iter().map(|_| OnceLock::new()).collect();
-        Self { texts: texts.into(), read }
+        let models = texts.iter().map(|_| OnceLock::new()).collect();
+        Self { texts: texts.into(), models }
     }
 }
 
@@ -69,9 +72,9 @@ mod tests {
         let text = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://example.org/a/v1" elementFormDefault="qualified"><xs:element name="a" type="xs:string"/></xs:schema>"#;
         let schemas = Schemas::from(vec![Schema { name: "a.xsd".to_owned(), text: Arc::from(*text) }]);
         let other = schemas.clone();
-        let models = (schemas.model(0), other.model(0));
-        let (Some(Ok(one)), Some(Ok(same))) = &models else { panic!("{models:?}") };
-        assert!(Arc::ptr_eq(one, same));
+        let one = schemas.model(0).expect("there is a schema").expect("the schema is right");
+        let same = other.model(0).expect("there is a schema").expect("the schema is right");
+        assert!(Arc::ptr_eq(&one, &same));
         assert!(schemas.model(1).is_none());
     }
 }
