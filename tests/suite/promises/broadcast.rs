@@ -75,7 +75,7 @@ async fn b13_all_begin_before_the_first_ends_and_are_shown_in_order_of_the_file(
     let folder = house.close().await;
     let tree = shown(folder.path(), &["tree", "@last"]);
     assert!(tree.contains("1/1.0  to 2 takers, until all have answered"), "{tree}");
-    assert!(tree.contains("1/1.0:1  south  <say>  answered <said>"), "{tree}");
+    assert!(tree.contains("1/1.0:1  south  <say>  text=\"which way\"  answered <said>"), "{tree}");
     let log = shown(folder.path(), &["log", "@last"]);
     assert!(log.contains("boss → north  to all, call 1/1.0:0  <say>"), "{log}");
 }
@@ -128,6 +128,6 @@ async fn b13_why_tells_of_each_that_has_not_answered() {
     let why = shown(house.folder.path(), &["why", "@last"]);
     assert!(why.contains("south") && !why.contains("north"), "{why}");
     let tree = shown(house.folder.path(), &["tree", "@last"]);
-    assert!(tree.contains("1/1.0:0  north  <say>  answered"), "{tree}");
+    assert!(tree.contains("1/1.0:0  north  <say>  text=\"which way\"  answered"), "{tree}");
     house.close().await;
 }

@@ -104,7 +104,7 @@ fn resuming_one_is_honest(at: &Path) {
         &systole(at, &["tree", "@last"]),
         &["with everything by operator: moving house; systole resume --all"],
     );
-    says(&systole(at, &["ps"]), &["paused", "with everything by operator: moving house; answered"]);
+    says(&systole(at, &["ps"]), &["paused", "with everything by operator: moving hous…"]);
 }
 
 #[test]
