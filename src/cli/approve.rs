@@ -87,7 +87,7 @@ pub(super) struct Amend {
 /// The bytes that the word is bound to.
 #[derive(Args, Debug)]
 struct Bound {
-    /// The SHA-256 of the payload that was looked at, or its first 8 digits or more: no other is decided on
+    /// SHA-256 of the payload that you saw, or its first 8 digits or more
     #[arg(long, value_name = "HASH", value_parser = hash)]
     hash: Option<String>,
 }
