@@ -153,7 +153,7 @@ impl Waiting {
             left => format!("expires in {}", spoken(left)),
         };
         let Waiting { listener, caller, thread, .. } = self;
-        let head = format!("  ({}, {listener}), {left} for {caller} in {thread}", self.element);
+        let head = format!("  ({}, {listener}) from {caller} in {thread}, {left}", self.element);
         let mut lines = wrapped(&self.id.to_string(), 4, &head);
         if let Some(unknown) = &self.unknown {
             lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));

@@ -55,9 +55,13 @@ pub fn of_everything(reader: &dyn LogReader, find: Find<'_>) -> Result<Option<Pa
     find(&ThreadId::sys())?.map_or(Ok(None), |sys| own(reader, &sys))
 }
 
-/// The pause that still holds a thread, as the log alone has it.
-pub fn in_log(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
-    holding(reader, &|id| wake::wake(reader, id), thread)
+/// The pause that holds a thread besides its own: that of a thread above it, or of everything. The log alone is read.
+pub fn above(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
+    let find: Find<'_> = &|id| wake::wake(reader, id);
+    match thread.parent() {
+        Some(parent) => holding(reader, find, &parent),
+        None => of_everything(reader, find),
+    }
 }
 
 /// A thread's own pause.

@@ -235,6 +235,7 @@ fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
         return Why::Turn { call, number, after };
     }
     let is_item = turn::said_in(cause).is_some();
+    let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
     match (h.kind, h.code) {
         (Kind::Message, Some(Mark::Role(Role::Begin))) => Why::Spawned,
         (Kind::Message, Some(Mark::Role(Role::Inbox))) if h.thread != cause.header.thread => Why::Ended,
@@ -244,7 +245,7 @@ fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
         (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens))) => Why::Timer,
         (Kind::Approval, Some(Mark::Approving(Approving::Requested))) => Why::Person,
         (Kind::Approval, _) => Why::Person,
-        (Kind::Message, Some(Mark::Role(Role::Tell))) => Why::Person,
+        (Kind::Message, Some(Mark::Role(Role::Tell))) if !is_top => Why::Person,
         (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => Why::Steered,
         _ => Why::Core,
     }

@@ -99,8 +99,8 @@ impl Which {
         let exit = match organism.front().pause(by, thread.clone(), halts, note).await {
             Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
             Some(Reply::Done | Reply::Receipt(..)) => {
-                let held = thread.as_ref().filter(|_| !halts);
-                let held = held.and_then(|id| pauses::in_log(&**organism.reader(), id).ok().flatten());
+                let held = thread.as_ref();
+                let held = held.and_then(|id| pauses::above(&**organism.reader(), id).ok().flatten());
                 let held = held.map(Held::from);
                 done(screen, &Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
             }
@@ -118,10 +118,15 @@ fn done(screen: Screen, steered: &Steered) -> Exit {
     }
     let what = steered.thread.as_deref().unwrap_or("everything");
     match (steered.paused, &steered.thread) {
-        (true, Some(id)) => {
-            screen
-                .say([what, " is paused, with all below it; systole resume ", id, " lets it go on"].concat());
-        }
+        (true, Some(id)) => match &steered.held {
+            Some(held) => {
+                screen.say(format!("{id} is paused, with all below it, and {}", because(held)));
+                screen.say(format!("  try: systole resume {id}, then systole resume {}", which(held)));
+            }
+            None => {
+                screen.say(format!("{id} is paused, with all below it; systole resume {id} lets it go on"));
+            }
+        },
         (true, None) => screen.say("everything is paused; systole resume --all lets it go on"),
         (false, Some(_)) => match &steered.held {
             Some(held) => still_held(screen, what, held),
@@ -134,12 +139,20 @@ fn done(screen: Screen, steered: &Steered) -> Exit {
 
 /// Says that a thread does not go on though its own pause has ended.
 fn still_held(screen: Screen, thread: &str, held: &Held) {
+    screen.say(format!("{thread} does not go on: {}", because(held)));
+    screen.say(format!("  try: systole resume {}", which(held)));
+}
+
+/// Who still pauses what, since when and what for.
+fn because(held: &Held) -> String {
     let whose = held.thread.as_ref().map_or("everything".to_owned(), |above| format!("{above}, above it,"));
     let note = held.note.as_deref().map_or_else(String::new, |note| format!(": {}", plain(note)));
-    let (by, since) = (plain(&held.by), &held.since);
-    screen.say(format!("{thread} does not go on: {whose} is still paused by {by} since {since}{note}"));
-    let which = held.thread.as_deref().unwrap_or("--all");
-    screen.say(format!("  try: systole resume {which}"));
+    format!("{whose} is still paused by {} since {}{note}", plain(&held.by), held.since)
+}
+
+/// What `resume` is to be given for it.
+fn which(held: &Held) -> &str {
+    held.thread.as_deref().unwrap_or("--all")
 }
 
 fn not_done(screen: Screen, refusal: &Refusal) -> Exit {

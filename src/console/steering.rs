@@ -122,10 +122,10 @@ pub(super) async fn resume_all(
     steer(&desk, by, None, false, query).await
 }
 
-/// What holds a thread whose own pause has ended. If the log cannot be read, nothing is said of that.
+/// What holds a thread besides its own pause. If the log cannot be read, nothing is said of that.
 async fn held(desk: &Desk, thread: ThreadId) -> Option<told::Held> {
     let reader = desk.front.reader().clone();
-    let looked = tokio::task::spawn_blocking(move || pauses::in_log(&*reader, &thread)).await;
+    let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;
     looked.ok()?.ok()?.map(told::Held::from)
 }
 
@@ -143,8 +143,8 @@ async fn steer(desk: &Desk, by: Name, thread: Option<&str>, halts: bool, query: 
     match desk.front.pause(by, thread.clone(), halts, note).await {
         Some(Reply::Done | Reply::Receipt(..)) => {
             let held = match &thread {
-                Some(id) if !halts => held(desk, id.clone()).await,
-                _ => None,
+                Some(id) => held(desk, id.clone()).await,
+                None => None,
             };
             Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
                 .into_response()

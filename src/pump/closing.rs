@@ -1,19 +1,19 @@
 //! Closing calls and ending threads. A call closes in one commit with everything below it: its open
-//! nested calls, its running children and its timers first, then the record that is its outcome, then,
-//! if it was a child's one top call, the news for the parent.
+//! nested calls, its running children and its timers first, then, if a timer opened it, the news for those that get
+//! its outcome, then the record that is its outcome, then, if it was a child's one top call, the news for the parent.
 
 use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::gathering;
 use super::purse;
-use super::state::{CHILD, Life};
+use super::state::{CHILD, Life, OpenedBy};
 use super::timers;
 use crate::rules::core_payload;
 use crate::words::codes::Code;
 use crate::words::ids::{CallPath, Name, ThreadId};
 use crate::words::ports::CallBack;
-use crate::words::record::{Kind, Mark};
+use crate::words::record::{Kind, Mark, Role};
 use crate::words::refusal::Refusal;
 
 /// How a child's call ended, as its parent reads it.
@@ -48,10 +48,33 @@ pub(super) fn close(d: &mut Draft<'_>, thread: &ThreadId, path: &CallPath, outco
     cancel_below(d, thread, path, &by);
     gathering::settles(d, thread, path, &fact);
     let body = fact.body.clone();
+    let payload = (outcome != Outcome::Handled).then_some(&*body);
+    tell_of_timer(d, thread, path, outcome, payload);
     d.record(thread, fact);
     if path.depth() == 0 && thread.parent().is_some() {
-        let payload = (outcome != Outcome::Handled).then_some(&*body);
         tell_parent(d, thread, outcome, payload);
+    }
+}
+
+/// Queues news for the listeners that get the outcome of a call that a timer opened: one top call for each. They are
+/// recorded just before the call closes, while its purse is there to pay for them.
+fn tell_of_timer(
+    d: &mut Draft<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    outcome: Outcome,
+    payload: Option<&[u8]>,
+) {
+    let Some(call) = d.call(thread, path) else { return };
+    let OpenedBy::Timer(fired) = &call.opened_by else { return };
+    let (config, cause, listener) = (call.config, call.ready_cause, call.listener.clone());
+    let Some(tell) = d.listener(config, &listener).map(|l| &l.timer_tell) else { return };
+    let timer = (&fired.id, &*fired.note);
+    let body = core_payload::timer_finished(timer, (thread, path, &listener), outcome.as_str(), payload);
+    for to in tell {
+        let next = CallPath::top(d.thread(thread).map_or(0, |thread| thread.top_calls) + 1);
+        let news = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone()).to(to).on(&next);
+        d.record(thread, news.because(cause).under(config));
     }
 }
 
@@ -169,10 +192,8 @@ fn tell_parent(d: &mut Draft<'_>, child: &ThreadId, outcome: Outcome, payload: O
     let used = purse::used(d, child, CHILD);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
-    let mut fact = Fact::core(Kind::Message, Mark::Role(crate::words::record::Role::Inbox), body)
-        .to(&listener)
-        .on(&path)
-        .under(config);
+    let mut fact =
+        Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).to(&listener).on(&path).under(config);
     fact.cause = cause;
     d.record(&parent, fact);
     awaiting::arrived(d, &parent, &path);

@@ -9,8 +9,8 @@ mod timers;
 use std::collections::BTreeMap;
 
 use super::state::{
-    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, Opener, Purse, RecentKey, Sort, State,
-    Steps, Thread, Wish, WrapUp,
+    Answer, Approval, Arrival, Awaited, Call, Child, Item, Journal, OpenedBy, Opener, Purse, RecentKey, Sort,
+    State, Steps, Thread, Wish, WrapUp,
 };
 use crate::rules::loops::Rounds;
 use crate::rules::{approval_payload, budget_payload, core_payload, labels, primitive, todo, view_payload};
@@ -73,13 +73,14 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
             remember_key(thread, record);
             let held = !thread.calls.is_empty();
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
-            open(thread, h, h.call.clone(), held, number);
+            open(thread, h, h.call.clone(), OpenedBy::Request, held, number);
             let runs = (role == Role::Request && !held).then_some(h.time);
             thread.purses.insert(number, Purse::new(h.config, runs));
         }
         Role::Call => {
             settle(thread, h, Answer::Open);
-            open(thread, h, item_path(h), false, purse_of(thread, h.call.as_ref()));
+            let purse = purse_of(thread, h.call.as_ref());
+            open(thread, h, item_path(h), OpenedBy::Request, false, purse);
             if let Some(caller) = &h.call {
                 thread.charge(caller, Use::CALL);
             }
@@ -111,12 +112,24 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
         }
         Role::Inbox => inbox(thread, record),
         Role::WrapUp => wrap_up(thread, record),
-        Role::Tell => {
-            let above = h.call.as_ref().and_then(CallPath::caller).map(|(path, ..)| path);
-            open(thread, h, h.call.clone(), false, purse_of(thread, above.as_ref()));
-        }
+        Role::Tell => tell(thread, record),
         Role::Told => {}
     }
+}
+
+/// News for a listener. A request for approval is told below the call that waits. The outcome of a call that a timer
+/// opened is told in a top call of its own, and the purse of that call pays for it.
+fn tell(thread: &mut Thread, record: &Record) {
+    let h = &record.header;
+    let (about, held) = match h.call.as_ref().and_then(CallPath::caller) {
+        Some((above, ..)) => (Some(above), false),
+        None => {
+            thread.top_calls += 1;
+            (core_payload::finished_timer(&record.body), !thread.calls.is_empty())
+        }
+    };
+    let purse = purse_of(thread, about.as_ref());
+    open(thread, h, h.call.clone(), OpenedBy::Tell, held, purse);
 }
 
 /// A call waits for a person, or no longer does. One that was turned down waits until its outcome.
@@ -170,11 +183,19 @@ fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
     call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.purse)
 }
 
-fn open(thread: &mut Thread, h: &Header, path: Option<CallPath>, held: bool, purse: u32) {
+fn open(
+    thread: &mut Thread,
+    h: &Header,
+    path: Option<CallPath>,
+    opened_by: OpenedBy,
+    held: bool,
+    purse: u32,
+) {
     let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
     let call = Call {
         listener,
         caller: h.from.clone(),
+        opened_by,
         config: h.config,
         purse,
         wrap_up: None,

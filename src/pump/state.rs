@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::purse::{CHILD, Purse, WrapUp, used_under};
-pub use self::timer::{Firing, Timer};
+pub use self::timer::{Fired, Firing, Timer};
 use super::buckets::Buckets;
 use super::replies::Replies;
 use super::wall::Running;
@@ -154,6 +154,8 @@ pub struct Call {
     pub listener: Name,
     /// To whom its outcome goes: a listener, or the client of a top call.
     pub caller: Name,
+    /// What opened it.
+    pub opened_by: OpenedBy,
     /// The configuration it began with.
     pub config: Digest,
     /// Which purse of its thread pays for it.
@@ -200,6 +202,17 @@ pub struct Call {
     pub todos: BTreeMap<Digest, Steps>,
     /// The last message of its view that it has cleared, with all before it but its request; 0 for none.
     pub cleared: u64,
+}
+
+/// What opened a call.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum OpenedBy {
+    /// A request, whose sender waits for the outcome.
+    Request,
+    /// A timer that fired while its thread was at rest.
+    Timer(Fired),
+    /// News for its listener. Nobody waits for the outcome.
+    Tell,
 }
 
 /// How many steps there are.
@@ -413,7 +426,7 @@ impl Life {
 
 /// The version of a row's encoding and of what is folded into it. Rows of another are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 14;
+const ROW_VERSION: u8 = 15;
 
 impl Thread {
     /// A thread before its first record.

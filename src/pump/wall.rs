@@ -13,7 +13,7 @@ use super::awaiting;
 use super::draft::{Draft, Fact};
 use super::event::Effect;
 use super::pausing::halted;
-use super::state::{Book, CHILD, Call, Purse, Stand, State, Thread};
+use super::state::{Book, CHILD, Call, OpenedBy, Purse, Stand, State, Thread};
 use super::{timers, wrapping};
 use crate::rules::budget_payload;
 use crate::words::budget::{Clocked, Exceeded, Measure};
@@ -144,9 +144,9 @@ fn wall_ms(book: &Book, config: Digest) -> Option<u64> {
 fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, purse: u32) -> bool {
     let Some(state) = of(thread) else { return false };
     let is_halted = halted(of, thread).is_some();
-    state.calls.iter().filter(|(_, call)| call.purse == purse).any(|(path, call)| {
-        // Nobody waits for a listener that was only told of a request for approval: turn 0.
-        let is_awaited = path.caller().is_none_or(|(_, turn, _)| turn > 0);
+    state.calls.values().filter(|call| call.purse == purse).any(|call| {
+        // Nobody waits for a listener that only gets news.
+        let is_awaited = call.opened_by != OpenedBy::Tell;
         let is_due = is_awaited && !is_halted && matches!(call.stand(), Stand::Ready { .. });
         is_due || call.running().any(|child| works(of, child, CHILD))
     })
@@ -182,7 +182,8 @@ fn is_single(d: &Draft<'_>, call: &Call) -> bool {
 
 fn top_calls(d: &Draft<'_>, thread: &ThreadId, purse: u32) -> Vec<CallPath> {
     let calls = d.thread(thread).into_iter().flat_map(|state| &state.calls);
-    let tops = calls.filter(|(path, call)| path.depth() == 0 && call.purse == purse);
+    let is_work = |call: &Call| call.purse == purse && call.opened_by != OpenedBy::Tell;
+    let tops = calls.filter(|(path, call)| path.depth() == 0 && is_work(call));
     tops.map(|(path, _)| path.clone()).collect()
 }
 

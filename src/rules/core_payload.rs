@@ -10,7 +10,7 @@ use systole_kit::{Limits, namespaces};
 
 use crate::words::budget::{Ceiling, Spent, Use};
 use crate::words::codes::Code;
-use crate::words::ids::{Digest, Name, ThreadId, TimerId};
+use crate::words::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use crate::words::ports::GivenUp;
 use crate::words::refusal::Refusal;
 use crate::words::time::Millis;
@@ -150,6 +150,26 @@ pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, note: &str) -> 
             .attr_if("missed", missed.as_deref())
             .attr_if("clock", is_set_back.then_some("set-back"))
             .text(note);
+    })
+}
+
+/// `<timer-finished>`: a call that a timer opened is over. It names the timer, its note, where the call was and who
+/// worked on it, and has the outcome with the payload that was the answer.
+pub fn timer_finished(
+    (id, note): (&TimerId, &str),
+    (thread, call, listener): (&ThreadId, &CallPath, &Name),
+    outcome: &str,
+    payload: Option<&[u8]>,
+) -> Body {
+    let payload = payload.and_then(|bytes| Payload::trusted(Arc::from(bytes)).ok());
+    written("timer-finished", |finished| {
+        let start = finished.attr("id", id.as_str()).attr("outcome", outcome).attr("note", note);
+        let start = start.attr("thread", thread.as_str()).attr("call", call.as_str());
+        let start = start.attr("listener", listener.as_str());
+        match payload {
+            Some(payload) => start.payload(&payload),
+            None => start.empty(),
+        }
     })
 }
 
@@ -326,6 +346,12 @@ pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
 pub fn read_timer_fired(body: &[u8]) -> Option<(TimerId, u64)> {
     let [id, missed] = attributes(body, "timer-fired", ["id", "missed"])?;
     Some((TimerId::parse(&id?).ok()?, missed.and_then(|n| n.parse().ok()).unwrap_or(0)))
+}
+
+/// The call that a `<timer-finished>` is about.
+pub fn finished_timer(body: &[u8]) -> Option<CallPath> {
+    let [call] = attributes(body, "timer-finished", ["call"])?;
+    CallPath::parse(&call?).ok()
 }
 
 /// The thread that a `<thread-cancelled>` names.

@@ -99,7 +99,7 @@ pub fn read_cancel_timer(body: &[u8]) -> Result<TimerId, Refusal> {
     timer_id(&id.unwrap_or_default())
 }
 
-/// The note in a `<set-timer>`.
+/// The note in a `<set-timer>` or a `<timer-fired>`.
 pub fn timer_note(body: &[u8]) -> String {
     core_payload::text(body).unwrap_or_default()
 }

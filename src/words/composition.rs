@@ -227,6 +227,8 @@ pub struct Listener {
     pub on_unknown: OnUnknown,
     /// When a person must approve what goes to it.
     pub approval: ApprovalRule,
+    /// Listeners that get the outcome of each call that one of its timers opens.
+    pub timer_tell: Vec<Name>,
     /// Whether messages from outside may go to it.
     pub entry: bool,
     /// Whose payloads are described to it.

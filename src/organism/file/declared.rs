@@ -84,6 +84,7 @@ pub(super) struct Party {
     pub(super) retry: Retry,
     pub(super) on_unknown: OnUnknown,
     pub(super) approval: Approval,
+    pub(super) timer_tell: Vec<At<String>>,
     pub(super) entry: bool,
     pub(super) describe: Describe,
     /// What makes it an agent; none for a listener.
@@ -320,6 +321,7 @@ impl Party {
             retry: Retry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
             on_unknown: OnUnknown::Retry,
             approval: Approval::default(),
+            timer_tell: Vec::new(),
             entry: false,
             describe: Describe::Peers,
             mind: None,
@@ -458,6 +460,13 @@ pub(super) fn delivery(desk: &mut Desk, own: &Fields<'_>, party: &mut Party) {
     }
     if let Some((node, path)) = own.get("approval") {
         party.approval = approval::read(desk, node, &[party.table(), ".approval"].concat(), &path);
+    }
+    if let Some((node, path)) = own.get("timers")
+        && let Some(section) = fields(desk, node, node.span, &[party.table(), ".timers"].concat(), &path)
+        && let Some((node, path)) = section.get("tell")
+    {
+        let found = value::texts(desk, node, &path).unwrap_or_default();
+        party.timer_tell = single(desk, found, &path);
     }
     if let Some((node, path)) = own.get("entry") {
         party.entry = value::flag(desk, node, &path).unwrap_or(false);

@@ -171,6 +171,12 @@ pub const KEYS: &[Key] = &[
         "[]",
         "listeners that are handed every `<approval-requested>`; whatever they answer, nobody waits for it",
     ).of(SET),
+    key("listeners.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
+    key(
+        "listeners.NAME.timers.tell",
+        "[]",
+        "listeners that get a `<timer-finished>` when a call that one of its timers opened is over, whether it succeeded or failed; their answers go nowhere",
+    ).of(SET),
     key("listeners.NAME.entry", "false", "whether messages from outside may go to it").of(Form::Flag),
     key(
         "listeners.NAME.describe",
@@ -274,6 +280,8 @@ pub const KEYS: &[Key] = &[
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(Form::Words(&["dangerous", "always"])),
     key("agents.NAME.approval.expires", "1h", "how long a person is waited for, 1s to 1d; also where `on_unknown` asks one").of(DURATION),
     key("agents.NAME.approval.tell", "[]", "listeners that are handed every `<approval-requested>`").of(SET),
+    key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
+    key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),
     key("agents.NAME.entry", "true", "whether messages from outside may go to it").of(Form::Flag),
     key("agents.NAME.describe", "peers", "whose payloads are described to it when it asks: `none`, `peers` or `all`").of(Form::Words(&["none", "peers", "all"])),
     key("budgets", "as its keys", "what one message from outside may use, with everything it brings about").of(MAP),

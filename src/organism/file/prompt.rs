@@ -4,6 +4,7 @@
 //! In come the node and later the declaration, out come sections and warnings. It never changes the text.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -137,9 +138,10 @@ pub(super) fn fetch(desk: &mut Desk, declared: &mut Declared, shelf: &dyn Shelf)
 
 /// Refuses sections that a model would take for something else, or that do not end where they seem to.
 pub(super) fn check(desk: &mut Desk, declared: &Declared, agents: &[spec::Agent]) {
+    let agents: HashMap<&str, &spec::Agent> = agents.iter().map(|agent| (&*agent.name, agent)).collect();
     for party in &declared.parties {
         let Some(mind) = &party.mind else { continue };
-        let Some(agent) = agents.iter().find(|agent| agent.name == party.key.value) else { continue };
+        let Some(agent) = agents.get(&*party.key.value).copied() else { continue };
         for section in &mind.prompt {
             let path = format!("{}.prompt.{}", party.path(), section.key.value);
             if sections::is_taken(agent, &section.key.value) {

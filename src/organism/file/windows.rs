@@ -4,22 +4,24 @@
 //! In come agents and models that are whole, out come mistakes. It counts as the agent's own guard does, and nothing else.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use super::declared::Declared;
+use super::declared::{Declared, Party};
 use super::desk::Desk;
 use super::minds::Thinking;
 use crate::words::codes::Code;
 
 /// Tells of agents whose prompts do not fit.
 pub(super) fn check(desk: &mut Desk, declared: &Declared, thinking: &Thinking) {
+    let models: HashMap<&str, _> = thinking.models.iter().map(|model| (&*model.name, model)).collect();
+    let named = |party: &'_ Party| Some(party.name.as_ref()?.to_string());
+    let parties: HashMap<String, &Party> =
+        declared.parties.iter().filter_map(|party| Some((named(party)?, party))).collect();
     for agent in &thinking.agents {
-        let Some(model) = thinking.models.iter().find(|model| model.name == agent.model) else { continue };
+        let Some(model) = models.get(&*agent.model).copied() else { continue };
         // A schema that only an agent could not read is told where the agent is made.
         let Ok(measured) = systole_agent::measure(agent, model) else { continue };
-        let party = declared
-            .parties
-            .iter()
-            .find(|party| party.name.as_ref().is_some_and(|name| name.as_str() == agent.name));
+        let party = parties.get(&*agent.name);
         let named = party.and_then(|party| Some((party.path(), party.mind.as_ref()?.model.as_ref()?)));
         let Some((path, named)) = named.filter(|_| !measured.leaves_room) else { continue };
         let peers: Cow<'_, str> = match agent.peers.len() {

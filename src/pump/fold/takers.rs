@@ -2,7 +2,7 @@
 //! decides nothing: how many takers there are and whether the first is enough stands in the records.
 
 use super::{open, purse_of, settle_item};
-use crate::pump::state::{Answer, Item, Takers, Thread, Wish};
+use crate::pump::state::{Answer, Item, OpenedBy, Takers, Thread, Wish};
 use crate::rules::core_payload;
 use crate::words::budget::Use;
 use crate::words::ids::CallPath;
@@ -17,7 +17,7 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
     if !is_begun {
         settle_item(thread, (&path, turn, ordinal), h, Answer::Open);
     }
-    open(thread, h, h.call.clone(), false, purse_of(thread, Some(&path)));
+    open(thread, h, h.call.clone(), OpenedBy::Request, false, purse_of(thread, Some(&path)));
     thread.charge(&path, Use::CALL);
     let Some(call) = thread.calls.get_mut(&path) else { return };
     if let Some(item) = call.items.last_mut() {

@@ -1,9 +1,10 @@
 //! Folding what became of timers. Each function takes one record into its thread, and decides nothing.
 
 use super::{call_of, open, settle};
-use crate::pump::state::{Answer, Arrival, Firing, Sort, Thread, Timer, Wish};
+use crate::pump::state::{Answer, Arrival, Fired, Firing, OpenedBy, Sort, Thread, Timer, Wish};
 use crate::rules::{budget_payload, core_payload, primitive};
 use crate::words::ids::{CallPath, TimerId};
+use crate::words::limits;
 use crate::words::record::{Record, Timing};
 
 /// Takes a record of kind `timer`.
@@ -27,10 +28,11 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
         Timing::Opens => {
             thread.top_calls += 1;
             let held = !thread.calls.is_empty();
-            let fires = core_payload::read_timer_fired(&record.body);
-            let timer = fires.and_then(|(id, _)| thread.timers.get(&id));
-            let purse = timer.map_or(0, |timer| timer.purse);
-            open(thread, h, h.call.clone(), held, purse);
+            let id = core_payload::read_timer_fired(&record.body).map(|(id, _)| id);
+            let purse = id.as_ref().and_then(|id| thread.timers.get(id)).map_or(0, |timer| timer.purse);
+            let opener = id.map(|id| Fired { id, note: note(&record.body) });
+            let opened_by = opener.map_or(OpenedBy::Request, OpenedBy::Timer);
+            open(thread, h, h.call.clone(), opened_by, held, purse);
             if let Some(call) = h.call.clone() {
                 fired(thread, record, Firing::Opened(call));
             }
@@ -43,6 +45,15 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
                 purse.clocked(&clocked, h.time);
             }
         }
+    }
+}
+
+/// The note in a `<timer-fired>`, as far as the outcome of its call repeats it.
+fn note(fired: &[u8]) -> String {
+    let note = primitive::timer_note(fired);
+    match note.char_indices().nth(limits::TIMER_NOTE_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &note[..end]),
+        None => note,
     }
 }
 

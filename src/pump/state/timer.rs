@@ -1,5 +1,6 @@
 //! Timers of a thread, as the fold has them. A timer belongs to the call that set it; one of a root's
-//! top call outlives it. Notes are not here: a fold holds no bodies.
+//! top call outlives it. Notes are not here, because a fold holds no bodies. The only exception is the start of the
+//! note of a timer whose call is open.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,15 @@ pub enum Firing {
     Told(u64),
     /// It opened that top call.
     Opened(CallPath),
+}
+
+/// The firing that opened a call, as the outcome of that call names it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Fired {
+    /// The timer.
+    pub id: TimerId,
+    /// Its note, cut to the length that an outcome repeats.
+    pub note: String,
 }
 
 impl Timer {

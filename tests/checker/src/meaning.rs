@@ -65,6 +65,8 @@ pub(crate) enum By {
     Spawn,
     /// A timer of a call that is over.
     Timer,
+    /// The outcome of a call that a timer opened, as news for a listener.
+    Tell,
 }
 
 /// What an item is.
@@ -169,10 +171,10 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
         ("timer", Some("opens")) => opens(record, By::Timer),
         ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
         ("timer", Some("wall")) => Ok(Act::Clocks { call: call(record)? }),
-        ("message", Some("tell")) => {
-            let (caller, ..) = path::item(call(record)?).ok_or("it tells of no call")?;
-            Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? })
-        }
+        ("message", Some("tell")) => match path::item(call(record)?) {
+            Some((caller, ..)) => Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? }),
+            None => opens(record, By::Tell),
+        },
         // In `sys` requests are counted over the whole log.
         ("approval", Some("requested")) if record.thread == "sys" => Ok(Act::Aside),
         ("approval", Some("requested")) => Ok(Act::Asks { call: call(record)? }),

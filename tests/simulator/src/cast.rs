@@ -60,6 +60,7 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: OnUnknown::Retry,
         approval: ApprovalRule::default(),
+        timer_tell: Vec::new(),
         entry: true,
         describe: Describe::Peers,
     }
@@ -97,18 +98,14 @@ pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
 
 /// The composition as it was written.
 pub(crate) fn composition() -> Composition {
+    let agent = listener(AGENT, &[AGENT, TOOL, OTHER, QUIET, CAREFUL, WARDED], 6, &["done"]);
+    let agent = Listener { timer_tell: vec![name(QUIET)], ..agent };
     let other = Listener { in_flight: 1, idle_ms: Some(10_000), ..listener(OTHER, &[], 1, &["done"]) };
     let careful = Listener { on_unknown: OnUnknown::Fail, ..listener(CAREFUL, &[], 1, &["done"]) };
     let approval = ApprovalRule { always: true, expires_ms: PATIENCE_MS, tell: vec![name(QUIET)] };
     let warded = Listener { approval, ..listener(WARDED, &[], 1, &["done"]) };
-    let listeners = [
-        listener(AGENT, &[AGENT, TOOL, OTHER, QUIET, CAREFUL, WARDED], 6, &["done"]),
-        listener(TOOL, &[], 1, &["done"]),
-        other,
-        listener(QUIET, &[], 1, &[]),
-        careful,
-        warded,
-    ];
+    let listeners =
+        [agent, listener(TOOL, &[], 1, &["done"]), other, listener(QUIET, &[], 1, &[]), careful, warded];
     Composition {
         organism: name("simulated"),
         hash: Digest([7; 32]),

@@ -80,7 +80,12 @@ fn f4_a_pause_is_seen_with_who_since_when_and_why() {
 /// Everything is paused, and one thread beside by itself: resuming that one does not let it go on.
 fn resuming_one_is_honest(at: &Path) {
     says(&systole(at, &["pause", "--all", "--note", "moving house"]), &["everything is paused"]);
-    says(&systole(at, &["pause", "@last", "--note", "lunch"]), &["is paused"]);
+    let paused = [
+        "is paused, with all below it, and everything is still paused by operator since ",
+        ": moving house",
+        "then systole resume --all",
+    ];
+    says(&systole(at, &["pause", "@last", "--note", "lunch"]), &paused);
     shows_its_own(at);
     assert_eq!(json_of(at, &["ps"])["paused"]["note"], "moving house");
     let everything =

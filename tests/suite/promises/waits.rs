@@ -178,6 +178,62 @@ fn b8_a_timer_is_kept_though_the_organism_is_killed() {
     judged(folder.path());
 }
 
+/// Stands for a program that posts to Slack: writes down each message that it gets, and has no answer.
+const SLACK: &str = r#"
+for turn in turns():
+    open("slack.txt", "a").write(turn.line.strip() + "\n")
+    reply(turn.delivery)
+"#;
+
+/// An agent that sets a timer, and answers when that has fired.
+const REMINDER: &str = r#"
+clerk:
+  - {if: Remind me, say: '<thinking>Later.</thinking><set-timer after="2s">call the plumber</set-timer>'}
+  - {if: timer-set, say: "<thinking>It is set.</thinking><attempt_completion><result>I will.</result></attempt_completion>"}
+  - {if: timer-fired, say: "<thinking>Now.</thinking><attempt_completion><result>The plumber comes at nine.</result></attempt_completion>"}
+"#;
+
+#[test]
+fn b8_a_timer_of_a_thread_at_rest_that_fires_after_a_kill_reaches_a_person_once() {
+    let slack = ("slack", "returns: []", SLACK);
+    let folder = cast(&[slack]);
+    let file = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
+    let agents = "models: {script: {provider: script, file: replies.yaml}}\n\
+        agents:\n  clerk: {model: script, peers: [slack], timers: {tell: [slack]}}\n";
+    let file = file.replace("accepts: [say], returns: [said], ", "accepts: [say], ");
+    std::fs::write(folder.path().join("organism.yaml"), file + agents).unwrap();
+    std::fs::write(folder.path().join("replies.yaml"), REMINDER).unwrap();
+    let organism = Running::organism(folder.path());
+    let question = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Remind me.</ask>";
+    let taken = ask(&run_file(folder.path()), "POST", "/v1/messages", &[], question);
+    let thread = taken.json["thread"].as_str().unwrap().to_owned();
+    let wait_for = |call: &str, code: &str| {
+        let mut events = Events::open(&run_file(folder.path()), &format!("?from=0&thread={thread}"), &[]);
+        loop {
+            let (_, _, record) = events.next().expect("it runs");
+            if record["code"] == code && record["call"] == call {
+                break;
+            }
+        }
+    };
+    wait_for("1", "final");
+    organism.signal(Signal::KILL);
+    organism.end();
+    let organism = Running::organism(folder.path());
+    wait_for("3", "handled");
+    assert_eq!(organism.interrupt().code, Some(130));
+    // Nothing comes of the news: after one more start the log and what reached the person are the same.
+    let organism = Running::organism(folder.path());
+    assert_eq!(organism.interrupt().code, Some(130));
+    let told = std::fs::read_to_string(folder.path().join("slack.txt")).unwrap();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    for words in ["outcome=\"answered\"", "note=\"call the plumber\"", "The plumber comes at nine.", &thread]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    judged(folder.path());
+}
+
 #[tokio::test]
 async fn b8_what_is_wrong_with_a_timer_is_told_with_the_mend() {
     let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;

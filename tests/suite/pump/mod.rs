@@ -76,6 +76,7 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: OnUnknown::Retry,
         approval: ApprovalRule::default(),
+        timer_tell: Vec::new(),
         entry: true,
         describe: Describe::Peers,
     }

@@ -21,6 +21,120 @@ fn timers(stage: &Stage) -> Vec<&str> {
     stage.state.thread(&root()).unwrap().timers.keys().map(TimerId::as_str).collect()
 }
 
+/// A root at rest whose agent has left a timer of a minute. What comes of the call that it opens goes to `watch` and
+/// to `other`.
+fn told_of(pace: &str, note: &str) -> Stage {
+    let mut page = composition();
+    let agent = page.listeners.get_mut(&name("agent")).unwrap();
+    agent.timer_tell = vec![name("watch"), name("other")];
+    let mut stage = Stage::under(page);
+    stage.asks("k", "agent", None);
+    stage.replies("1", 1, vec![set_timer(&format!("id=\"tea\" {pace}"), note)]);
+    stage.replies("1", 2, vec![final_()]);
+    stage.passes(60_000);
+    stage
+}
+
+/// The news in the log.
+fn news(stage: &Stage) -> Vec<String> {
+    let bodies = stage.records.iter().map(|record| String::from_utf8_lossy(&record.body).into_owned());
+    bodies.filter(|body| body.starts_with("<timer-finished")).collect()
+}
+
+#[test]
+fn b8_what_came_of_a_timer_goes_to_its_listeners_in_turn_and_their_answers_go_nowhere() {
+    let mut stage = told_of("after=\"1m\"", "drink &quot;it&quot;");
+    stage.fires("tea", 0);
+    assert_eq!(
+        stage.replies("2", 1, vec![final_()]),
+        [
+            "root 6 message/tell core -> watch 3",
+            "root 7 message/tell core -> other 4",
+            "root 8 message/final agent -> core 2 t1.0",
+            "=> watch 3 t1 a1",
+        ]
+    );
+    assert_eq!(
+        news(&stage)[0],
+        format!(
+            "<timer-finished {CORE} id=\"tea\" outcome=\"answered\" note=\"drink &quot;it&quot;\" thread=\"{}\" call=\"2\" \
+             listener=\"agent\"><done xmlns=\"urn:test\"/></timer-finished>",
+            root()
+        )
+    );
+    assert_eq!(stage.records[5].header.cause, Some(stage.records[4].header.id), "the firing");
+    // Whatever comes of the news, nobody gets news of that, and the agent hears nothing.
+    let told = stage.replies("3", 1, vec![]);
+    assert_eq!(told, ["root 9 outcome/handled watch -> core 3 t1", "=> other 4 t1 a1"]);
+    let told = stage.replies("4", 1, vec![final_()]);
+    assert_eq!(told, ["root 10 message/final other -> core 4 t1.0"]);
+    assert!(stage.state.thread(&root()).unwrap().calls.is_empty());
+    assert_eq!(stage.asks("k2", "agent", Some(&root()))[0], "root 11 message/request operator -> agent 5");
+}
+
+#[test]
+fn b8_a_call_of_a_timer_that_fails_is_news_as_well() {
+    let mut stage = told_of("after=\"1m\"", "drink it");
+    stage.fires("tea", 0);
+    for attempt in 1..=3 {
+        stage.loses("2", 1, attempt, Code::ListenerLost);
+    }
+    let news = news(&stage);
+    assert_eq!(news.len(), 2);
+    assert!(news[0].contains("outcome=\"failed\"") && news[0].contains("<system-error"), "{news:?}");
+}
+
+#[test]
+fn b8_news_that_nobody_takes_is_a_dead_letter_and_makes_no_news() {
+    let mut stage = told_of("after=\"1m\"", "drink it");
+    stage.fires("tea", 0);
+    stage.replies("2", 1, vec![final_()]);
+    for attempt in 1..=3 {
+        stage.loses("3", 1, attempt, Code::ListenerLost);
+    }
+    assert_eq!(news(&stage).len(), 2, "those of the timer's call");
+    assert_eq!(stage.state.thread(&root()).unwrap().calls.keys().next().unwrap().as_str(), "4");
+}
+
+#[test]
+fn b8_a_call_that_somebody_asked_for_is_no_news_of_a_timer() {
+    let mut stage = told_of("after=\"1m\"", "drink it");
+    stage.asks("k2", "agent", Some(&root()));
+    assert_eq!(stage.replies("2", 1, vec![final_()]), ["root 6 message/final agent -> operator 2 t1.0"]);
+}
+
+#[test]
+fn b8_news_waits_behind_requests_that_came_before_it() {
+    let mut stage = told_of("every=\"1m\"", "drink it");
+    stage.fires("tea", 0);
+    stage.asks("k2", "agent", Some(&root()));
+    let told = stage.replies("2", 1, vec![final_()]);
+    assert_eq!(told[0], "root 7 message/tell core -> watch 4");
+    assert!(told.contains(&"=> agent 3 t1 a1".to_owned()), "{told:?}");
+    stage.asks("k3", "agent", Some(&root()));
+    assert_eq!(stage.replies("3", 1, vec![final_()]).last().unwrap(), "=> watch 4 t1 a1");
+}
+
+#[test]
+fn b8_the_message_that_set_a_timer_pays_for_its_news() {
+    let mut stage = told_of("after=\"1m\"", "drink it");
+    stage.fires("tea", 0);
+    stage.replies("2", 1, vec![final_()]);
+    let thread = stage.state.thread(&root()).unwrap();
+    let calls = &thread.calls;
+    assert_eq!((calls["3"].purse, calls["4"].purse), (1, 1));
+    assert_eq!(thread.purses.keys().copied().collect::<Vec<_>>(), [1], "no other budget is opened for it");
+}
+
+#[test]
+fn b8_a_long_note_is_told_in_part() {
+    let mut stage = told_of("after=\"1m\"", &"ä".repeat(1_001));
+    stage.fires("tea", 0);
+    stage.replies("2", 1, vec![final_()]);
+    let news = news(&stage);
+    assert!(news[0].contains(&format!("note=\"{}…\"", "ä".repeat(1_000))), "{news:?}");
+}
+
 #[test]
 fn a_timer_is_answered_with_its_id_and_its_moment_and_waited_for() {
     let mut stage = Stage::new();

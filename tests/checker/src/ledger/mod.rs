@@ -218,6 +218,7 @@ impl Ledger {
         let call = Call {
             listener: listener.to_owned(),
             caller: record.from.clone(),
+            timer: None,
             request: Hash::of(&record.body),
             approval: None,
             position: record.position,
@@ -253,6 +254,8 @@ impl Ledger {
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         thread.top_calls = thread.top_calls.max(path::top(call));
         if by == By::Timer {
+            let id = step.core_named("timer-fired").and_then(|tag| tag.attribute("id")).map(str::to_owned);
+            self.with_call(&record.thread, call, |call| call.timer = id);
             return self.fired(step, call);
         }
         if by != By::Spawn || !record.thread.contains('.') || thread.child.is_some() {

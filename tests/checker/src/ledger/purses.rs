@@ -37,13 +37,15 @@ impl Ledger {
         }
     }
 
-    /// The purse of a top call that a message from outside opens, or the timer of one.
+    /// The purse of a top call that a message from outside opens, or the timer of one, or the news of that timer.
     pub(super) fn gives_purse(&mut self, step: &Step<'_>, call: &str) {
         let fired = step.core_named("timer-fired").and_then(|tag| tag.attribute("id"));
+        let finished = step.core_named("timer-finished").and_then(|tag| tag.attribute("call"));
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
-        let number = match fired {
-            Some(id) => thread.timers.get(id).map(|timer| timer.purse),
-            None => Some(path::top(call)),
+        let number = match (fired, finished) {
+            (Some(id), _) => thread.timers.get(id).map(|timer| timer.purse),
+            (None, Some(about)) => thread.calls.get(about).map(|call| call.purse),
+            (None, None) => Some(path::top(call)),
         };
         if let (Some(number), Some(call)) = (number, thread.calls.get_mut(call)) {
             call.purse = number;

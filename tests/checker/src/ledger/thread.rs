@@ -61,6 +61,8 @@ pub(crate) struct End {
 pub(crate) struct Call {
     pub(crate) listener: String,
     pub(crate) caller: String,
+    /// The timer that opened it.
+    pub(crate) timer: Option<String>,
     /// The hash of the payload that it carries.
     pub(crate) request: Hash,
     /// The request for approval of that payload.

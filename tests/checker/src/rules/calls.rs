@@ -48,7 +48,9 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
         let is_child = record.thread.contains('.');
         return match (is_child, by) {
             (true, By::Client) => Some("a child is asked from outside".into()),
-            (true, By::Timer) => Some("a child has one top call, and no timer opens another".into()),
+            (true, By::Timer | By::Tell) => {
+                Some("a child has one top call, and no timer opens another".into())
+            }
             (false, By::Spawn) => Some("a thread without a parent begins as a child".into()),
             (true, By::Spawn) if record.seq != 1 => Some("a child begins after its first record".into()),
             _ => None,
@@ -104,7 +106,9 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
     let listener = call.map(|call| call.listener.as_str());
     let caller = call.map(|call| call.caller.as_str());
     let (sender, addressee) = match act {
-        Act::Opens { by: By::Timer, .. } | Act::Unset { .. } | Act::Clocks { .. } => (Some("core"), None),
+        Act::Opens { by: By::Timer | By::Tell, .. } | Act::Unset { .. } | Act::Clocks { .. } => {
+            (Some("core"), None)
+        }
         Act::Asks { .. } | Act::Tell { .. } | Act::Decides { .. } => (Some("core"), None),
         Act::Amends { .. } => (None, listener),
         Act::Opens { by: By::Client, .. } => {

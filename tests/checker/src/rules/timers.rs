@@ -28,6 +28,7 @@ pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
             None => Some("a timer opens a thread".into()),
             Some(thread) => fires(thread, step, call, true),
         },
+        Act::Opens { by: By::Tell, .. } => tells(thread, step),
         Act::Unset { call } => {
             let Some(id) = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id")) else {
                 return Some("the record does not say which timer is cancelled".into());
@@ -108,6 +109,22 @@ fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<St
         }
     }
     early(timer, tag, id, step.record.time_ms, opens)
+}
+
+/// News of an outcome is about a call that a timer opened and that is still open: it closes in the same commit. It
+/// names the timer and the listener of that call.
+fn tells(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
+    let Some(tag) = step.core_named("timer-finished") else {
+        return Some("it tells of no outcome of a timer".into());
+    };
+    let about = tag.attribute("call").unwrap_or_default();
+    let call = thread.and_then(|thread| thread.calls.get(about));
+    let Some((call, timer)) = call.and_then(|call| Some((call, call.timer.as_ref()?))) else {
+        return Some(format!("it tells of call {about}, which no timer opened or which is over"));
+    };
+    let is_its = tag.attribute("id") == Some(timer) && tag.attribute("listener") == Some(&call.listener);
+    let is_here = tag.attribute("thread") == Some(&step.record.thread);
+    (!is_its || !is_here).then(|| format!("it does not tell of call {about} as it is"))
 }
 
 /// A firing that its own time shows to be early must say that the clock was set back. What a call was

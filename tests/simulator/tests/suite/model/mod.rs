@@ -22,10 +22,16 @@ use naive::{Naive, Party, Unknown};
 use walk::Walk;
 
 /// Thinks for three turns.
-const AGENT: Party = Party { name: "agent", turns: 3, ..TOOL };
+const AGENT: Party = Party { name: "agent", turns: 3, tells: Some(&QUIET), ..TOOL };
 /// Answers at once.
-const TOOL: Party =
-    Party { name: "tool", turns: 1, owes_answer: true, unknown: Unknown::Repeats, asks_a_person: false };
+const TOOL: Party = Party {
+    name: "tool",
+    turns: 1,
+    owes_answer: true,
+    unknown: Unknown::Repeats,
+    asks_a_person: false,
+    tells: None,
+};
 /// Owes no answer.
 const QUIET: Party = Party { name: "quiet", owes_answer: false, ..TOOL };
 /// Is never repeated where nobody knows the outcome.
@@ -33,7 +39,7 @@ const CAREFUL: Party = Party { name: "careful", unknown: Unknown::Fails, ..TOOL 
 /// Is handed what a person let through.
 const GUARDED: Party = Party { name: "guarded", asks_a_person: true, ..TOOL };
 /// Asks a person where nobody knows the outcome, and then thinks on.
-const WARY: Party = Party { name: "wary", unknown: Unknown::AsksAPerson, ..AGENT };
+const WARY: Party = Party { name: "wary", unknown: Unknown::AsksAPerson, tells: Some(&CAREFUL), ..AGENT };
 /// Thinks for so long that it may go round in circles.
 const PATIENT: Party = Party { name: "patient", turns: 30, ..TOOL };
 const PARTIES: [Party; 7] = [AGENT, TOOL, QUIET, CAREFUL, GUARDED, WARY, PATIENT];

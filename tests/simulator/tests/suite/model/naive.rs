@@ -41,6 +41,8 @@ pub(crate) struct Party {
     pub(crate) unknown: Unknown,
     /// Whether what goes to it waits for a person.
     pub(crate) asks_a_person: bool,
+    /// Who gets the outcome of a call that one of its timers opened.
+    pub(crate) tells: Option<&'static Party>,
 }
 
 const DEEPEST: usize = 16;
@@ -84,6 +86,10 @@ pub(crate) struct Call {
     asks: bool,
     /// Whether it does so because nobody knows what an attempt did.
     doubts: bool,
+    /// The timer that opened it.
+    timer: Option<String>,
+    /// Whether it only brings news, which nobody waits for.
+    is_news: bool,
     turn: u32,
     attempt: u32,
     /// How many of the attempts before it died with the pump.
@@ -271,6 +277,8 @@ impl Naive {
             held,
             asks: party.asks_a_person,
             doubts: false,
+            timer: None,
+            is_news: false,
             turn: 1,
             attempt: 1,
             lost_with_pump: 0,
@@ -338,6 +346,7 @@ impl Naive {
                 self.closed.insert((thread.to_owned(), call.clone(), "cancelled".to_owned()));
             }
         }
+        self.tells_of_timer((thread, path), outcome, &shown);
         self.closed.insert((thread.to_owned(), path.to_owned(), outcome.to_owned()));
         self.shows_firings(thread, path);
         self.leaves_timers(thread, &below);

@@ -60,6 +60,7 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
     let element = |local: &str| Element { name: QName::new("urn:walked", local), schema: SchemaId(2) };
     Listener {
         approval: ApprovalRule { always: party.asks_a_person, ..ApprovalRule::default() },
+        timer_tell: party.tells.map(|to| Name::parse(to.name).unwrap()).into_iter().collect(),
         name: Name::parse(party.name).unwrap(),
         reach: Reach::Inline,
         accepts: vec![element(party.name)],

@@ -41,6 +41,10 @@ fn word(payload: &Payload) -> String {
         "timer-set" => format!("set {}", attribute("id")),
         "timer-cancelled" => format!("unset {}", attribute("id")),
         "timer-fired" => format!("fired {}", attribute("id")),
+        "timer-finished" => {
+            let inner = child(payload).map_or(String::new(), |inner| format!(" {}", word(&inner)));
+            format!("done {} {} {}{inner}", attribute("id"), attribute("call"), attribute("outcome"))
+        }
         "steer" => child(payload).map_or_else(String::new, |inner| format!("steer {}", word(&inner))),
         "todo-open" => "todo-open".to_owned(),
         word @ ("budget-exceeded" | "budget-warning") => {

@@ -66,7 +66,7 @@ impl Naive {
 
     /// Whether anything of a message is worked on.
     fn is_at_work(&self, payer: &Payer) -> bool {
-        self.open_calls(payer).any(|(id, _, call)| call.is_ready() && !self.is_halted(id))
+        self.open_calls(payer).any(|(id, _, call)| call.is_ready() && !call.is_news && !self.is_halted(id))
     }
 
     /// Whether a message has used all its time.
@@ -122,7 +122,7 @@ impl Naive {
     /// The time of a message is over: every top call of it that could go on may only answer, and any other
     /// closes. The root first.
     fn ends_for_want_of_time(&mut self, payer: &Payer, what: &str) {
-        let tops = self.open_calls(payer).filter(|(_, path, _)| !path.contains('/'));
+        let tops = self.open_calls(payer).filter(|(_, path, call)| !path.contains('/') && !call.is_news);
         let tops: Vec<(String, String)> = tops.map(|(id, path, _)| (id.clone(), path.clone())).collect();
         for (thread, path) in tops {
             let Some(call) = self.call(&thread, &path) else { continue };

@@ -112,7 +112,10 @@ impl Naive {
             let (top, held) = (here.tops.to_string(), !here.calls.is_empty());
             self.opens((thread, &top), timer.payer.clone(), timer.party, shown, held);
             // Nobody has to approve what the pump itself says.
-            self.call_mut(thread, &top).into_iter().for_each(|call| call.asks = false);
+            self.call_mut(thread, &top).into_iter().for_each(|call| {
+                call.asks = false;
+                call.timer = Some(id.to_owned());
+            });
             Fired::Opened(top)
         };
         let Some(here) = self.threads.get_mut(thread) else { return };
@@ -122,6 +125,19 @@ impl Naive {
             here.timers.remove(id);
         }
         self.heard(thread, &timer.call);
+    }
+
+    /// A call is about to close. If a timer opened it, the news of that waits as one more top call behind it.
+    pub(super) fn tells_of_timer(&mut self, (thread, path): (&str, &str), outcome: &str, shown: &str) {
+        let Some(call) = self.call(thread, path).cloned() else { return };
+        let (Some(id), Some(to)) = (call.timer, call.party.tells) else { return };
+        let inner = if outcome == "handled" { String::new() } else { format!(" {shown}") };
+        let Some(here) = self.threads.get_mut(thread) else { return };
+        here.tops += 1;
+        let top = here.tops.to_string();
+        self.opens((thread, &top), call.payer, *to, format!("done {id} {path} {outcome}{inner}"), true);
+        self.call_mut(thread, &top).into_iter().for_each(|call| (call.asks, call.is_news) = (false, true));
+        self.met.insert(format!("news of a timer, {outcome}"));
     }
 
     /// The due turn of a call was shown: what fired once in it is over.
