@@ -27,7 +27,7 @@ fn mutate(at: &std::path::Path, dice: &mut Dice) -> String {
     let other = 1 + dice.below(records);
     let sql = match dice.below(17) {
         0 => format!(
-            "UPDATE record SET body = CAST(substr(body, 1, 3) || 'x' || substr(body, 5) AS BLOB) WHERE pos = {position}"
+            "UPDATE record SET body = CAST(substr(body, 1, 3) || 'x' || substr(body, 5) AS BLOB) WHERE pos = {position} AND length(body) > 4"
         ),
         1 => format!("UPDATE record SET time = time + 1 WHERE pos = {position}"),
         2 => format!(

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd, retry_on_intr};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
 };
@@ -150,5 +150,6 @@ fn has_open(pid: Pid, file: &File) -> bool {
 /// Waits a while for the end of a process, and says whether it came.
 fn is_over(handle: &OwnedFd) -> bool {
     let limit = Timespec::try_from(LAST).ok();
-    poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()).is_ok_and(|ended| ended > 0)
+    retry_on_intr(|| poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()))
+        .is_ok_and(|ended| ended > 0)
 }

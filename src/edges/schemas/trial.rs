@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +136,7 @@ fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
     let wall = Duration::from_millis(wall_ms);
     let limit = Timespec::try_from(wall).ok();
     let in_time = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
-        .and_then(|pidfd| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()))
+        .and_then(|pidfd| retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref())))
         // Without a way to wait for so long it is ended at once, and this is as if it had never been.
         .unwrap_or(0);
     if in_time == 0 {
