@@ -18,6 +18,7 @@ mod end;
 mod examples;
 mod exit;
 mod explain;
+mod forms;
 mod fresh;
 mod graph;
 mod here;

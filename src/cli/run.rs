@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::exit::Exit;
+use super::forms::Forms;
 use super::here;
 use super::hindered;
 use super::hosting::{Part, Role};
@@ -392,6 +393,8 @@ struct Joined {
 
 struct Watcher {
     screen: Screen,
+    front: Front,
+    forms: Forms,
     live: Live,
     over_nats: Vec<String>,
     joined: Arc<Joined>,
@@ -403,7 +406,8 @@ impl Watcher {
         let over_nats: Vec<String> =
             listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
         let live = Live::new(screen).with_workers(over_nats.clone());
-        Watcher { screen, live, over_nats, joined: Arc::default() }
+        let (front, forms) = (front.clone(), Forms::default());
+        Watcher { screen, front, forms, live, over_nats, joined: Arc::default() }
     }
 
     fn show(&mut self, records: &[told::Record]) {
@@ -416,7 +420,11 @@ impl Watcher {
                 self.joined.names.lock().unwrap_or_else(PoisonError::into_inner).insert(listener);
                 self.joined.comes.notify_one();
             }
-            self.live.show(record);
+            if self.screen.json {
+                self.screen.value(&self.forms.record(&**self.front.reader(), record));
+            } else {
+                self.live.show(record);
+            }
         }
     }
 }
